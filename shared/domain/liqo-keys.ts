@@ -1,0 +1,87 @@
+/** Liqo's labels, annotations, finalizers and well-known names, verbatim (reference/liqo-control-plane.md 2, liqo-offloading.md 0). */
+export const label = {
+  remoteClusterId: 'liqo.io/remote-cluster-id',
+  tenantNamespace: 'liqo.io/tenant-namespace',
+  replication: 'liqo.io/replication',
+  remoteId: 'liqo.io/remoteID',
+  originId: 'liqo.io/originID',
+  replicated: 'liqo.io/replicated',
+  nonce: 'liqo.io/nonce',
+  signedNonce: 'liqo.io/signed-nonce',
+  identityType: 'liqo.io/identity-type',
+  resourceSliceName: 'liqo.io/resourceslice-name',
+  creatorUser: 'liqo.io/creator-user',
+  remoteTenantCsr: 'liqo.io/remote-tenant-csr',
+  type: 'liqo.io/type',
+  virtualNode: 'liqo.io/virtual-node',
+  schedulingEnabled: 'liqo.io/scheduling-enabled',
+  managed: 'liqo.io/managed',
+  shadowPod: 'liqo.io/shadowPod',
+  remoteUnavailable: 'liqo.io/remote-unavailable',
+  managedBy: 'liqo.io/managed-by',
+  webhookSkip: 'liqo.io/webhook-skip',
+  origin: 'offloading.liqo.io/origin',
+  destination: 'offloading.liqo.io/destination',
+  nodeName: 'offloading.liqo.io/nodename',
+  storageAvailable: 'storage.liqo.io/available',
+} as const;
+
+export const annotation = {
+  remoteTenantNamespace: 'liqo.io/remote-tenant-namespace',
+  createVirtualNode: 'liqo.io/create-virtual-node',
+  cordon: 'liqo.io/cordon',
+  cordonTenant: 'liqo.io/cordon-tenant',
+  permanentlyUnreachable: 'liqo.io/foreign-cluster-permanently-unreachable',
+  managedByNamespaceMap: 'liqo.io/managed-by-namespace-map',
+  originalName: 'liqo.io/original-name',
+  remoteRuntimeClassName: 'liqo.io/remote-runtime-class-name',
+} as const;
+
+export const finalizer = {
+  tenant: 'tenant.liqo.io/finalizer',
+  replicatorSecret: 'crdreplicator.liqo.io/operator',
+  replicatorResource: 'crdreplicator.liqo.io/resource',
+  virtualNode: 'virtualnode-controller.liqo.io/finalizer',
+  namespaceMap: 'namespacemap-controller.liqo.io/finalizer',
+  namespaceOffloading: 'namespaceoffloading-controller.liqo.io/finalizer',
+} as const;
+
+/** The taint of every virtual node, and the key of the toleration that the pod webhook injects. */
+export const virtualNodeTaint = {
+  key: 'virtual-node.liqo.io/not-allowed',
+  value: 'true',
+  effect: 'NoExecute',
+} as const;
+export const virtualNodeType = 'virtual-node';
+/** The only name a NamespaceOffloading may have. */
+export const namespaceOffloadingName = 'offloading';
+/** Group that every control-plane certificate carries (its O), besides CN = consumer cluster ID. */
+export const controlPlaneGroup = 'liqo.io';
+
+/** Where Isthmus itself lives in a cluster; liqoctl looks for `liqo`. */
+export const systemNamespace = 'liqo';
+export const clusterIdConfigMap = 'liqo-clusterid-configmap';
+export const authenticationKeysSecret = 'authentication-keys';
+
+export const name = {
+  tenantNamespace: (peer: string): string => `liqo-tenant-${peer}`,
+  nonceSecret: 'liqo-nonce',
+  signedNonceSecret: 'liqo-signed-nonce',
+  controlPlaneIdentity: (provider: string): string => `controlplane-${provider}`,
+  sliceIdentity: (slice: string): string => `resourceslice-${slice}`,
+  kubeconfigSecret: (identity: string): string => `kubeconfig-${identity}`,
+  /** Name of the reflected `kube-root-ca.crt` and so on is decided where it is used. */
+  defaultRemoteNamespace: (namespace: string, consumer: string): string => `${namespace}-${consumer}`,
+} as const;
+
+/** Ours, beside Liqo's. */
+export const isthmusLabel = {
+  /** On everything that the channel applied for a peering: its id at the broker. */
+  peering: 'isthmus.dev/peering',
+} as const;
+export const fieldManager = {
+  /** Objects desired by the broker. */
+  broker: 'isthmus-broker',
+  /** Everything the agent's own controllers write. */
+  agent: 'isthmus',
+} as const;

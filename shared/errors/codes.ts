@@ -1,0 +1,288 @@
+/**
+ * Every error that leaves a module has one of these codes. Columns: HTTP status, whether a retry can help, the CLI's exit code,
+ * and, for the documentation page that `npm run gen` writes, cause and remedy. Keep sorted by prefix.
+ */
+export interface CodeFacts {
+  readonly http: number;
+  readonly retry: boolean;
+  readonly exit: number;
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+export const codes = {
+  // input
+  invalid_input: {
+    http: 422,
+    retry: false,
+    exit: 2,
+    cause: 'a field has a value that its schema refuses',
+    remedy: 'correct the named field; the message says what is accepted',
+  },
+  malformed_request: {
+    http: 400,
+    retry: false,
+    exit: 2,
+    cause: 'the request is not valid JSON or lacks a required header',
+    remedy: 'send application/json with the documented headers',
+  },
+  internal: {
+    http: 500,
+    retry: true,
+    exit: 1,
+    cause: 'a defect in Isthmus',
+    remedy: 'report it with the request id; retrying may help',
+  },
+
+  // identity and rights
+  unauthenticated: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'no valid credentials came with the request',
+    remedy: 'log in again with `isthmus login URL --key KEY`',
+  },
+  forbidden: {
+    http: 403,
+    retry: false,
+    exit: 3,
+    cause: 'the credentials lack the role or scope for this',
+    remedy: 'use a key with the role that the message names',
+  },
+  not_found: {
+    http: 404,
+    retry: false,
+    exit: 4,
+    cause: 'there is no such object in this tenant',
+    remedy: 'check the name with `isthmus get`',
+  },
+  join_token_unknown: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'the join token was never issued by this broker',
+    remedy: 'run `isthmus join` again; it makes a new token',
+  },
+  join_token_used: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'a join token works once and this one was used',
+    remedy: 'run `isthmus join` again; it makes a new token',
+  },
+  join_token_expired: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'a join token lives 15 minutes',
+    remedy: 'run `isthmus join` again; it makes a new token',
+  },
+  signature_invalid: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'the agent request is not signed by the key that the cluster enrolled',
+    remedy: 're-enrol the cluster with `isthmus join`',
+  },
+  request_replayed: {
+    http: 401,
+    retry: false,
+    exit: 3,
+    cause: 'this signed request was seen before',
+    remedy: 'sign a new request with a fresh jti',
+  },
+  request_expired: {
+    http: 401,
+    retry: true,
+    exit: 3,
+    cause: 'the signed request is older than 60 seconds or from the future',
+    remedy: 'check the clocks of both machines',
+  },
+
+  // state
+  version_conflict: {
+    http: 409,
+    retry: true,
+    exit: 5,
+    cause: 'somebody else changed the object meanwhile',
+    remedy: 'read it again and repeat',
+  },
+  already_exists: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the name is taken',
+    remedy: 'choose another name or use the existing object',
+  },
+  precondition_failed: {
+    http: 412,
+    retry: false,
+    exit: 5,
+    cause: 'If-Match does not match the current ETag',
+    remedy: 'read the object again and repeat',
+  },
+  idempotency_mismatch: {
+    http: 422,
+    retry: false,
+    exit: 5,
+    cause: 'the Idempotency-Key was used for a different request',
+    remedy: 'use a new key',
+  },
+  in_use: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'other objects depend on this one',
+    remedy: 'remove what the message names first',
+  },
+
+  // peering
+  peer_self: {
+    http: 422,
+    retry: false,
+    exit: 2,
+    cause: 'consumer and provider are the same cluster',
+    remedy: 'name two different clusters',
+  },
+  cluster_unknown: {
+    http: 404,
+    retry: false,
+    exit: 4,
+    cause: 'no cluster of this name has joined',
+    remedy: 'list them with `isthmus get clusters`',
+  },
+  policy_refused: {
+    http: 422,
+    retry: false,
+    exit: 6,
+    cause: 'the PeeringPolicy of a cluster does not allow this',
+    remedy: 'ask for less, or change that PeeringPolicy',
+  },
+  namespace_reserved: {
+    http: 422,
+    retry: false,
+    exit: 2,
+    cause: 'system namespaces cannot be offloaded',
+    remedy: 'choose a namespace of your own',
+  },
+  namespace_unknown: {
+    http: 404,
+    retry: false,
+    exit: 4,
+    cause: 'there is no such namespace in the cluster',
+    remedy: 'create it, or correct the name',
+  },
+
+  // Kubernetes API
+  kube_unreachable: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: 'the Kubernetes API server did not answer',
+    remedy: 'check the server URL in the kubeconfig and that the API server runs',
+  },
+  kube_unauthorized: {
+    http: 502,
+    retry: false,
+    exit: 3,
+    cause: 'the Kubernetes API server refused the credentials',
+    remedy: 'renew the kubeconfig',
+  },
+  kube_forbidden: {
+    http: 502,
+    retry: false,
+    exit: 3,
+    cause: 'the credentials have no right for this on that cluster',
+    remedy: 'grant the right that the message names',
+  },
+  kube_not_found: {
+    http: 502,
+    retry: false,
+    exit: 4,
+    cause: 'the object does not exist on that cluster',
+    remedy: 'check kind, namespace and name',
+  },
+  kube_already_exists: {
+    http: 502,
+    retry: false,
+    exit: 5,
+    cause: 'the object exists already on that cluster',
+    remedy: 'update it instead',
+  },
+  kube_conflict: {
+    http: 502,
+    retry: true,
+    exit: 5,
+    cause: 'the object changed meanwhile, or another manager owns the field',
+    remedy: 'read it again and repeat',
+  },
+  kube_invalid: {
+    http: 502,
+    retry: false,
+    exit: 2,
+    cause: 'the API server or an admission webhook refused the object',
+    remedy: 'correct the field that the message names',
+  },
+  kube_gone: {
+    http: 502,
+    retry: true,
+    exit: 7,
+    cause: 'the requested resource version is too old',
+    remedy: 'list again',
+  },
+  kube_throttled: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: 'the API server asked to slow down',
+    remedy: 'wait and retry',
+  },
+  kube_failed: {
+    http: 502,
+    retry: true,
+    exit: 7,
+    cause: 'the API server answered with an unexpected status',
+    remedy: 'look at the message and the API server log',
+  },
+
+  // broker and waiting
+  broker_unreachable: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: 'the broker did not answer',
+    remedy: 'check the URL and that the broker runs',
+  },
+  rate_limited: {
+    http: 429,
+    retry: true,
+    exit: 7,
+    cause: 'the tenant sent more requests than its limit',
+    remedy: 'wait as long as Retry-After says',
+  },
+  deadline_exceeded: {
+    http: 504,
+    retry: true,
+    exit: 8,
+    cause: 'the wait ended before the condition was met',
+    remedy: 'the message says what was waited for; `isthmus describe` shows more',
+  },
+
+  // this machine
+  host_unsupported: {
+    http: 500,
+    retry: false,
+    exit: 9,
+    cause: 'this machine lacks something that the command needs',
+    remedy: 'install or provide what the message names',
+  },
+  command_failed: {
+    http: 500,
+    retry: false,
+    exit: 9,
+    cause: 'a program that Isthmus started failed',
+    remedy: 'look at the output in the message',
+  },
+} as const satisfies Record<string, CodeFacts>;
+
+export type ErrorCode = keyof typeof codes;

@@ -1,0 +1,224 @@
+/**
+ * What agents and broker say to each other under `/v1/agent` (design.md 4). Everything is level-triggered: a batch of observations or a
+ * desired set replaces what was said before about the same peering, and may be repeated or lost.
+ */
+import * as z from 'zod';
+
+/** History. 1: first version. Both sides accept N-2 and ignore fields they do not know. */
+export const protocolVersion = 1;
+
+export const ClusterId = z
+  .string()
+  .max(63)
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+    'must be a DNS-1123 label: lower-case letters, digits and -, at most 63 characters',
+  )
+  .describe('The name peers know a cluster by.');
+
+export const Quantities = z.record(z.string(), z.string()).describe('Resource name to Kubernetes quantity.');
+
+/** What one PeeringPolicy object lets the broker know, so that refusals come early. The cluster itself enforces it again. */
+export const PolicyFacts = z.object({
+  name: z.string(),
+  asConsumer: z.object({
+    enabled: z.boolean(),
+    autoAccept: z.boolean(),
+    peers: z.array(z.string()).describe('Cluster IDs; `*` for all.'),
+  }),
+  asProvider: z.object({
+    enabled: z.boolean(),
+    autoAccept: z.boolean(),
+    peers: z.array(z.string()),
+    maxResourcesPerPeer: Quantities,
+    classes: z.array(z.string()),
+  }),
+});
+export type PolicyFacts = z.infer<typeof PolicyFacts>;
+
+/** A cluster as its agent describes it; sent at enrolment and whenever it changes. */
+export const ClusterFacts = z.object({
+  agentVersion: z.string(),
+  protocolVersion: z.int().min(1),
+  capabilities: z.array(z.string()),
+  kubernetesVersion: z.string(),
+  apiServerUrl: z.url().describe('How peers reach the API server.'),
+  apiServerCa: z.string().describe('PEM bundle.'),
+  podCidrs: z.array(z.string()),
+  serviceCidrs: z.array(z.string()),
+  nodes: z.int().min(0),
+  allocatable: Quantities.describe('Sum over schedulable, non-virtual nodes.'),
+  policies: z.array(PolicyFacts),
+});
+export type ClusterFacts = z.infer<typeof ClusterFacts>;
+
+/** A JWK of an Ed25519 public key. */
+export const Ed25519Jwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() });
+
+export const EnrollRequest = z.object({
+  clusterId: ClusterId,
+  token: z.string().describe('The one-use secret part of the join token.'),
+  publicKey: Ed25519Jwk,
+  facts: ClusterFacts,
+});
+export type EnrollRequest = z.infer<typeof EnrollRequest>;
+
+export const EnrollResponse = z.object({
+  clusterId: ClusterId,
+  tenant: z.string(),
+  protocolVersion: z.int(),
+  heartbeatSeconds: z.int().describe('How often to POST observed when nothing changes.'),
+});
+export type EnrollResponse = z.infer<typeof EnrollResponse>;
+
+export const PeeringRole = z.enum(['consumer', 'provider']);
+export type PeeringRole = z.infer<typeof PeeringRole>;
+
+/**
+ * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/channel/observe`):
+ * never private keys, tokens or kubeconfigs.
+ */
+export const ObservedObject = z.object({
+  apiVersion: z.string(),
+  kind: z.string(),
+  namespace: z.string().optional(),
+  name: z.string(),
+  uid: z.string(),
+  generation: z.int().optional(),
+  deleting: z.boolean().optional(),
+  data: z.record(z.string(), z.unknown()),
+});
+export type ObservedObject = z.infer<typeof ObservedObject>;
+
+export const Refusal = z.object({
+  object: z.string().describe('Kind/namespace/name'),
+  code: z.string(),
+  message: z.string(),
+});
+
+/** All that exists in one cluster for one peering. */
+export const ObservedSet = z.object({
+  peering: z.string(),
+  role: PeeringRole,
+  /** Revision of the desired set that these observations already include. */
+  appliedRevision: z.int().min(0),
+  objects: z.array(ObservedObject),
+  refusals: z.array(Refusal),
+});
+export type ObservedSet = z.infer<typeof ObservedSet>;
+
+/** A `Peering` object made inside the cluster, asking the broker for a peering with this cluster as consumer. */
+export const PeeringAsk = z.object({
+  name: z.string(),
+  uid: z.string(),
+  generation: z.int(),
+  provider: ClusterId,
+  resources: Quantities,
+  class: z.string(),
+  deleting: z.boolean(),
+});
+export type PeeringAsk = z.infer<typeof PeeringAsk>;
+
+export const ObservedBatch = z.object({
+  /** Present when the facts changed since the last acknowledged batch, and on the first after a start. */
+  facts: ClusterFacts.optional(),
+  sets: z.array(ObservedSet),
+  /** Absent: unchanged. Present: all that exist. */
+  asks: z.array(PeeringAsk).optional(),
+});
+export type ObservedBatch = z.infer<typeof ObservedBatch>;
+
+export const KubeManifest = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().optional(),
+    labels: z.record(z.string(), z.string()).optional(),
+    annotations: z.record(z.string(), z.string()).optional(),
+  }),
+});
+export type KubeManifest = z.infer<typeof KubeManifest>;
+
+/** All that the broker wants to exist in one cluster for one peering. The agent applies `objects`, deletes what it applied before and no longer finds here. */
+export const DesiredSet = z.object({
+  peering: z.string(),
+  role: PeeringRole,
+  peer: ClusterId,
+  /** Monotonic within the cluster: the revision of the write that produced this set. */
+  revision: z.int().min(1),
+  /** `absent`: remove everything of this peering, then report an empty observed set. */
+  state: z.enum(['present', 'absent']),
+  /**
+   * The peer is known to be gone for good or unreachable past the deadline: finish removal without waiting for it (finalizers that wait
+   * for the peer are released).
+   */
+  peerDead: z.boolean(),
+  objects: z.array(KubeManifest),
+});
+export type DesiredSet = z.infer<typeof DesiredSet>;
+
+/** What the broker says about a PeeringAsk, mirrored into `Peering.status`. */
+export const AskAnswer = z.object({
+  name: z.string(),
+  uid: z.string(),
+  observedGeneration: z.int(),
+  peering: z.string().optional(),
+  phase: z.string(),
+  conditions: z.array(
+    z.object({
+      type: z.string(),
+      status: z.enum(['True', 'False', 'Unknown']),
+      reason: z.string(),
+      message: z.string(),
+      lastTransitionTime: z.string(),
+    }),
+  ),
+});
+
+/** Answer to `GET desired?after=REV`: sets changed since REV; all of them when `full`. */
+export const DesiredAnswer = z.object({
+  revision: z.int().min(0),
+  full: z.boolean(),
+  sets: z.array(DesiredSet),
+  answers: z.array(AskAnswer),
+});
+export type DesiredAnswer = z.infer<typeof DesiredAnswer>;
+
+/** `POST ack`: the agent has applied everything up to `revision`. */
+export const AckRequest = z.object({ revision: z.int().min(0) });
+
+/** Frames of the WebSocket. It carries doorbells only; missing all of them costs latency, never correctness. */
+export const ServerFrame = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('desired'), revision: z.int() }),
+  z.object({ type: z.literal('pong') }),
+]);
+export const AgentFrame = z.object({ type: z.literal('ping') });
+
+/** Claims of the EdDSA JWT in `Authorization: Bearer`, signed with the cluster key; header `kid` is the cluster's broker id or `enroll`. */
+export const AgentClaims = z.object({
+  iss: z.string().describe('The cluster ID.'),
+  sub: z.string().describe('`<tenant>/<clusterId>`'),
+  aud: z.string().describe('The broker URL, without a trailing slash.'),
+  iat: z.int(),
+  exp: z.int().describe('At most iat + 60.'),
+  jti: z.string().min(16).describe('Single use.'),
+  htm: z.string(),
+  htp: z.string().describe('Path of the request.'),
+  bsh: z.string().describe('base64url SHA-256 of the body; of the empty string when there is none.'),
+});
+export type AgentClaims = z.infer<typeof AgentClaims>;
+
+/** The join token as a user sees it is `isthmus1.` + base64url of this JSON. */
+export const JoinToken = z.object({
+  url: z.url(),
+  tenant: z.string(),
+  clusterId: ClusterId,
+  /** Hex SHA-256 of the broker CA certificate's DER; absent when the broker's certificate is publicly trusted. */
+  caHash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+  secret: z.string(),
+});
+export type JoinToken = z.infer<typeof JoinToken>;
