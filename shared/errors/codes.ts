@@ -26,6 +26,13 @@ export const codes = {
     cause: 'the request is not valid JSON or lacks a required header',
     remedy: 'send application/json with the documented headers',
   },
+  too_large: {
+    http: 413,
+    retry: false,
+    exit: 2,
+    cause: 'the request or an object in it is larger than the broker keeps',
+    remedy: 'send less at once; the message says the limit',
+  },
   internal: {
     http: 500,
     retry: true,
@@ -127,6 +134,13 @@ export const codes = {
     exit: 5,
     cause: 'the Idempotency-Key was used for a different request',
     remedy: 'use a new key',
+  },
+  in_progress: {
+    http: 409,
+    retry: true,
+    exit: 5,
+    cause: 'an earlier request with this Idempotency-Key is still being worked on',
+    remedy: 'wait a moment and repeat the same request',
   },
   in_use: {
     http: 409,

@@ -1,0 +1,35 @@
+/** What every use case of the control plane is built from. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { AgentChannel } from './ports/agent-channel.ts';
+import type { EventBus } from './ports/event-bus.ts';
+import type { Store } from './ports/store.ts';
+
+/** How agents reach this broker; the audience of what they sign. */
+export interface BrokerAddress {
+  /** Without a trailing slash. */
+  readonly url: string;
+  /** Hex SHA-256 of the broker CA certificate's DER, when it is self-made. */
+  readonly caHash?: string;
+}
+
+export interface ControlDeps {
+  readonly store: Store;
+  /** Absent: use cases look at what they changed themselves, and only the sweep repairs after a crash. */
+  readonly bus?: EventBus;
+  readonly channel: AgentChannel;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** A function because a local broker knows its port only after listening. */
+  readonly broker: () => BrokerAddress;
+  /** How often an agent with nothing to say reports. Default 30. A cluster unheard for three times as long counts as offline. */
+  readonly heartbeatSeconds?: number;
+}
+
+export interface PageRequest {
+  /** 1 to 200, default 50. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}

@@ -1,0 +1,66 @@
+/** What a peering is: what was asked for, what the state machine remembers, what users see. */
+import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+
+export const phases = [
+  'Proposed',
+  'Connecting',
+  'Authenticating',
+  'Negotiating',
+  'Ready',
+  'Degraded',
+  'Unpeering',
+  'Gone',
+  'Failed',
+] as const;
+export type Phase = (typeof phases)[number];
+
+export type Resources = Readonly<Record<string, string>>;
+
+export const conditionTypes = [
+  'Consented',
+  'ConsumerOnline',
+  'ProviderOnline',
+  'Authenticated',
+  'ResourcesGranted',
+  'NodeReady',
+  'ConsumerClean',
+  'ProviderClean',
+] as const;
+export type ConditionType = (typeof conditionTypes)[number];
+
+/** One thing that must be so. When it is not, the message says what is missing, `side` where, and `action` what to do. */
+export interface PeeringCondition {
+  readonly type: ConditionType;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly side: PeeringRole | 'both';
+  /** Milliseconds since the epoch when `status` took its value. */
+  readonly since: number;
+  /** What a person can do about it; empty when there is nothing but waiting. */
+  readonly action: string;
+}
+
+export interface PeeringView {
+  readonly id: string;
+  readonly consumer: string;
+  readonly provider: string;
+  readonly resources: Resources;
+  readonly class: string;
+  readonly phase: Phase;
+  readonly conditions: readonly PeeringCondition[];
+  /** One sentence: what is being waited for, or that nothing is. */
+  readonly waitingFor: string;
+  /** What the provider granted. */
+  readonly granted?: Resources;
+  /** Name of the virtual node in the consumer. */
+  readonly nodeName: string;
+  readonly createdAt: number;
+  /** When each phase was first entered, for timelines. */
+  readonly phaseSince: Readonly<Partial<Record<Phase, number>>>;
+  readonly unpeerRequestedAt?: number;
+  /** What could not be cleaned because a side was dead; empty when nothing was left behind. */
+  readonly leftBehind: readonly string[];
+  /** For ETag and If-Match. */
+  readonly version: number;
+}
