@@ -1,0 +1,132 @@
+/** Field schemas that several kinds share. JSON Schema details that the API server needs stand in `.meta` and pass through the CRD emitter. */
+import type { V1Affinity, V1ContainerImage, V1Taint, V1Toleration } from '@kubernetes/client-node';
+import * as z from 'zod';
+import type { Wire } from '#shared/domain/kube-object.ts';
+import { ClusterId } from './protocol/agent-protocol.ts';
+
+export { ClusterId };
+
+/** Go's `[]byte`: base64 in JSON. */
+export const Bytes = z.string().meta({ format: 'byte' });
+export const Timestamp = z.string().meta({ format: 'date-time' });
+export const StringMap = z.record(z.string(), z.string());
+
+/** A Kubernetes quantity as stored: a user may write `cpu: 2` as a number. `shared/domain/quantity.ts` parses both. */
+export const Quantity = z.union([z.string(), z.number()]).meta({
+  'x-kubernetes-int-or-string': true,
+  pattern:
+    '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+});
+export type Quantity = z.infer<typeof Quantity>;
+export const ResourceList = z.record(z.string(), Quantity).describe('Resource name to quantity.');
+export type ResourceList = z.infer<typeof ResourceList>;
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A core type that we pass on whole: typed for the compiler, an object for the API server. */
+export const opaque = <T extends object>(): z.ZodType<T> =>
+  z.custom<T>(isObject).meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+
+/** Gives a zod schema the core type that it describes (which differs only in `| undefined` of optional members). */
+export const describing = <T>(schema: z.ZodType): z.ZodType<T> => schema as z.ZodType<T>;
+
+export const LocalObjectReference = z.object({ name: z.string().optional() });
+
+export const ObjectReference = z.object({
+  apiVersion: z.string().optional(),
+  kind: z.string().optional(),
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+  uid: z.string().optional(),
+  resourceVersion: z.string().optional(),
+  fieldPath: z.string().optional(),
+});
+
+export const AwsConfig = z.object({
+  awsUserArn: z.string(),
+  awsAccessKeyID: z.string(),
+  awsSecretAccessKey: z.string(),
+  awsRegion: z.string(),
+  awsClusterName: z.string(),
+});
+
+/** What a consumer needs to log in at the provider, besides its private key. */
+export const AuthParams = z.object({
+  ca: Bytes.optional().describe("PEM bundle of the provider's API server."),
+  signedCRT: Bytes.optional().describe('PEM certificate that the provider signed.'),
+  apiServer: z.string().optional().describe('URL of the API server of the provider.'),
+  proxyURL: z.string().optional().describe('Proxy to go through to reach that API server.'),
+  awsConfig: AwsConfig.optional().describe('Present for EKS: IAM user instead of a certificate.'),
+});
+export type AuthParams = z.infer<typeof AuthParams>;
+
+export const StorageType = z.object({ storageClassName: z.string(), default: z.boolean().optional() });
+export type StorageType = z.infer<typeof StorageType>;
+export const IngressType = z.object({ ingressClassName: z.string(), default: z.boolean().optional() });
+export type IngressType = z.infer<typeof IngressType>;
+export const LoadBalancerType = z.object({ loadBalancerClassName: z.string(), default: z.boolean().optional() });
+export type LoadBalancerType = z.infer<typeof LoadBalancerType>;
+
+/** Liqo's condition form with a closed set of types and statuses. */
+export const conditionOf = <Type extends z.ZodType, Status extends z.ZodType>(type: Type, status: Status) =>
+  z.object({
+    type,
+    status,
+    lastTransitionTime: Timestamp.optional(),
+    reason: z.string().optional(),
+    message: z.string().optional(),
+  });
+
+/** The condition form of Kubernetes itself, for our own kinds. */
+export const Condition = z.object({
+  type: z.string().min(1),
+  status: z.enum(['True', 'False', 'Unknown']),
+  observedGeneration: z.int().min(0).optional(),
+  lastTransitionTime: Timestamp,
+  reason: z.string().min(1),
+  message: z.string(),
+});
+export type Condition = z.infer<typeof Condition>;
+export const Conditions = z
+  .array(Condition)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+
+export const Toleration = describing<Wire<V1Toleration>>(
+  z.object({
+    key: z.string().optional(),
+    operator: z.enum(['Exists', 'Equal']).optional(),
+    value: z.string().optional(),
+    effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+    tolerationSeconds: z.int().optional(),
+  }),
+);
+export const Taint = describing<Wire<V1Taint>>(
+  z.object({
+    key: z.string().min(1),
+    value: z.string().optional(),
+    effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+    timeAdded: Timestamp.optional(),
+  }),
+);
+export const ContainerImage = describing<Wire<V1ContainerImage>>(
+  z.object({ names: z.array(z.string()).optional(), sizeBytes: z.int().optional() }),
+);
+const NodeSelectorRequirement = z.object({
+  key: z.string(),
+  operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt']),
+  values: z.array(z.string()).optional(),
+});
+export const NodeSelectorTerm = z.object({
+  matchExpressions: z.array(NodeSelectorRequirement).optional(),
+  matchFields: z.array(NodeSelectorRequirement).optional(),
+});
+/** Terms are ORed, the expressions of one term ANDed. */
+export const NodeSelectorSchema = z.object({ nodeSelectorTerms: z.array(NodeSelectorTerm) });
+export const NodeAffinity = describing<NonNullable<Wire<V1Affinity>['nodeAffinity']>>(
+  z.object({
+    requiredDuringSchedulingIgnoredDuringExecution: NodeSelectorSchema.optional(),
+    preferredDuringSchedulingIgnoredDuringExecution: z
+      .array(z.object({ weight: z.int().min(1).max(100), preference: NodeSelectorTerm }))
+      .optional(),
+  }),
+);

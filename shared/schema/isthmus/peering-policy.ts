@@ -1,0 +1,98 @@
+/** isthmus.dev PeeringPolicy: what this cluster agrees to. The cluster enforces it; the broker knows it to refuse early. */
+import * as z from 'zod';
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { ResourceList } from '../fields.ts';
+import { ageColumn, defineKind } from '../kind.ts';
+import type { PolicyFacts } from '../protocol/agent-protocol.ts';
+
+const Peers = z
+  .array(
+    z
+      .string()
+      .max(63)
+      .regex(/^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/),
+  )
+  .default(['*'])
+  .describe('Cluster IDs; `*` for all.');
+
+export const ReflectedKind = z.enum([
+  'service',
+  'endpointslice',
+  'ingress',
+  'configmap',
+  'secret',
+  'serviceaccount',
+  'persistentvolumeclaim',
+  'event',
+]);
+export type ReflectedKind = z.infer<typeof ReflectedKind>;
+
+export const PeeringPolicySpec = z.object({
+  tenants: z
+    .array(z.string().min(1))
+    .default(['*'])
+    .describe('Accounts at the broker whose clusters this policy is about; `*` for all.'),
+  asConsumer: z
+    .object({
+      enabled: z.boolean().default(true),
+      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      peers: Peers,
+    })
+    .optional()
+    .describe('Taking capacity from others; absent: refused.'),
+  asProvider: z
+    .object({
+      enabled: z.boolean().default(true),
+      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      peers: Peers,
+      maxResourcesPerPeer: ResourceList.default({}).describe(
+        'Most that one consumer gets; what is not named is not limited.',
+      ),
+      classes: z.array(z.string().min(1)).default(['default']).describe('Resource classes that may be asked for.'),
+    })
+    .optional()
+    .describe('Giving capacity to others; absent: refused.'),
+  reflectedKinds: z
+    .array(ReflectedKind)
+    .default([...ReflectedKind.options])
+    .describe('Kinds, besides pods, whose objects may cross to or from a peer.'),
+});
+export type PeeringPolicySpec = z.infer<typeof PeeringPolicySpec>;
+
+export type PeeringPolicy = KubeResource<PeeringPolicySpec>;
+
+export const peeringPolicies = defineKind<PeeringPolicy>({
+  group: 'isthmus.dev',
+  version: 'v1alpha1',
+  kind: 'PeeringPolicy',
+  plural: 'peeringpolicies',
+  namespaced: false,
+  shortNames: ['pp'],
+  categories: ['isthmus'],
+  description: 'What this cluster agrees to. Policies add up: what any one of them allows is allowed.',
+  writers: { object: 'an administrator of the cluster; `isthmus join` makes the first' },
+  columns: [
+    { name: 'Consumer', type: 'boolean', jsonPath: '.spec.asConsumer.enabled' },
+    { name: 'Provider', type: 'boolean', jsonPath: '.spec.asProvider.enabled' },
+    ageColumn,
+  ],
+  spec: PeeringPolicySpec,
+  specPresence: 'defaulted',
+});
+
+/** What the broker is told about a policy. A side that the policy does not mention is disabled. */
+export function policyFacts(policy: PeeringPolicy): PolicyFacts {
+  const { asConsumer, asProvider } = policy.spec;
+  const max = Object.entries(asProvider?.maxResourcesPerPeer ?? {});
+  return {
+    name: policy.metadata.name,
+    asConsumer: asConsumer ?? { enabled: false, autoAccept: false, peers: [] },
+    asProvider: {
+      enabled: asProvider?.enabled ?? false,
+      autoAccept: asProvider?.autoAccept ?? false,
+      peers: asProvider?.peers ?? [],
+      maxResourcesPerPeer: Object.fromEntries(max.map(([name, quantity]) => [name, String(quantity)])),
+      classes: asProvider?.classes ?? [],
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/** isthmus.dev Peering: a peering asked for from inside the consumer cluster. */
+import * as z from 'zod';
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { ClusterId, Conditions, ResourceList } from '../fields.ts';
+import { ageColumn, defineKind, immutable } from '../kind.ts';
+
+export const PeeringSpec = z.object({
+  provider: ClusterId.meta(immutable('provider')).describe('Cluster that is asked for capacity.'),
+  resources: ResourceList.default({}).describe('What is asked for; empty: as much as the provider gives by default.'),
+  class: z.string().min(1).default('default').describe('Resource class at the provider.'),
+});
+export type PeeringSpec = z.infer<typeof PeeringSpec>;
+
+export const PeeringStatus = z.object({
+  observedGeneration: z.int().optional(),
+  peering: z.string().optional().describe('Identifier of this peering at the broker.'),
+  phase: z.string().optional().describe('As the broker sees it.'),
+  conditions: Conditions.optional(),
+});
+export type PeeringStatus = z.infer<typeof PeeringStatus>;
+
+export type Peering = KubeResource<PeeringSpec, PeeringStatus>;
+
+export const peerings = defineKind<Peering>({
+  group: 'isthmus.dev',
+  version: 'v1alpha1',
+  kind: 'Peering',
+  plural: 'peerings',
+  namespaced: false,
+  shortNames: ['peer'],
+  categories: ['isthmus'],
+  description: 'A peering asked for from inside the consumer cluster; status mirrors the broker.',
+  writers: { object: 'a user or a GitOps tool', status: 'channel of the agent' },
+  columns: [
+    { name: 'Provider', type: 'string', jsonPath: '.spec.provider' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Peering', type: 'string', jsonPath: '.status.peering', priority: 1 },
+    ageColumn,
+  ],
+  spec: PeeringSpec,
+  status: PeeringStatus,
+});

@@ -1,0 +1,83 @@
+/** core.liqo.io ForeignCluster: the computed summary of one peer. It holds no desired state. */
+import * as z from 'zod';
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { ClusterId, conditionOf } from '../fields.ts';
+import { ageColumn, defineKind, immutable } from '../kind.ts';
+
+export const ForeignClusterRole = z.enum(['Consumer', 'Provider', 'ConsumerAndProvider', 'Unknown']);
+export type ForeignClusterRole = z.infer<typeof ForeignClusterRole>;
+
+export const ForeignClusterConditionType = z.enum([
+  'APIServerStatus',
+  'NetworkConnectionStatus',
+  'NetworkGatewayServerStatus',
+  'NetworkGatewayClientStatus',
+  'NetworkGatewayPresence',
+  'NetworkConfigurationStatus',
+  'AuthIdentityControlPlaneStatus',
+  'AuthTenantStatus',
+  'OffloadingVirtualNodeStatus',
+  'OffloadingNodeStatus',
+]);
+export type ForeignClusterConditionType = z.infer<typeof ForeignClusterConditionType>;
+
+export const ForeignClusterConditionStatus = z
+  .enum(['None', 'Pending', 'Established', 'Error', 'Ready', 'NotReady', 'SomeNotReady'])
+  .default('None');
+export type ForeignClusterConditionStatus = z.infer<typeof ForeignClusterConditionStatus>;
+
+export const ForeignClusterCondition = conditionOf(ForeignClusterConditionType, ForeignClusterConditionStatus);
+export type ForeignClusterCondition = z.infer<typeof ForeignClusterCondition>;
+
+export const ForeignClusterModule = z.object({
+  enabled: z.boolean(),
+  conditions: z.array(ForeignClusterCondition).optional(),
+});
+export type ForeignClusterModule = z.infer<typeof ForeignClusterModule>;
+
+export const ForeignClusterSpec = z.object({
+  clusterID: ClusterId.meta(immutable('clusterID')).describe('Cluster ID of the peer.'),
+});
+export type ForeignClusterSpec = z.infer<typeof ForeignClusterSpec>;
+
+export const ForeignClusterStatus = z.object({
+  observedGeneration: z.int().optional(),
+  role: ForeignClusterRole.default('Unknown').describe('Role of the foreign cluster, not of this one.'),
+  modules: z
+    .object({
+      networking: ForeignClusterModule,
+      authentication: ForeignClusterModule,
+      offloading: ForeignClusterModule,
+    })
+    .describe('One summary for each part of a peering.'),
+  apiServerUrl: z.string().optional().describe('API server of the foreign cluster.'),
+  foreignProxyUrl: z.string().optional().describe('Proxy on the way to that API server.'),
+  tenantNamespace: z
+    .object({ local: z.string().optional(), remote: z.string().optional() })
+    .optional()
+    .describe('Namespaces of this peering, here and there.'),
+  conditions: z.array(ForeignClusterCondition).optional().describe('Only APIServerStatus.'),
+});
+export type ForeignClusterStatus = z.infer<typeof ForeignClusterStatus>;
+
+export type ForeignCluster = KubeResource<ForeignClusterSpec, ForeignClusterStatus>;
+
+export const foreignClusters = defineKind<ForeignCluster>({
+  group: 'core.liqo.io',
+  version: 'v1beta1',
+  kind: 'ForeignCluster',
+  plural: 'foreignclusters',
+  namespaced: false,
+  shortNames: ['fc'],
+  categories: ['liqo'],
+  description:
+    'Summary of one peer. Users write nothing here but the annotation liqo.io/foreign-cluster-permanently-unreachable.',
+  writers: { object: 'foreign cluster controller', status: 'foreign cluster controller' },
+  columns: [
+    { name: 'Role', type: 'string', jsonPath: '.status.role' },
+    { name: 'ClusterID', type: 'string', jsonPath: '.spec.clusterID', priority: 1 },
+    ageColumn,
+  ],
+  spec: ForeignClusterSpec,
+  status: ForeignClusterStatus,
+});

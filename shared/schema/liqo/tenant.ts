@@ -1,0 +1,49 @@
+/** authentication.liqo.io Tenant: a consumer as its provider sees it. Lives on the provider, in the tenant namespace. */
+import * as z from 'zod';
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { AuthParams, Bytes, ClusterId } from '../fields.ts';
+import { ageColumn, defineKind, immutable } from '../kind.ts';
+
+export const AuthzPolicy = z.enum(['KeysExchange', 'TolerateNoHandshake']);
+export type AuthzPolicy = z.infer<typeof AuthzPolicy>;
+
+export const TenantCondition = z.enum(['Active', 'Cordoned', 'Drained']);
+export type TenantCondition = z.infer<typeof TenantCondition>;
+
+export const TenantSpec = z.object({
+  clusterID: ClusterId.meta(immutable('clusterID')).describe('Cluster ID of the consumer.'),
+  authzPolicy: AuthzPolicy.default('KeysExchange').describe(
+    'KeysExchange: the consumer proves its key by signing a nonce. TolerateNoHandshake: no proof, no certificate.',
+  ),
+  publicKey: Bytes.optional().describe('PEM (PKIX) public key of the consumer.'),
+  csr: Bytes.optional().describe('PEM certificate signing request of the consumer.'),
+  signature: Bytes.optional().describe('The nonce, signed by the consumer.'),
+  proxyURL: z.string().optional().describe('Proxy through which the consumer reaches this API server.'),
+  tenantCondition: TenantCondition.default('Active').describe(
+    'Desired, although the name suggests status. Cordoned: nothing new. Drained: everything is taken back.',
+  ),
+});
+export type TenantSpec = z.infer<typeof TenantSpec>;
+
+export const TenantStatus = z.object({
+  tenantNamespace: z.string().optional().describe('Namespace of this consumer on the provider.'),
+  authParams: AuthParams.optional().describe('What the consumer needs to log in; absent under TolerateNoHandshake.'),
+});
+export type TenantStatus = z.infer<typeof TenantStatus>;
+
+export type Tenant = KubeResource<TenantSpec, TenantStatus>;
+
+export const tenants = defineKind<Tenant>({
+  group: 'authentication.liqo.io',
+  version: 'v1beta1',
+  kind: 'Tenant',
+  plural: 'tenants',
+  namespaced: true,
+  shortNames: ['tn'],
+  categories: ['liqo'],
+  description: 'A consumer as its provider sees it. Lives on the provider.',
+  writers: { object: 'broker, liqoctl or a user', status: 'tenant controller (provider)' },
+  columns: [{ name: 'Condition', type: 'string', jsonPath: '.spec.tenantCondition' }, ageColumn],
+  spec: TenantSpec,
+  status: TenantStatus,
+});
