@@ -1,0 +1,120 @@
+/** Proves the import law, the file budgets and the shape of the tree on the files as they are. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { bannedFileNames, budget, environmentReaders, importLaw, impureWords, overBudget, pureFile } from './law.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => file !== '' && !file.endsWith('.d.ts'));
+const texts = new Map(files.map((file) => [file, read(file)]));
+
+function read(file: string): string {
+  try {
+    return readFileSync(path.join(root, file), 'utf8');
+  } catch {
+    return ''; // listed by git, deleted in the work tree
+  }
+}
+
+/** Imports that exist at run time: type-only ones are erased and bind nothing. */
+function runtimeImports(text: string): string[] {
+  const found: string[] = [];
+  for (const match of text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\s+(?!type\b)([^;'"]*?)(?:from\s*)?['"]([^'"]+)['"]/g,
+  )) {
+    const clause = match[1] ?? '';
+    const named = /^\{([^}]*)\}\s*$/.exec(clause.trim());
+    const names =
+      named?.[1]
+        ?.split(',')
+        .map((n) => n.trim())
+        .filter(Boolean) ?? [];
+    if (names.length > 0 && names.every((n) => n.startsWith('type '))) continue;
+    if (match[2]) found.push(match[2]);
+  }
+  for (const match of text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g)) if (match[1]) found.push(match[1]);
+  return found;
+}
+
+function resolve(file: string, specifier: string): string {
+  if (specifier.startsWith('#')) return specifier.slice(1);
+  if (specifier.startsWith('.')) return path.posix.normalize(path.posix.join(path.posix.dirname(file), specifier));
+  return specifier;
+}
+
+const isTest = (file: string) => /\.(test|contract)\.ts$/.test(file) || file.startsWith('test/');
+
+describe('the import law', () => {
+  test.each(importLaw)('$because', (law) => {
+    const breaches = files
+      .filter((file) => law.from.test(file) && !law.except?.test(file) && !isTest(file))
+      .flatMap((file) =>
+        runtimeImports(texts.get(file) ?? '')
+          .map((specifier) => resolve(file, specifier))
+          .filter((target) => law.never.test(target))
+          .map((target) => `${file} imports ${target}`),
+      );
+    expect(breaches, law.because).toEqual([]);
+  });
+
+  test('no import escapes it by a misspelt extension', () => {
+    const odd = files.flatMap((file) =>
+      runtimeImports(texts.get(file) ?? '')
+        .filter((s) => /^[.#]/.test(s) && !/\.(ts|json|mjs)$/.test(s))
+        .map((s) => `${file}: ${s}`),
+    );
+    expect(odd).toEqual([]);
+  });
+});
+
+describe('pure files', () => {
+  test.each(impureWords)('take what they need instead of $word', ({ word, instead }) => {
+    const breaches = files.filter((file) => pureFile.test(file) && !isTest(file) && word.test(texts.get(file) ?? ''));
+    expect(breaches, instead).toEqual([]);
+  });
+});
+
+test('only composition roots read the environment', () => {
+  const readers = files.filter(
+    (file) => !environmentReaders.test(file) && !isTest(file) && /\bprocess\.env\b/.test(texts.get(file) ?? ''),
+  );
+  expect(readers).toEqual([]);
+});
+
+test('zod is imported as a namespace, which a bundle can shake', () => {
+  const barrels = files.filter((file) =>
+    /import\s*\{\s*z\s*\}\s*from 'zod'/.test((texts.get(file) ?? '').replaceAll(/^.*`.*$/gm, '')),
+  );
+  expect(barrels.filter((file) => !file.startsWith('test/architecture/'))).toEqual([]);
+});
+
+test('no file outgrows its budget without a reason', () => {
+  const large = files
+    .filter((file) => !(file in overBudget))
+    .map((file) => ({ file, lines: (texts.get(file) ?? '').split('\n').length }))
+    .filter(({ lines }) => lines > budget.stop);
+  expect(large).toEqual([]);
+});
+
+test('files are named by their subject', () => {
+  expect(files.filter((file) => bannedFileNames.test(file) || /[A-Z]/.test(path.basename(file)))).toEqual([]);
+});
+
+test('each module says in its first lines what it is for', () => {
+  const silent = files.filter((file) => {
+    const text = texts.get(file) ?? '';
+    return text !== '' && !/\.test\.ts$/.test(file) && !/^(#![^\n]*\n)?(\/\*\*|\/\/)/.test(text);
+  });
+  expect(silent).toEqual([]);
+});
+
+test('nobody mocks a module', () => {
+  const word = ['vi', 'mock('].join('.');
+  expect(files.filter((file) => (texts.get(file) ?? '').includes(word))).toEqual([]);
+});

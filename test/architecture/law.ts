@@ -1,0 +1,93 @@
+/** The import law: who may import whom, each rule with its reason. Extend it when you add a room. */
+
+export interface Law {
+  /** Files the rule is about, as paths from the root. */
+  readonly from: RegExp;
+  readonly except?: RegExp;
+  /** Imports that breach it: a path from the root, or a bare package name. */
+  readonly never: RegExp;
+  readonly because: string;
+}
+
+const node = /^node:/;
+
+export const importLaw: readonly Law[] = [
+  {
+    from: /^shared\//,
+    never: /^(control|functions|infra|agent|cli|console|scripts|bench|test)\//,
+    because: 'shared is the vocabulary of both planes; it knows no speaker',
+  },
+  {
+    from: /^shared\//,
+    never: node,
+    because: 'shared does no I/O, so that the browser, Lambda and the agent can all load it',
+  },
+  {
+    from: /^control\//,
+    never: /^(functions|infra|agent|cli|console|scripts|bench)\//,
+    because: 'control is the broker without its edge; adapters and functions point inward',
+  },
+  {
+    from: /^control\//,
+    except: /^control\/adapters\//,
+    never: /^@aws-sdk\/|^better-sqlite3$|^node:sqlite$/,
+    because: 'the core runs in one process and in the cloud; only adapters know where it is',
+  },
+  {
+    from: /^control\//,
+    never: /^@kubernetes\//,
+    because: 'the broker moves objects between clusters and never talks to a Kubernetes API server',
+  },
+  {
+    from: /^functions\//,
+    never: /^(agent|cli|console|infra|scripts|bench)\//,
+    because: 'functions are the edge of control and of nothing else',
+  },
+  {
+    from: /^agent\//,
+    never: /^(control|functions|infra|cli|console|scripts|bench)\/|^@aws-sdk\//,
+    because: 'the agent reaches the broker only through its channel',
+  },
+  {
+    from: /^agent\/(?!channel\/|main\.ts)/,
+    never: /^agent\/channel\//,
+    because: 'controllers read and write Kubernetes objects; who wrote those is none of their business',
+  },
+  {
+    from: /^cli\//,
+    except: /^cli\/commands\/broker[^/]*\.ts$/,
+    never: /^(control|functions|agent|console|infra|scripts|bench)\//,
+    because: 'the CLI is a client of the REST API; only `broker serve` carries the broker itself',
+  },
+  {
+    from: /^(agent|control|functions|cli|shared)\//,
+    never: /^test\//,
+    because: 'the product does not depend on its tests',
+  },
+  {
+    from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/forge\/|^shared\/domain\//,
+    never: /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^agent\/kube\/(?!types\.ts|conditions\.ts)/,
+    because: 'decisions are pure: no client, no socket, no process; their tests are tables',
+  },
+];
+
+/** Words whose use in pure files shows a hidden dependency, and the port to use instead. */
+export const impureWords: readonly { readonly word: RegExp; readonly instead: string }[] = [
+  { word: /\bDate\.now\(/, instead: 'take `now` as a parameter (Clock)' },
+  { word: /\bnew Date\(\)/, instead: 'take `now` as a parameter (Clock)' },
+  { word: /\bMath\.random\(/, instead: 'take the value as a parameter (Ids)' },
+  { word: /\bprocess\.env\b/, instead: 'take compiled configuration' },
+  { word: /\bset(Timeout|Interval)\(/, instead: 'return when to look again' },
+];
+
+export const pureFile = /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/forge\/|^shared\/domain\//;
+
+/** Only composition roots read the environment. */
+export const environmentReaders =
+  /^(agent\/main\.ts|agent\/config\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+
+export const budget = { stop: 500 } as const;
+/** Files over the budget, each with the reason why it may be. */
+export const overBudget: Readonly<Record<string, string>> = {};
+
+export const bannedFileNames = /(^|\/)(utils?|helpers?|common|misc|base)(\.test)?\.ts$/;
