@@ -1,3 +1,4 @@
+// Two test projects: `fast` for every save, `real` for whatever needs this machine's kernel.
 import { defineConfig } from 'vitest/config';
 
 const rooms = ['shared', 'control', 'functions', 'agent', 'cli', 'scripts', 'test', 'bench'];

@@ -26,9 +26,9 @@ function read(file: string): string {
 function runtimeImports(text: string): string[] {
   const found: string[] = [];
   for (const match of text.matchAll(
-    /(?:^|\n)\s*(?:import|export)\s+(?!type\b)([^;'"]*?)(?:from\s*)?['"]([^'"]+)['"]/g,
+    /(?:^|\n)\s*(?:import\s+(?!type\b)([^;'"]*?)(?:\bfrom\s*)?|export\s+(?!type\b)(\*[^;'"]*?|\{[^}]*\}\s*)from\s*)['"]([^'"]+)['"]/g,
   )) {
-    const clause = match[1] ?? '';
+    const clause = match[1] ?? match[2] ?? '';
     const named = /^\{([^}]*)\}\s*$/.exec(clause.trim());
     const names =
       named?.[1]
@@ -36,7 +36,7 @@ function runtimeImports(text: string): string[] {
         .map((n) => n.trim())
         .filter(Boolean) ?? [];
     if (names.length > 0 && names.every((n) => n.startsWith('type '))) continue;
-    if (match[2]) found.push(match[2]);
+    if (match[3]) found.push(match[3]);
   }
   for (const match of text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g)) if (match[1]) found.push(match[1]);
   return found;
