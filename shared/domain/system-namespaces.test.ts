@@ -1,0 +1,36 @@
+/** Which namespaces may be offloaded and under which names. */
+import { describe, expect, test } from 'vitest';
+import { isSystemNamespace, namespaceNameProblem, remoteNamespaceProblem } from './system-namespaces.ts';
+
+describe('system namespaces', () => {
+  test.each(['kube-system', 'kube-public', 'kube-node-lease', 'liqo', 'liqo-tenant-rome', 'liqo-storage'])(
+    '%s is a system namespace',
+    (name) => expect(isSystemNamespace(name)).toBe(true),
+  );
+
+  test.each(['default', 'demo', 'liqonade', 'kubernetes', 'my-kube-system'])('%s belongs to the user', (name) =>
+    expect(isSystemNamespace(name)).toBe(false),
+  );
+
+  test('a tenant namespace is one whatever its name', () => {
+    expect(isSystemNamespace('customers', { 'liqo.io/tenant-namespace': 'true' })).toBe(true);
+  });
+
+  test.each([
+    ['a'.repeat(63), undefined],
+    ['a'.repeat(64), /64 characters.*at most 63/],
+    ['Demo', /DNS-1123/],
+    ['-demo', /DNS-1123/],
+    ['demo.rome', /DNS-1123/],
+    ['', /DNS-1123/],
+  ])('the name %j is judged', (name, expected) => {
+    const problem = namespaceNameProblem(name);
+    if (expected === undefined) expect(problem).toBeUndefined();
+    else expect(problem).toMatch(expected);
+  });
+
+  test.each(['kube-system', 'liqo', 'default', 'liqo-tenant-milan'])('%s cannot be asked for at a provider', (name) =>
+    expect(remoteNamespaceProblem(name)).toMatch(/reserved at every provider/),
+  );
+  test('an ordinary name can', () => expect(remoteNamespaceProblem('demo-rome')).toBeUndefined());
+});
