@@ -79,6 +79,14 @@ export const isthmusLabel = {
   /** On everything that the channel applied for a peering: its id at the broker. */
   peering: 'isthmus.dev/peering',
 } as const;
+export const isthmusAnnotation = {
+  /** On ShadowPods: UID of the local pod they stand for; a different one means the pod was replaced under the same name. */
+  localPodUid: 'isthmus.dev/local-pod-uid',
+  /** On offloaded local pods, JSON: UID of the remote pod last seen, and restarts counted before it. */
+  remotePod: 'isthmus.dev/remote-pod',
+  /** On virtual Nodes, JSON: the label, annotation and taint keys that we put there, so that dropped ones can be removed. */
+  nodeApplied: 'isthmus.dev/applied',
+} as const;
 export const fieldManager = {
   /** Objects desired by the broker. */
   broker: 'isthmus-broker',
