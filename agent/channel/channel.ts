@@ -1,0 +1,220 @@
+/** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
+import type { KeyObject } from 'node:crypto';
+import * as z from 'zod';
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cluster, Controller } from '#agent/kube/types.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { DesiredAnswer, type ObservedBatch, type ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import { createAsks } from './asks.ts';
+import { type BrokerClient, createBrokerClient } from './broker-client.ts';
+import { createDoorbell } from './doorbell.ts';
+import { ensureEnrolled } from './enroll.ts';
+import { createFacts } from './facts.ts';
+import { createLinkStatus } from './link-status.ts';
+import { channelCaches } from './live.ts';
+import { createDesiredSets } from './sets.ts';
+
+export interface ChannelDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly privateKey: KeyObject;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly config: {
+    readonly systemNamespace: string;
+    readonly agentVersion: string;
+    readonly apiServerUrl: string;
+    readonly apiServerCa: string;
+  };
+}
+
+/** Bounds the delay that a lost doorbell or a lost change can cause. */
+const sweepMs = 5 * 60_000;
+/** Tells the broker that this cluster lives even when nothing changes. */
+const heartbeatMs = 30_000;
+const joinCheckMs = 2_000;
+const retryMs = { first: 500, most: 30_000 };
+
+export interface Channel {
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createChannel(deps: ChannelDeps): Channel {
+  const log = deps.log.with({ part: 'channel' });
+  const facts = createFacts({ cluster: deps.cluster, ...deps.config });
+
+  /** Waits until there is a broker to talk to; a cluster peered from manifests alone never leaves this loop. */
+  async function enrolled(signal: AbortSignal): Promise<BrokerClient | undefined> {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const identity = await ensureEnrolled(
+          { ...deps, log, systemNamespace: deps.config.systemNamespace },
+          facts.read,
+          signal,
+        );
+        if (identity) return createBrokerClient(identity, deps);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        failures += 1;
+        log.error('enrolment failed, it will be tried again', error, { code: codeOf(error) });
+      }
+      await deps.clock.sleep(failures === 0 ? joinCheckMs : backoff(failures), signal).catch(() => undefined);
+    }
+    return undefined;
+  }
+
+  return {
+    async run(signal) {
+      await facts.ready(signal);
+      const client = await enrolled(signal);
+      if (!client) return;
+      const session = createSession({ ...deps, log, client, facts });
+      await session.run(signal).finally(() => client.close());
+    },
+  };
+}
+
+interface SessionDeps extends ChannelDeps {
+  readonly client: BrokerClient;
+  readonly facts: ReturnType<typeof createFacts>;
+}
+
+function createSession({ cluster, clusterId, client, clock, log, facts, config }: SessionDeps): Channel {
+  const caches = channelCaches(cluster.caches);
+  const up = createSignal();
+  const down = createSignal();
+  const status = createLinkStatus({ cluster, clock, agentVersion: config.agentVersion });
+  const asks = createAsks({ cluster, clock, onChange: up.raise });
+  const sets = createDesiredSets({ cluster, caches, policies: facts.policies, clusterId, log, onProgress: up.raise });
+  const controller: Controller = createController(
+    {
+      name: 'desired-set',
+      workers: 2,
+      watches: [
+        ...caches.all.map((cache) => watch(cache, sets.peeringsOf)),
+        watch(facts.policies, () => sets.peerings()),
+      ],
+      reconcile: sets.reconcile,
+    },
+    { clock, log },
+  );
+  const doorbell = createDoorbell({ client, clock, log, onRing: down.raise });
+
+  /** Runs `once` whenever raised, at least every `everyMs`, and with back-off after a failure. */
+  async function loop(raised: Raised, everyMs: number, once: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await once();
+        failures = 0;
+        await raised.wait(everyMs, clock, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        await status.failed(error, signal);
+        log.warn('exchange with the broker failed', {
+          code: codeOf(error),
+          reason: error instanceof Error ? error.message : String(error),
+          failures,
+        });
+        await clock.sleep(backoff(failures), signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async function pull(signal: AbortSignal): Promise<void> {
+    const answer = await client.call(
+      'GET',
+      `/v1/agent/desired?after=${sets.revision()}`,
+      undefined,
+      DesiredAnswer,
+      signal,
+    );
+    for (const peering of sets.accept(answer)) controller.enqueue(peering);
+    await asks.answer(answer.answers, signal);
+    up.raise();
+    await status.exchanged(signal);
+  }
+
+  const told = new Map<string, string>();
+  let toldFacts = '';
+  let toldAsks = '';
+  async function push(signal: AbortSignal): Promise<void> {
+    const current = sets.observed();
+    const changed = current.filter((set) => told.get(set.peering) !== JSON.stringify(set));
+    const factsNow = facts.read();
+    const asksNow = [...asks.read()];
+    const batch: ObservedBatch = {
+      sets: [...changed],
+      ...(JSON.stringify(factsNow) === toldFacts ? {} : { facts: factsNow }),
+      ...(JSON.stringify(asksNow) === toldAsks ? {} : { asks: asksNow }),
+    };
+    await client.call('POST', '/v1/agent/observed', batch, z.unknown(), signal);
+    remember(told, changed, current);
+    toldFacts = JSON.stringify(factsNow);
+    toldAsks = JSON.stringify(asksNow);
+    await status.exchanged(signal);
+  }
+
+  return {
+    async run(signal) {
+      for (const cache of caches.all) cache.subscribe(up.raise);
+      facts.subscribe(up.raise);
+      await Promise.all([asks.ready(signal), ...caches.all.map((cache) => cache.synced(signal))]);
+      await Promise.all([
+        controller.run(signal),
+        doorbell.run(signal),
+        loop(down, sweepMs, () => pull(signal), signal),
+        loop(up, heartbeatMs, () => push(signal), signal),
+      ]);
+    },
+  };
+}
+
+/** What the broker has acknowledged, so that only changes travel. */
+function remember(told: Map<string, string>, sent: readonly ObservedSet[], current: readonly ObservedSet[]): void {
+  for (const set of sent) told.set(set.peering, JSON.stringify(set));
+  const alive = new Set(current.map((set) => set.peering));
+  for (const peering of told.keys()) if (!alive.has(peering)) told.delete(peering);
+}
+
+const backoff = (failures: number): number =>
+  Math.min(retryMs.most, retryMs.first * 2 ** Math.min(failures - 1, 8)) * (0.75 + Math.random() / 2);
+
+interface Raised {
+  raise(): void;
+  wait(atMostMs: number, clock: Clock, signal: AbortSignal): Promise<void>;
+}
+
+/** A flag to wait on: raises while nobody waits are kept, many raises are one. */
+function createSignal(): Raised {
+  let raised = false;
+  let wake: (() => void) | undefined;
+  return {
+    raise() {
+      raised = true;
+      wake?.();
+    },
+    async wait(atMostMs, clock, signal) {
+      if (!raised) {
+        const done = new AbortController();
+        const flagged = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        await Promise.race([
+          flagged,
+          clock.sleep(atMostMs, AbortSignal.any([signal, done.signal])).catch(() => undefined),
+        ]);
+        done.abort();
+        wake = undefined;
+      }
+      raised = false;
+    },
+  };
+}

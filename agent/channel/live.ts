@@ -1,0 +1,88 @@
+/** The caches through which the channel sees the objects of peerings, and the view of one peering in them. */
+import type { Cache, Caches } from '#agent/kube/types.ts';
+import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
+import { apiVersionOf, type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import { isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import type { DesiredSet, ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
+import { observedObject } from './observe.ts';
+import { derivedLabels, type LiveObject, tenantNamespaceOf } from './plan.ts';
+
+export const appliedHashAnnotation = 'isthmus.dev/applied-hash';
+
+export interface ChannelCaches {
+  /** Kinds that a broker may apply, and kinds derived from those, in takedown terms. */
+  readonly all: readonly Cache<KubeObject>[];
+}
+
+export function channelCaches(caches: Caches): ChannelCaches {
+  const all = [
+    caches.cache(namespaces, { labelSelector: label.tenantNamespace }),
+    caches.cache(secrets, { labelSelector: isthmusLabel.peering }),
+    caches.cache(tenants),
+    caches.cache(identities),
+    caches.cache(resourceSlices),
+    caches.cache(namespaceMaps),
+    caches.cache(virtualNodes),
+    caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}` }),
+  ];
+  return { all: all as unknown as readonly Cache<KubeObject>[] };
+}
+
+export interface LiveView {
+  readonly live: readonly LiveObject[];
+  readonly observed: readonly ObservedObject[];
+}
+
+type SetKey = Pick<DesiredSet, 'peering' | 'role' | 'peer'>;
+
+/** Everything of one peering in this cluster: applied for it, or derived from that by controllers. */
+export function liveView({ all }: ChannelCaches, set: SetKey): LiveView {
+  const live: LiveObject[] = [];
+  const observed: ObservedObject[] = [];
+  for (const cache of all) {
+    for (const object of cache.list()) {
+      if (!belongs(cache.type.kind, object, set)) continue;
+      live.push(liveObject(cache.type.kind, object));
+      observed.push(observedObject(cache.type.kind, apiVersionOf(cache.type), object));
+    }
+  }
+  return { live, observed };
+}
+
+function belongs(kind: string, object: KubeObject, set: SetKey): boolean {
+  const labels = object.metadata.labels ?? {};
+  if (labels[isthmusLabel.peering] === set.peering) return true;
+  const namespace = tenantNamespaceOf(set);
+  if (kind === 'Namespace') return object.metadata.name === namespace;
+  if (kind === 'VirtualNode' || kind === 'Node')
+    return set.role === 'consumer' && labels[label.remoteClusterId] === set.peer;
+  if (kind === 'ResourceSlice' || kind === 'NamespaceMap') {
+    return (
+      object.metadata.namespace === namespace &&
+      Object.entries(derivedLabels(set)).every(([key, value]) => labels[key] === value)
+    );
+  }
+  if (kind === 'Identity')
+    return (
+      set.role === 'consumer' && object.metadata.namespace === namespace && labels[label.remoteClusterId] === set.peer
+    );
+  return false;
+}
+
+function liveObject(kind: string, object: KubeObject): LiveObject {
+  const peering = object.metadata.labels?.[isthmusLabel.peering];
+  const appliedHash = object.metadata.annotations?.[appliedHashAnnotation];
+  return {
+    kind,
+    ref: refOf(object),
+    uid: object.metadata.uid ?? '',
+    deleting: object.metadata.deletionTimestamp !== undefined,
+    ...(peering === undefined ? {} : { peering }),
+    ...(appliedHash === undefined ? {} : { appliedHash }),
+  };
+}

@@ -1,0 +1,139 @@
+/** What to write and what to remove so that a cluster matches one desired set. Pure: no client, no clock. */
+
+import type { ObjectRef } from '#shared/domain/kube-object.ts';
+import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+
+/** One object of a peering as it is: what the broker had applied, or what controllers derived from that. */
+export interface LiveObject {
+  readonly kind: string;
+  readonly ref: ObjectRef;
+  readonly uid: string;
+  readonly deleting: boolean;
+  /** The peering that applied it; undefined for derived objects. */
+  readonly peering?: string;
+  /** Of the manifest it was last applied from. */
+  readonly appliedHash?: string;
+}
+
+export interface PlanInput {
+  readonly set: DesiredSet;
+  readonly live: readonly LiveObject[];
+  /** `Kind/namespace/name` of everything that other present sets of this cluster want: two opposite peerings share a namespace. */
+  readonly wantedElsewhere: ReadonlySet<string>;
+  /** `Kind/namespace/name` of what this cluster refuses to apply. Refused is not unwanted: what exists already stays. */
+  readonly refused: ReadonlySet<string>;
+  readonly hashOf: (manifest: KubeManifest) => string;
+}
+
+export interface Plan {
+  /** In order. */
+  readonly apply: readonly KubeManifest[];
+  readonly remove: readonly LiveObject[];
+  /** Mark the peer's ForeignCluster so that no controller waits for it. */
+  readonly markPeerDead: boolean;
+  /** Undefined: the cluster matches once `apply` and `remove` are done. */
+  readonly waitingOn?: string;
+  /** Nothing of this peering is left. Only for absent sets. */
+  readonly clean: boolean;
+}
+
+export const refText = (kind: string, ref: ObjectRef): string => `${kind}/${ref.namespace ?? ''}/${ref.name}`;
+export const manifestRef = (m: KubeManifest): ObjectRef =>
+  m.metadata.namespace === undefined
+    ? { name: m.metadata.name }
+    : { namespace: m.metadata.namespace, name: m.metadata.name };
+
+/**
+ * The order in which a side is taken down; a stage starts when the one before is gone. Kinds absent from every stage are derived: their
+ * owners remove them, and the plan only waits. The consumer gives its capacity back before its identity goes; the provider takes
+ * the consumer's rights first, so that nothing comes back while it cleans.
+ */
+const takedown: Record<PeeringRole, readonly (readonly string[])[]> = {
+  consumer: [['ResourceSlice'], ['NamespaceMap', 'Identity'], ['Secret', 'Namespace']],
+  provider: [['Tenant'], ['ResourceSlice', 'NamespaceMap'], ['Secret', 'Namespace']],
+};
+/** What the first stages wait for besides their own kinds. */
+const derivedBy: Record<string, readonly string[]> = { ResourceSlice: ['VirtualNode', 'Node'] };
+
+export function planSet(input: PlanInput): Plan {
+  return input.set.state === 'present' ? planPresent(input) : planAbsent(input);
+}
+
+function planPresent({ set, live, wantedElsewhere, refused, hashOf }: PlanInput): Plan {
+  const byRef = new Map(live.map((o) => [refText(o.kind, o.ref), o]));
+  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
+  const terminating = live.find((o) => o.kind === 'Namespace' && o.deleting && wanted.has(refText(o.kind, o.ref)));
+  const remove = live.filter(
+    (o) =>
+      o.peering === set.peering &&
+      !o.deleting &&
+      !wanted.has(refText(o.kind, o.ref)) &&
+      !wantedElsewhere.has(refText(o.kind, o.ref)),
+  );
+  if (terminating) {
+    return {
+      apply: [],
+      remove,
+      markPeerDead: false,
+      clean: false,
+      waitingOn: `namespace ${terminating.ref.name} is still being deleted`,
+    };
+  }
+  const apply = set.objects.filter((m) => {
+    const ref = refText(m.kind, manifestRef(m));
+    if (refused.has(ref)) return false;
+    const now = byRef.get(ref);
+    return (
+      !now ||
+      (now.appliedHash !== hashOf(m) &&
+        !(m.kind === 'Namespace' && now.peering !== undefined && now.peering !== set.peering))
+    );
+  });
+  const held = apply.map((m) => byRef.get(refText(m.kind, manifestRef(m)))).find((o) => o?.deleting);
+  if (held) {
+    return {
+      apply: apply.filter((m) => !byRef.get(refText(m.kind, manifestRef(m)))?.deleting),
+      remove,
+      markPeerDead: false,
+      clean: false,
+      waitingOn: `${held.kind} ${held.ref.name} of an earlier peering is still being deleted`,
+    };
+  }
+  return { apply, remove, markPeerDead: false, clean: false };
+}
+
+function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
+  const left = live.filter((o) => !wantedElsewhere.has(refText(o.kind, o.ref)));
+  if (left.length === 0) return { apply: [], remove: [], markPeerDead: false, clean: true };
+  for (const stage of takedown[set.role]) {
+    const kinds = new Set(stage.flatMap((kind) => [kind, ...(derivedBy[kind] ?? [])]));
+    const here = left.filter((o) => kinds.has(o.kind));
+    if (here.length === 0) continue;
+    return {
+      apply: [],
+      remove: here.filter((o) => stage.includes(o.kind) && !o.deleting),
+      markPeerDead: set.peerDead,
+      clean: false,
+      waitingOn: `removal of ${here.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+    };
+  }
+  return {
+    apply: [],
+    remove: [],
+    markPeerDead: set.peerDead,
+    clean: false,
+    waitingOn: `removal of ${left.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+  };
+}
+
+/** Where the objects of a peering live in this cluster. */
+export const tenantNamespaceOf = (set: Pick<DesiredSet, 'peer'>): string => name.tenantNamespace(set.peer);
+
+/** The labels that prove that a derived object belongs to this peering and this role. */
+export const derivedLabels = (set: Pick<DesiredSet, 'peer' | 'role'>): Readonly<Record<string, string>> =>
+  set.role === 'consumer'
+    ? { [label.replication]: 'true', [label.remoteId]: set.peer }
+    : { [label.replicated]: 'true', [label.originId]: set.peer };
+
+export const peerDeadAnnotation = annotation.permanentlyUnreachable;

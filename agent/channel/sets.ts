@@ -1,0 +1,214 @@
+/** Brings this cluster to what the broker desires, one peering at a time, and remembers how far that got. */
+import { createHash } from 'node:crypto';
+import type { Cache, Cluster } from '#agent/kube/types.ts';
+import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { fieldManager, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
+import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import { reject } from './allow.ts';
+import { appliedHashAnnotation, type ChannelCaches, liveView } from './live.ts';
+import { observedSet } from './observe.ts';
+import { type LiveObject, manifestRef, peerDeadAnnotation, planSet, refText } from './plan.ts';
+import { policyFacts, policyRejection } from './policy.ts';
+
+const writable: Readonly<Record<string, ResourceType>> = {
+  Namespace: namespaces,
+  Secret: secrets,
+  Tenant: tenants,
+  Identity: identities,
+  ResourceSlice: resourceSlices,
+  NamespaceMap: namespaceMaps,
+};
+
+interface Progress {
+  readonly revision: number;
+  readonly refusals: ObservedSet['refusals'];
+}
+
+export interface DesiredSets {
+  /** Takes over an answer of the broker; returns the peerings that need a pass. */
+  accept(answer: DesiredAnswer): readonly string[];
+  revision(): number;
+  /** One pass over one peering. */
+  reconcile(peering: string, signal: AbortSignal): Promise<Outcome>;
+  peerings(): Iterable<string>;
+  /** The peerings that a changed object may concern. */
+  peeringsOf(object: KubeObject): Iterable<string>;
+  observed(): readonly ObservedSet[];
+}
+
+export interface DesiredSetsDeps {
+  readonly cluster: Cluster;
+  readonly caches: ChannelCaches;
+  readonly policies: Cache<PeeringPolicy>;
+  readonly clusterId: string;
+  readonly log: Log;
+  /** Something was applied, removed or refused: the broker should hear of it. */
+  readonly onProgress: () => void;
+}
+
+export function createDesiredSets({
+  cluster,
+  caches,
+  policies,
+  clusterId,
+  log,
+  onProgress,
+}: DesiredSetsDeps): DesiredSets {
+  const sets = new Map<string, DesiredSet>();
+  const progress = new Map<string, Progress>();
+  let revision = 0;
+
+  function accept(answer: DesiredAnswer): readonly string[] {
+    revision = Math.max(revision, answer.revision);
+    if (answer.full) {
+      // Objects of peerings that the broker no longer mentions stay: only an explicit `absent` set removes anything.
+      revision = answer.revision;
+      const kept = new Set(answer.sets.map((set) => set.peering));
+      for (const peering of sets.keys()) {
+        if (kept.has(peering)) continue;
+        sets.delete(peering);
+        progress.delete(peering);
+      }
+    }
+    for (const set of answer.sets) sets.set(set.peering, set);
+    return answer.sets.map((set) => set.peering);
+  }
+
+  function wantedElsewhere(set: DesiredSet): ReadonlySet<string> {
+    const wanted = new Set<string>();
+    for (const other of sets.values()) {
+      if (other.peering === set.peering || other.state !== 'present') continue;
+      for (const manifest of other.objects) wanted.add(refText(manifest.kind, manifestRef(manifest)));
+    }
+    return wanted;
+  }
+
+  async function reconcile(peering: string, signal: AbortSignal): Promise<Outcome> {
+    const set = sets.get(peering);
+    if (!set) return settled;
+    const refusals: ObservedSet['refusals'] = [];
+    const forbidden = policyRejection(set, policies.list().map(policyFacts));
+    for (const manifest of set.objects) {
+      const rejection =
+        forbidden === undefined ? reject(set, manifest, clusterId) : { code: 'policy_refused', message: forbidden };
+      if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
+    }
+    const { live } = liveView(caches, set);
+    const plan = planSet({
+      set,
+      live,
+      wantedElsewhere: wantedElsewhere(set),
+      refused: new Set(refusals.map((refusal) => refusal.object)),
+      hashOf: manifestHash,
+    });
+    if (plan.markPeerDead) await markPeerDead(set, signal);
+    for (const manifest of plan.apply) {
+      const refusal = await applyOne(set, manifest, signal);
+      if (refusal) refusals.push(refusal);
+    }
+    for (const object of plan.remove) await removeOne(object, signal);
+    if (plan.apply.length + plan.remove.length > 0) {
+      log.info('desired set applied', {
+        peering,
+        applied: plan.apply.length,
+        removed: plan.remove.length,
+        revision: set.revision,
+      });
+    }
+    if (sets.get(peering) === set && plan.waitingOn === undefined)
+      progress.set(peering, { revision: set.revision, refusals });
+    else if (refusals.length > 0) progress.set(peering, { revision: progress.get(peering)?.revision ?? 0, refusals });
+    onProgress();
+    return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
+  }
+
+  async function applyOne(set: DesiredSet, manifest: KubeManifest, signal: AbortSignal) {
+    const type = writable[manifest.kind];
+    if (!type) throw new TypeError(`no handle for ${manifest.kind}`);
+    const object = {
+      ...manifest,
+      metadata: {
+        ...manifest.metadata,
+        labels: { ...manifest.metadata.labels, [isthmusLabel.peering]: set.peering },
+        annotations: { ...manifest.metadata.annotations, [appliedHashAnnotation]: manifestHash(manifest) },
+      },
+    };
+    try {
+      await cluster.api.apply(
+        type,
+        object as Parameters<typeof cluster.api.apply>[1],
+        { fieldManager: fieldManager.broker },
+        signal,
+      );
+      return undefined;
+    } catch (error) {
+      const code = codeOf(error);
+      // The API server or an admission webhook said no: a retry alone will not help, the broker must know why.
+      if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
+      return {
+        object: refText(manifest.kind, manifestRef(manifest)),
+        code,
+        message: error instanceof Error ? error.message : String(error),
+      };
+    }
+  }
+
+  async function removeOne(object: LiveObject, signal: AbortSignal): Promise<void> {
+    const type = writable[object.kind];
+    if (type) await cluster.api.delete(type, object.ref, { uid: object.uid }, signal);
+  }
+
+  async function markPeerDead(set: DesiredSet, signal: AbortSignal): Promise<void> {
+    const foreign = cluster.caches
+      .cache(foreignClusters)
+      .list()
+      .find((fc) => fc.spec.clusterID === set.peer);
+    if (!foreign || foreign.metadata.annotations?.[peerDeadAnnotation] === 'true') return;
+    log.warn('the peer is declared unreachable for good, nothing waits for it any more', {
+      peering: set.peering,
+      peer: set.peer,
+    });
+    await cluster.api.mergePatch(
+      foreignClusters,
+      { name: foreign.metadata.name },
+      { metadata: { annotations: { [peerDeadAnnotation]: 'true' } } },
+      {},
+      signal,
+    );
+  }
+
+  function* peeringsOf(object: KubeObject): Iterable<string> {
+    const own = object.metadata.labels?.[isthmusLabel.peering];
+    const peer = object.metadata.labels?.[label.remoteClusterId];
+    for (const set of sets.values()) if (set.peering === own || set.peer === peer) yield set.peering;
+  }
+
+  const observed = (): readonly ObservedSet[] =>
+    [...sets.values()].map((set) => {
+      const done = progress.get(set.peering);
+      return observedSet(set, done?.revision ?? 0, liveView(caches, set).observed, done?.refusals ?? []);
+    });
+
+  return { accept, revision: () => revision, reconcile, peerings: () => sets.keys(), peeringsOf, observed };
+}
+
+export const manifestHash = (manifest: KubeManifest): string =>
+  createHash('sha256').update(stable(manifest)).digest('hex').slice(0, 32);
+
+/** JSON with sorted keys: the same manifest gives the same text whatever the order of its members. */
+const stable = (value: unknown): string =>
+  JSON.stringify(value, (_key, v: unknown) =>
+    typeof v === 'object' && v !== null && !Array.isArray(v)
+      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  );

@@ -1,0 +1,70 @@
+/** The agent's configuration: read from the environment once, checked, with real units. */
+import * as z from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
+
+const Env = z.object({
+  ISTHMUS_CLUSTER_ID: ClusterId,
+  /** How peers reach this cluster's API server. */
+  ISTHMUS_API_SERVER_URL: z.url({ protocol: /^https$/ }),
+  /** PEM; default: the CA that the agent itself was given to reach the API server. */
+  ISTHMUS_API_SERVER_CA: z.string().optional(),
+  /** A kubeconfig file, for running outside of a pod. */
+  ISTHMUS_KUBECONFIG: z.string().optional(),
+  ISTHMUS_SYSTEM_NAMESPACE: z.string().default('liqo'),
+  /** How long certificates are valid that this cluster issues to its consumers; 600 is the least that the API server accepts. */
+  ISTHMUS_CERTIFICATE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(600)
+    .default(7 * 24 * 3600),
+  ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),
+  ISTHMUS_WEBHOOK_PORT: z.coerce.number().int().min(1).max(65_535).default(9443),
+  /** Health, readiness and metrics. */
+  ISTHMUS_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  POD_NAME: z.string().min(1).default('isthmus-agent'),
+  POD_IP: z.string().min(1).default('127.0.0.1'),
+});
+
+export interface AgentConfig {
+  readonly clusterId: string;
+  readonly apiServerUrl: string;
+  readonly apiServerCa?: string;
+  readonly kubeconfigPath?: string;
+  readonly systemNamespace: string;
+  readonly certificateLifetimeSeconds: number;
+  readonly kubeletPortBase: number;
+  readonly webhookPort: number;
+  readonly healthPort: number;
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+  readonly podName: string;
+  readonly podIp: string;
+}
+
+/** Fails with `invalid_input` naming every variable that is missing or wrong. */
+export function loadAgentConfig(env: Readonly<Record<string, string | undefined>>): AgentConfig {
+  const parsed = Env.safeParse(env);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+    throw new AppError(
+      'invalid_input',
+      `the agent's environment is not usable: ${faults}; \`isthmus join\` sets all of it`,
+    );
+  }
+  const e = parsed.data;
+  return Object.freeze({
+    clusterId: e.ISTHMUS_CLUSTER_ID,
+    apiServerUrl: e.ISTHMUS_API_SERVER_URL.replace(/\/+$/, ''),
+    ...(e.ISTHMUS_API_SERVER_CA ? { apiServerCa: e.ISTHMUS_API_SERVER_CA } : {}),
+    ...(e.ISTHMUS_KUBECONFIG ? { kubeconfigPath: e.ISTHMUS_KUBECONFIG } : {}),
+    systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
+    certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
+    kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
+    webhookPort: e.ISTHMUS_WEBHOOK_PORT,
+    healthPort: e.ISTHMUS_HEALTH_PORT,
+    logLevel: e.ISTHMUS_LOG_LEVEL,
+    podName: e.POD_NAME,
+    podIp: e.POD_IP,
+  });
+}
