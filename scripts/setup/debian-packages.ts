@@ -1,0 +1,82 @@
+/** Makes sure that programs which come from Debian packages are there, installing what is missing when allowed to. */
+import { access, constants } from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '#shared/errors/app-error.ts';
+import { withFileLock } from './file-lock.ts';
+import { runCommand } from './run-command.ts';
+
+/** One file that proves that the package is installed: a program looked for on the path, or an absolute path. */
+export interface DebianPackage {
+  readonly name: string;
+  readonly proof: string;
+}
+
+export const testbedPackages: readonly DebianPackage[] = [
+  { name: 'containerd', proof: 'containerd' },
+  { name: 'runc', proof: 'runc' },
+  { name: 'containernetworking-plugins', proof: '/usr/lib/cni/bridge' },
+  { name: 'nftables', proof: 'nft' },
+  { name: 'iproute2', proof: 'ip' },
+  { name: 'conntrack', proof: 'conntrack' },
+  { name: 'iptables', proof: 'iptables' },
+  { name: 'wireguard-tools', proof: 'wg' },
+  { name: 'wireguard-go', proof: 'wireguard-go' },
+];
+
+const searchPath = (): string[] => [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
+
+async function isExecutable(file: string): Promise<boolean> {
+  return await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function isInstalled({ proof }: DebianPackage): Promise<boolean> {
+  const candidates = path.isAbsolute(proof) ? [proof] : searchPath().map((dir) => path.join(dir, proof));
+  for (const candidate of candidates) if (await isExecutable(candidate)) return true;
+  return false;
+}
+
+export async function missingPackages(packages: readonly DebianPackage[]): Promise<string[]> {
+  const checked = await Promise.all(packages.map(async (wanted) => ((await isInstalled(wanted)) ? [] : [wanted.name])));
+  return checked.flat();
+}
+
+/** Installs what is missing with apt when this is root on a Debian-like machine; else says what to install. */
+export async function ensureDebianPackages(
+  packages: readonly DebianPackage[],
+  cache: string,
+  log: (line: string) => void,
+): Promise<void> {
+  if ((await missingPackages(packages)).length === 0) return;
+  await withFileLock(path.join(cache, 'apt.lock'), async () => {
+    const missing = await missingPackages(packages);
+    if (missing.length === 0) return;
+    const remedy = `install them with: apt-get install ${missing.join(' ')}`;
+    if (process.getuid?.() !== 0)
+      throw new AppError('host_unsupported', `missing on this machine: ${missing.join(', ')}; ${remedy}`, {
+        detail: { missing },
+      });
+    log(`installing Debian packages: ${missing.join(' ')}`);
+    const env = { DEBIAN_FRONTEND: 'noninteractive' };
+    try {
+      await runCommand('apt-get', ['update', '-qq'], { env });
+      await runCommand('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], { env });
+    } catch (cause) {
+      throw new AppError(
+        'host_unsupported',
+        `missing on this machine: ${missing.join(', ')}, and installing them failed; ${remedy}`,
+        {
+          detail: { missing },
+          cause,
+        },
+      );
+    }
+    const left = await missingPackages(packages);
+    if (left.length > 0)
+      throw new AppError('host_unsupported', `still missing after the installation: ${left.join(', ')}`, {
+        detail: { missing: left },
+      });
+  });
+}
