@@ -11,8 +11,8 @@ export const Bytes = z.string().meta({ format: 'byte' });
 export const Timestamp = z.string().meta({ format: 'date-time' });
 export const StringMap = z.record(z.string(), z.string());
 
-/** A Kubernetes quantity as stored: a user may write `cpu: 2` as a number. `shared/domain/quantity.ts` parses both. */
-export const Quantity = z.union([z.string(), z.number()]).meta({
+/** A Kubernetes quantity as stored: a user may write `cpu: 2` as a whole number. `shared/domain/quantity.ts` parses both. */
+export const Quantity = z.union([z.string(), z.int()]).meta({
   'x-kubernetes-int-or-string': true,
   pattern:
     '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',

@@ -57,7 +57,11 @@ export const NamespaceOffloadingSpec = z
         reason: 'FieldValueForbidden',
       },
     ),
-  );
+  )
+  .refine((spec) => spec.namespaceMappingStrategy !== 'SelectedName' || Boolean(spec.remoteNamespaceName), {
+    path: ['remoteNamespaceName'],
+    message: 'is required with namespaceMappingStrategy SelectedName',
+  });
 export type NamespaceOffloadingSpec = z.infer<typeof NamespaceOffloadingSpec>;
 
 export const NamespaceOffloadingStatus = z.object({
