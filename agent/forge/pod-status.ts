@@ -1,0 +1,216 @@
+/** The status of a local pod, from what its remote twin (or its absence) says (reference/liqo-offloading.md 5.2.6). */
+import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
+import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
+
+type Condition = NonNullable<PodStatus['conditions']>[number];
+type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number];
+
+export const reason = {
+  /** The namespace is not offloaded (yet); the pod never started. */
+  backOff: 'OffloadingBackOff',
+  /** The namespace stopped being offloaded while the pod ran. Final. */
+  aborted: 'OffloadingAborted',
+  /** The provider refused the pod; the message is the provider's. */
+  refused: 'OffloadingRefused',
+  /** The remote pod ended and is gone; its last status was not seen. */
+  remoteTerminated: 'RemotePodTerminated',
+  /** The remote pod was deleted at the provider and is not yet there again. */
+  remoteMissing: 'RemotePodMissing',
+  /** The provider does not answer. */
+  remoteUnavailable: 'RemoteUnavailable',
+} as const;
+
+/** Which remote pod a local pod last saw, and the restarts of each container counted before it. */
+export interface RemoteRecord {
+  readonly uid: string;
+  readonly restarts?: Readonly<Record<string, number>>;
+}
+
+/** Undefined when never recorded or unreadable. */
+export function remoteRecordOf(local: Pod): RemoteRecord | undefined {
+  const text = local.metadata.annotations?.[isthmusAnnotation.remotePod];
+  if (text === undefined) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && typeof (parsed as RemoteRecord).uid === 'string'
+      ? (parsed as RemoteRecord)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The record to keep from now on: a new remote UID means that every container restarted once more. */
+export function nextRecord(local: Pod, remoteUid: string): RemoteRecord {
+  const known = remoteRecordOf(local);
+  if (known === undefined) return { uid: remoteUid };
+  if (known.uid === remoteUid) return known;
+  const restarts = { ...known.restarts };
+  for (const status of local.status?.containerStatuses ?? []) restarts[status.name] = status.restartCount + 1;
+  return { uid: remoteUid, restarts };
+}
+
+export interface ReflectInput {
+  readonly local: Pod;
+  readonly remote: Pod;
+  /** Address of the virtual node. */
+  readonly hostIp: string;
+  readonly restarts: Readonly<Record<string, number>>;
+  /** False: the provider does not answer, whatever was last heard. */
+  readonly available: boolean;
+  readonly now: string;
+}
+
+/** Types of condition that somebody on the consumer sets and that the remote kubelet does not know. */
+const keptConditions: ReadonlySet<string> = new Set(['DisruptionTarget']);
+
+function unready(conditions: readonly Condition[], known: readonly Condition[], why: string, now: string): Condition[] {
+  const message = 'the remote pod cannot serve now';
+  return conditions.map((condition) => {
+    if (condition.type !== 'Ready' && condition.type !== 'ContainersReady') return condition;
+    if (condition.status === 'False') return condition;
+    const before = known.find((c) => c.type === condition.type && c.status === 'False' && c.reason === why);
+    return {
+      ...condition,
+      status: 'False',
+      reason: why,
+      message,
+      lastTransitionTime: before?.lastTransitionTime ?? now,
+    } as Condition;
+  });
+}
+
+function withoutGeneration(condition: Condition): Condition {
+  const { observedGeneration: _, ...rest } = condition as Condition & { observedGeneration?: number };
+  return rest as Condition;
+}
+
+function counted(status: ContainerStatus, restarts: Readonly<Record<string, number>>): ContainerStatus {
+  const before = restarts[status.name] ?? 0;
+  return before === 0 ? status : { ...status, restartCount: status.restartCount + before };
+}
+
+/** Is the remote pod being deleted by somebody at the provider while the local one stays? Then another will follow it. */
+export const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
+  remote.metadata.deletionTimestamp !== undefined &&
+  local.metadata.deletionTimestamp === undefined &&
+  remote.status?.phase !== 'Succeeded' &&
+  remote.status?.phase !== 'Failed';
+
+/** The remote status as the local pod's. Members that mean nothing here (generations, claims, nominations) are left out. */
+export function reflectedStatus({ local, remote, hostIp, restarts, available, now }: ReflectInput): PodStatus {
+  const known = local.status?.conditions ?? [];
+  // A container that may not restart cannot leave its terminated state here, so the end of a remote pod that will be replaced is not shown.
+  if (isBeingReplaced(local, remote)) return withReadiness(local, reason.remoteMissing, now);
+  const status = remote.status ?? {};
+  const conditions = [
+    ...(status.conditions ?? []).map(withoutGeneration),
+    ...known.filter((c) => keptConditions.has(c.type) && !status.conditions?.some((r) => r.type === c.type)),
+  ];
+  return compact({
+    phase: status.phase,
+    conditions: available ? conditions : unready(conditions, known, reason.remoteUnavailable, now),
+    reason: status.reason,
+    message: status.message,
+    startTime: status.startTime,
+    qosClass: local.status?.qosClass,
+    hostIP: hostIp,
+    hostIPs: [{ ip: hostIp }],
+    podIP: status.podIP,
+    podIPs: status.podIP ? [{ ip: status.podIP }] : undefined,
+    initContainerStatuses: status.initContainerStatuses,
+    containerStatuses: status.containerStatuses?.map((container) => counted(container, restarts)),
+  });
+}
+
+/** The same status, not ready. */
+export function withReadiness(local: Pod, why: string, now: string): PodStatus {
+  const status = local.status ?? {};
+  const conditions = status.conditions ?? [];
+  return compact({ ...status, conditions: unready(conditions, conditions, why, now) });
+}
+
+/** The remote pod ended as `phase` and is gone: the containers' real ends are unknown. */
+export function vanishedStatus(local: Pod, phase: 'Succeeded' | 'Failed', now: string): PodStatus {
+  const status = local.status ?? {};
+  const exitCode = phase === 'Succeeded' ? 0 : 1;
+  const ended = (container: ContainerStatus): ContainerStatus =>
+    container.state?.terminated
+      ? container
+      : ({
+          ...container,
+          ready: false,
+          started: false,
+          state: { terminated: { exitCode, reason: reason.remoteTerminated, finishedAt: now } },
+        } as ContainerStatus);
+  return compact({
+    ...status,
+    phase,
+    reason: reason.remoteTerminated,
+    conditions: status.conditions?.map((c) =>
+      c.status === 'True'
+        ? ({ ...c, status: 'False', reason: reason.remoteTerminated, lastTransitionTime: now } as Condition)
+        : c,
+    ),
+    containerStatuses: status.containerStatuses?.map(ended),
+  });
+}
+
+/** `why`: one of ours; the message is what a user sees in `kubectl describe pod`. */
+export function waitingStatus(local: Pod, why: string, message: string, now: string): PodStatus {
+  const status = local.status ?? {};
+  const known = status.conditions ?? [];
+  const before = known.find((c) => c.type === 'Ready' && c.status === 'False');
+  const ready = {
+    type: 'Ready',
+    status: 'False',
+    reason: why,
+    message,
+    lastTransitionTime: before?.lastTransitionTime ?? now,
+  };
+  return compact({
+    ...status,
+    phase: 'Pending',
+    reason: why,
+    message,
+    conditions: [...known.filter((c) => c.type !== 'Ready'), ready as Condition],
+  });
+}
+
+export const abortedStatus = (local: Pod, message: string, now: string): PodStatus => ({
+  ...withReadiness(local, reason.aborted, now),
+  phase: 'Failed',
+  reason: reason.aborted,
+  message,
+});
+
+function compact(status: { readonly [K in keyof PodStatus]: PodStatus[K] | undefined }): PodStatus {
+  return Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined)) as PodStatus;
+}
+
+/** RFC 7386 patch from one status to the other, undefined when they say the same. Lists are replaced whole. */
+export function statusPatch(have: PodStatus | undefined, want: PodStatus): Record<string, unknown> | undefined {
+  const before = (have ?? {}) as Record<string, unknown>;
+  const after = want as Record<string, unknown>;
+  const patch: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (sameJson(before[key], after[key])) continue;
+    patch[key] = after[key] ?? null;
+  }
+  return Object.keys(patch).length ? patch : undefined;
+}
+
+/** Equality of JSON values; an absent member, undefined, null and an empty list are the same, as they are to the API server. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b || (isNothing(a) && isNothing(b))) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return false;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]));
+}
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,41 @@
+/** The Quota that holds a consumer's slice to what it was granted. */
+import type { Applied } from '#agent/kube/types.ts';
+import { apiVersionOf } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { resourceTexts } from '#shared/domain/quantity.ts';
+import type { ResourceList } from '#shared/schema/fields.ts';
+import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { ownerOf } from './owner.ts';
+import { sliceUser } from './slice-user.ts';
+
+export interface QuotaTerms {
+  readonly consumer: string;
+  readonly resources: ResourceList;
+  readonly cordoned: boolean;
+  readonly limitsEnforcement: LimitsEnforcement;
+}
+
+export function forgeQuota(slice: ResourceSlice, terms: QuotaTerms): Applied<Quota> {
+  const user = sliceUser(slice.metadata.name, terms.consumer);
+  return {
+    apiVersion: apiVersionOf(quotas),
+    kind: quotas.kind,
+    metadata: {
+      name: user,
+      namespace: slice.metadata.namespace ?? '',
+      labels: {
+        [label.managed]: 'true',
+        [label.remoteClusterId]: terms.consumer,
+        [label.resourceSliceName]: slice.metadata.name,
+      },
+      ownerReferences: [ownerOf(resourceSlices, slice)],
+    },
+    spec: {
+      user,
+      limitsEnforcement: terms.limitsEnforcement,
+      resources: resourceTexts(terms.resources),
+      ...(terms.cordoned ? { cordoned: true } : {}),
+    },
+  };
+}

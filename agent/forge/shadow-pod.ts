@@ -1,0 +1,193 @@
+/**
+ * Turns a local pod into the ShadowPod that stands for it at the provider (reference/liqo-offloading.md 5.2.2 and 5.2.3).
+ *
+ * API access is `Disabled` unless the pod asks for `remote`: service-account tokens of the consumer are never sent. As long as ConfigMaps
+ * are not reflected, the auto-mounted `kube-api-access-*` volume could not be filled either, so it goes together with its mounts and
+ * ordinary pods start at once; other projected volumes lose only their token sources.
+ */
+import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
+import { annotation, isthmusAnnotation, label, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
+import { podAntiAffinityOf } from './anti-affinity.ts';
+
+type Container = PodSpec['containers'][number];
+type Volume = NonNullable<PodSpec['volumes']>[number];
+type Toleration = NonNullable<PodSpec['tolerations']>[number];
+type Texts = Readonly<Record<string, string>>;
+
+export interface ShadowPodInput {
+  readonly pod: Pod;
+  readonly remoteNamespace: string;
+  readonly consumer: string;
+  readonly provider: string;
+  readonly nodeName: string;
+  readonly patch?: OffloadingPatch | undefined;
+}
+
+/** The labels and annotations that a ShadowPod must have; those that the provider adds (creator) are not ours to judge. */
+export interface ShadowMetadata {
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+
+/** The members of a pod's spec that may change while it lives, and that the provider's admission lets us change. */
+export interface MutableSpec {
+  readonly containers: readonly { readonly name: string; readonly image?: string }[];
+  readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
+  readonly activeDeadlineSeconds?: number;
+  readonly tolerations?: readonly Toleration[];
+}
+
+const stateOfOurs: ReadonlySet<string> = new Set([label.shadowPod, label.remoteUnavailable]);
+
+function without(texts: Texts | undefined, keys: Iterable<string>): Record<string, string> {
+  const dropped = new Set(keys);
+  return Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => !dropped.has(key)));
+}
+
+export function shadowMetadata({ pod, consumer, provider, nodeName, patch }: ShadowPodInput): ShadowMetadata {
+  return {
+    labels: {
+      ...without(pod.metadata.labels, [...stateOfOurs, ...(patch?.labelsNotReflected ?? [])]),
+      [label.nodeName]: nodeName,
+      [label.origin]: consumer,
+      [label.destination]: provider,
+    },
+    annotations: {
+      ...without(pod.metadata.annotations, [isthmusAnnotation.remotePod, ...(patch?.annotationsNotReflected ?? [])]),
+      ...(pod.metadata.uid === undefined ? {} : { [isthmusAnnotation.localPodUid]: pod.metadata.uid }),
+    },
+  };
+}
+
+/** Tolerations for the remote pod: ours is meaningless there, the VirtualNode's are added. */
+function tolerationsOf(
+  tolerations: readonly Toleration[] | undefined,
+  patch: OffloadingPatch | undefined,
+): Toleration[] {
+  return [...(tolerations ?? []).filter((t) => t.key !== virtualNodeTaint.key), ...(patch?.tolerations ?? [])];
+}
+
+const imageOf = ({ name, image }: { name: string; image?: string | undefined }): { name: string; image?: string } =>
+  image === undefined ? { name } : { name, image };
+
+/** Works on whole and on pruned specs alike. */
+export function mutableSpec(spec: MutableSpec | PodSpec, patch?: OffloadingPatch): MutableSpec {
+  const tolerations = tolerationsOf(spec.tolerations, patch);
+  return {
+    containers: spec.containers.map(imageOf),
+    ...(spec.initContainers?.length ? { initContainers: spec.initContainers.map(imageOf) } : {}),
+    ...(spec.activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds: spec.activeDeadlineSeconds }),
+    ...(tolerations.length ? { tolerations } : {}),
+  };
+}
+
+export type ApiAccess = 'disabled' | 'remote';
+export const apiAccessOf = (pod: Pod): ApiAccess =>
+  pod.metadata.annotations?.['liqo.io/api-server-support']?.toLowerCase() === 'remote' ? 'remote' : 'disabled';
+
+const isAutoMounted = (volume: Volume): boolean =>
+  volume.name.startsWith('kube-api-access-') && volume.projected !== undefined;
+
+/** A projected volume without its token sources; an empty directory when nothing is left, so that its mounts stay valid. */
+function withoutTokens(volume: Volume): Volume {
+  const sources = volume.projected?.sources;
+  if (!sources?.some((source) => source.serviceAccountToken)) return volume;
+  const kept = sources.filter((source) => !source.serviceAccountToken);
+  if (kept.length === 0) return { name: volume.name, emptyDir: {} };
+  return { ...volume, projected: { ...volume.projected, sources: kept } };
+}
+
+function withoutMounts(container: Container, volumes: ReadonlySet<string>): Container {
+  if (!container.volumeMounts?.some((mount) => volumes.has(mount.name))) return container;
+  return { ...container, volumeMounts: container.volumeMounts.filter((mount) => !volumes.has(mount.name)) };
+}
+
+const copied = [
+  'activeDeadlineSeconds',
+  'dnsConfig',
+  'dnsPolicy',
+  'enableServiceLinks',
+  'hostAliases',
+  'hostname',
+  'imagePullSecrets',
+  'readinessGates',
+  'restartPolicy',
+  'securityContext',
+  'setHostnameAsFQDN',
+  'shareProcessNamespace',
+  'subdomain',
+  'terminationGracePeriodSeconds',
+  'topologySpreadConstraints',
+] as const satisfies readonly (keyof PodSpec)[];
+
+function copyOf(spec: PodSpec): Partial<PodSpec> {
+  const present = copied.filter((key) => spec[key] !== undefined).map((key) => [key, spec[key]]);
+  return Object.fromEntries(present) as Partial<PodSpec>;
+}
+
+/** Annotation, then the pod's own class unless it only means "run on a virtual node", then the VirtualNode's. */
+function runtimeClassOf(pod: Pod, patch: OffloadingPatch | undefined): string | undefined {
+  const asked = pod.metadata.annotations?.[annotation.remoteRuntimeClassName];
+  return [asked, pod.spec?.runtimeClassName, patch?.runtimeClassName].find((name) => name && name !== 'liqo');
+}
+
+function accessOf(pod: Pod, spec: PodSpec): Partial<PodSpec> {
+  const volumes = spec.volumes ?? [];
+  if (apiAccessOf(pod) === 'remote') {
+    const account = pod.metadata.annotations?.['liqo.io/remote-service-account-name'] ?? spec.serviceAccountName;
+    return {
+      containers: spec.containers,
+      ...(spec.initContainers ? { initContainers: spec.initContainers } : {}),
+      ...(volumes.length ? { volumes } : {}),
+      ...(account === undefined ? {} : { serviceAccountName: account }),
+      automountServiceAccountToken: true,
+    };
+  }
+  const removed = new Set(volumes.filter(isAutoMounted).map((volume) => volume.name));
+  const kept = volumes.filter((volume) => !removed.has(volume.name)).map(withoutTokens);
+  return {
+    containers: spec.containers.map((container) => withoutMounts(container, removed)),
+    ...(spec.initContainers ? { initContainers: spec.initContainers.map((c) => withoutMounts(c, removed)) } : {}),
+    ...(kept.length ? { volumes: kept } : {}),
+    automountServiceAccountToken: false,
+  };
+}
+
+function affinityOf(input: ShadowPodInput, labels: Texts): PodSpec['affinity'] | undefined {
+  const nodeAffinity = input.patch?.affinity?.nodeAffinity;
+  const podAntiAffinity = podAntiAffinityOf(input.pod, labels);
+  if (!nodeAffinity && !podAntiAffinity) return undefined;
+  return { ...(nodeAffinity ? { nodeAffinity } : {}), ...(podAntiAffinity ? { podAntiAffinity } : {}) };
+}
+
+/** `pod` must have its whole spec: a pruned one from a cache gives a ShadowPod that cannot run. */
+export function shadowPod(input: ShadowPodInput): ShadowPod {
+  const { pod, patch } = input;
+  const spec = pod.spec;
+  if (!spec) throw new TypeError(`pod ${pod.metadata.namespace}/${pod.metadata.name} has no spec`);
+  const metadata = shadowMetadata(input);
+  const tolerations = tolerationsOf(spec.tolerations, patch);
+  const affinity = affinityOf(input, metadata.labels);
+  const runtimeClassName = runtimeClassOf(pod, patch);
+  const remote = {
+    ...copyOf(spec),
+    ...accessOf(pod, spec),
+    hostIPC: false,
+    hostNetwork: false,
+    hostPID: false,
+    ...(tolerations.length ? { tolerations } : {}),
+    ...(patch?.nodeSelector && Object.keys(patch.nodeSelector).length
+      ? { nodeSelector: { ...patch.nodeSelector } }
+      : {}),
+    ...(affinity ? { affinity } : {}),
+    ...(runtimeClassName ? { runtimeClassName } : {}),
+  } as PodSpec;
+  return {
+    apiVersion: 'offloading.liqo.io/v1beta1',
+    kind: 'ShadowPod',
+    metadata: { name: pod.metadata.name, namespace: input.remoteNamespace, ...metadata },
+    spec: { pod: remote },
+  } as ShadowPod;
+}

@@ -1,0 +1,41 @@
+/** The VirtualNode that an accepted slice becomes. */
+import type { Applied } from '#agent/kube/types.ts';
+import { apiVersionOf } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { resourceTexts } from '#shared/domain/quantity.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { ownerOf } from './owner.ts';
+
+export function forgeVirtualNode(
+  slice: ResourceSlice,
+  provider: string,
+  kubeconfigSecret: string,
+): Applied<VirtualNode> {
+  const { resources, storageClasses, ingressClasses, loadBalancerClasses, nodeLabels, nodeSelector } =
+    slice.status ?? {};
+  return {
+    apiVersion: apiVersionOf(virtualNodes),
+    kind: virtualNodes.kind,
+    metadata: {
+      name: slice.metadata.name,
+      namespace: slice.metadata.namespace ?? '',
+      labels: {
+        [label.managed]: 'true',
+        [label.remoteClusterId]: provider,
+        [label.resourceSliceName]: slice.metadata.name,
+      },
+      ownerReferences: [ownerOf(resourceSlices, slice)],
+    },
+    spec: {
+      clusterID: provider,
+      kubeconfigSecretRef: { name: kubeconfigSecret },
+      resourceQuota: { hard: resourceTexts(resources) },
+      ...(storageClasses === undefined ? {} : { storageClasses }),
+      ...(ingressClasses === undefined ? {} : { ingressClasses }),
+      ...(loadBalancerClasses === undefined ? {} : { loadBalancerClasses }),
+      ...(nodeLabels === undefined ? {} : { labels: nodeLabels }),
+      ...(nodeSelector === undefined ? {} : { offloadingPatch: { nodeSelector } }),
+    },
+  };
+}
