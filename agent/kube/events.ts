@@ -1,0 +1,197 @@
+/** Writes Kubernetes Events, one series per (object, type, reason, message); bounded in rate and memory, and never in the way. */
+import { events as eventKind, type KubeEvent } from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { EventRecorder, KubeApi } from './types.ts';
+
+export interface EventRecorderDeps {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface EventAuthor {
+  readonly reportingController: string;
+  readonly reportingInstance: string;
+}
+
+/** Without a repetition for so long, a series is over. */
+const seriesMs = 10 * 60_000;
+/** A series is written again at most so often, however often it happens. */
+const repeatMs = 30_000;
+const maxSeries = 1_000;
+/** Writes: at most `burst` at once, then one each `refillMs`. */
+const burst = 50;
+const refillMs = 500;
+const noteBytes = 1_024;
+
+interface Series {
+  readonly id: string;
+  readonly namespace: string;
+  readonly event: KubeEvent;
+  count: number;
+  writtenCount: number;
+  lastAt: number;
+  writtenAt: number;
+}
+
+export function createEventRecorder(
+  { api, clock, log }: EventRecorderDeps,
+  author: EventAuthor,
+  signal: AbortSignal,
+): EventRecorder {
+  const series = new Map<string, Series>();
+  let tokens = burst;
+  let refilledAt = clock.now();
+  let serial = 0;
+  let dropped = 0;
+  /** Series that have something to write, in order. */
+  const pending = new Set<Series>();
+  let writing = false;
+
+  function take(): boolean {
+    const earned = Math.floor((clock.now() - refilledAt) / refillMs);
+    tokens = Math.min(burst, tokens + earned);
+    refilledAt += earned * refillMs;
+    if (tokens === 0) return false;
+    tokens--;
+    return true;
+  }
+
+  async function drain(): Promise<void> {
+    if (writing) return;
+    writing = true;
+    try {
+      for (const next of pending) {
+        const waitMs = next.writtenCount === 0 ? 0 : next.writtenAt + repeatMs - clock.now();
+        if (waitMs > 0) continue;
+        if (!take()) {
+          await clock.sleep(refillMs, signal);
+          take();
+        }
+        pending.delete(next);
+        await write(next);
+      }
+    } finally {
+      writing = false;
+    }
+    await later();
+  }
+
+  /** Repetitions that came too soon are written when their time comes, all in one. */
+  async function later(): Promise<void> {
+    const waits = [...pending].map((next) => (next.writtenCount === 0 ? 0 : next.writtenAt + repeatMs - clock.now()));
+    if (waits.length === 0) return;
+    await clock.sleep(Math.max(1, Math.min(...waits)), signal);
+    await drain();
+  }
+
+  async function write(next: Series): Promise<void> {
+    const { count } = next;
+    try {
+      if (next.writtenCount === 0) await api.create(eventKind, next.event, {}, signal);
+      else await repeat(next, count);
+    } catch (error) {
+      if (!signal.aborted) log.debug('an event was not written', { code: codeOf(error), reason: next.event.reason });
+    }
+    next.writtenCount = count;
+    next.writtenAt = clock.now();
+    if (next.count > count) pending.add(next);
+  }
+
+  async function repeat({ event, namespace, lastAt }: Series, count: number): Promise<void> {
+    const ref = { namespace, name: event.metadata.name };
+    const patch = { series: { count, lastObservedTime: microTime(lastAt) } };
+    await api.mergePatch(eventKind, ref, patch, {}, signal);
+  }
+
+  function forgetOld(): void {
+    for (const [key, known] of series) {
+      if (clock.now() - known.lastAt < seriesMs && series.size < maxSeries) return;
+      series.delete(key);
+    }
+  }
+
+  function start(): void {
+    drain().catch((error: unknown) => {
+      if (!signal.aborted) log.error('the event recorder failed', error);
+    });
+  }
+
+  return {
+    emit(regarding, type, reason, message) {
+      if (signal.aborted) return;
+      const note = clip(message);
+      const key = JSON.stringify([regarding.metadata.uid, regarding.kind, regarding.metadata.name, type, reason, note]);
+      const known = series.get(key);
+      if (known !== undefined && clock.now() - known.lastAt < seriesMs) {
+        known.count++;
+        known.lastAt = clock.now();
+        series.delete(key);
+        series.set(key, known);
+        pending.add(known);
+        start();
+        return;
+      }
+      if (pending.size >= maxSeries) {
+        if (dropped++ === 0) log.warn('too many events at once; some are dropped', { pending: pending.size });
+        return;
+      }
+      forgetOld();
+      const now = clock.now();
+      const event = build(regarding, { type, reason, note }, author, now, serial++);
+      const namespace = event.metadata.namespace ?? 'default';
+      const fresh = { id: key, namespace, event, count: 1, writtenCount: 0, lastAt: now, writtenAt: 0 };
+      series.set(key, fresh);
+      pending.add(fresh);
+      start();
+    },
+  };
+}
+
+function build(
+  regarding: KubeObject,
+  what: { readonly type: string; readonly reason: string; readonly note: string },
+  author: EventAuthor,
+  now: number,
+  serial: number,
+): KubeEvent {
+  const { namespace = 'default', name, uid, resourceVersion } = regarding.metadata;
+  const suffix = `${now.toString(16)}${serial.toString(16).padStart(4, '0')}`;
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { namespace, name: `${name.slice(0, 252 - suffix.length).replace(/[^a-z0-9]+$/, '')}.${suffix}` },
+    eventTime: microTime(now),
+    reportingController: author.reportingController,
+    reportingInstance: author.reportingInstance.slice(0, 128),
+    action: what.reason,
+    reason: what.reason,
+    note: what.note,
+    type: what.type,
+    regarding: {
+      apiVersion: regarding.apiVersion,
+      kind: regarding.kind,
+      name,
+      uid,
+      resourceVersion,
+      ...(regarding.metadata.namespace === undefined ? {} : { namespace: regarding.metadata.namespace }),
+    },
+  };
+}
+
+/** The API server limits the note to so many bytes. */
+function clip(message: string): string {
+  const bytes = Buffer.from(message, 'utf8');
+  return bytes.length <= noteBytes
+    ? message
+    : `${bytes
+        .subarray(0, noteBytes - 3)
+        .toString('utf8')
+        .replace(/\uFFFD+$/, '')}…`;
+}
+
+/** `metav1.MicroTime`. */
+export const microTime = (nowMs: number): string => new Date(nowMs).toISOString().replace('Z', '000Z');

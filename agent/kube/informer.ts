@@ -1,0 +1,251 @@
+/** Keeps one store equal to the server: list, watch, and list again whenever the watch cannot go on. */
+import { apiVersionOf, type KubeObject, keyOf, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { backoffMs, type Random } from './backoff.ts';
+import type { ListWatch, WatchEvent } from './list-watch.ts';
+import { type IndexFn, Store } from './store.ts';
+import type { Cache, CacheOptions, Change, Transform } from './types.ts';
+
+export interface InformerTiming {
+  /** Silence after which a watch counts as dead; must exceed the minute between two bookmarks. */
+  readonly idleMs: number;
+  readonly connectMs: number;
+  /** How long a watch is asked to last, at least; up to twice that, at random. */
+  readonly watchSeconds: number;
+  readonly backoffBaseMs: number;
+  readonly backoffMaxMs: number;
+}
+
+export const defaultTiming: InformerTiming = {
+  idleMs: 90_000,
+  connectMs: 15_000,
+  watchSeconds: 300,
+  backoffBaseMs: 100,
+  backoffMaxMs: 15_000,
+};
+
+export interface InformerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random?: Random;
+}
+
+/** A watch that ends sooner than this was no success: the next one waits. */
+const shortestWatchMs = 1_000;
+const snapshotRestarts = 5;
+
+export class Informer<T extends KubeObject> implements Cache<T> {
+  readonly type: ResourceType<T>;
+  readonly #source: ListWatch<T>;
+  readonly #transform: Transform<T> | undefined;
+  readonly #store: Store<T>;
+  readonly #deps: Required<InformerDeps>;
+  readonly #timing: InformerTiming;
+  /** Those who wait for the first list. */
+  readonly #waiting = new Set<() => void>();
+  #isSynced = false;
+  #stopped: { readonly reason: unknown } | undefined;
+  #aliveAt: number;
+  #failures = 0;
+
+  constructor(
+    type: ResourceType<T>,
+    source: ListWatch<T>,
+    options: Pick<CacheOptions<T>, 'transform' | 'indexes'>,
+    deps: InformerDeps,
+    timing: InformerTiming = defaultTiming,
+  ) {
+    this.type = type;
+    this.#source = source;
+    this.#transform = options.transform;
+    this.#deps = { random: Math.random, ...deps };
+    this.#timing = timing;
+    this.#store = new Store((error) => deps.log.error('a cache subscriber failed', error, { kind: type.kind }));
+    for (const [name, of] of Object.entries(options.indexes ?? {})) this.#store.addIndex(name, of);
+    this.#aliveAt = deps.clock.now();
+  }
+
+  get(ref: ObjectRef): T | undefined {
+    return this.#store.get(ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`);
+  }
+
+  list(): readonly T[] {
+    return this.#store.list();
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    return this.#store.byIndex(index, value);
+  }
+
+  index(name: string): IndexFn<T> | undefined {
+    return this.#store.index(name);
+  }
+
+  addIndex(name: string, of: IndexFn<T>): void {
+    this.#store.addIndex(name, of);
+  }
+
+  synced(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        if (this.#isSynced) resolve();
+        else if (this.#stopped !== undefined) reject(this.#stopped.reason);
+        else if (signal?.aborted) reject(signal.reason);
+        else return;
+        this.#waiting.delete(settle);
+        signal?.removeEventListener('abort', settle);
+      };
+      this.#waiting.add(settle);
+      signal?.addEventListener('abort', settle, { once: true });
+      settle();
+    });
+  }
+
+  isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  subscribe(listener: (change: Change<T>) => void): () => void {
+    return this.#store.subscribe(listener);
+  }
+
+  ageMs(): number {
+    return this.#deps.clock.now() - this.#aliveAt;
+  }
+
+  /** Returns when the signal aborts; never throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    let version: string | undefined;
+    while (!signal.aborted) {
+      const startedAt = this.#deps.clock.now();
+      try {
+        version ??= await this.#relist(signal);
+        const next: string = await this.#watch(version, signal, (seen) => {
+          version = seen;
+        });
+        version = next;
+        if (this.#deps.clock.now() - startedAt >= shortestWatchMs) this.#failures = 0;
+        else await this.#pause(new AppError('kube_unreachable', 'the watch ended at once'), signal);
+      } catch (error) {
+        if (signal.aborted) break;
+        if (mustRelist(error)) version = undefined;
+        await this.#pause(error, signal).catch(() => undefined);
+      }
+    }
+    this.#store.silence();
+    this.#stopped = { reason: signal.reason };
+    this.#settle();
+  }
+
+  #settle(): void {
+    for (const settle of [...this.#waiting]) settle();
+  }
+
+  async #relist(signal: AbortSignal): Promise<string> {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await this.#relistOnce(signal);
+      } catch (error) {
+        if (codeOf(error) !== 'kube_gone' || restarts >= snapshotRestarts) throw error;
+      }
+    }
+  }
+
+  async #relistOnce(signal: AbortSignal): Promise<string> {
+    const objects = new Map<string, T>();
+    let next: string | undefined;
+    let version = '';
+    do {
+      const page = await this.#source.page(next, signal);
+      version = page.resourceVersion;
+      for (const item of page.items) {
+        const key = keyOf(item);
+        objects.set(key, this.#known(key, item) ?? this.#prepare(item));
+      }
+      next = page.next;
+    } while (next !== undefined);
+    this.#alive();
+    this.#store.replace(objects);
+    if (!this.#isSynced) {
+      this.#isSynced = true;
+      this.#settle();
+    }
+    return version;
+  }
+
+  /** What is stored already, if it is this very version: a relist then holds nothing twice. */
+  #known(key: string, item: T): T | undefined {
+    const stored = this.#store.get(key);
+    const same =
+      stored?.metadata.uid === item.metadata.uid && stored?.metadata.resourceVersion === item.metadata.resourceVersion;
+    return same ? stored : undefined;
+  }
+
+  #prepare(object: T): T {
+    object.apiVersion ??= apiVersionOf(this.type);
+    object.kind ??= this.type.kind;
+    delete (object.metadata as { managedFields?: unknown }).managedFields;
+    return this.#transform === undefined ? object : this.#transform(object);
+  }
+
+  /** Returns the version to go on from; `progress` hears it even when the watch breaks. */
+  async #watch(from: string, signal: AbortSignal, progress: (version: string) => void): Promise<string> {
+    let version = from;
+    const limits = {
+      timeoutSeconds: Math.round(this.#timing.watchSeconds * (1 + this.#deps.random())),
+      connectMs: this.#timing.connectMs,
+      idleMs: this.#timing.idleMs,
+    };
+    const onEvent = (event: WatchEvent<T>): void => {
+      if (event.type === 'ERROR') return;
+      this.#alive();
+      this.#failures = 0;
+      version = event.object.metadata.resourceVersion ?? version;
+      progress(version);
+      if (event.type === 'BOOKMARK') return;
+      if (event.type === 'DELETED') this.#store.remove(keyOf(event.object), event.object.metadata.uid);
+      else this.#store.put(this.#prepare(event.object));
+    };
+    await this.#source.watch(from, limits, onEvent, signal);
+    return version;
+  }
+
+  #alive(): void {
+    this.#aliveAt = this.#deps.clock.now();
+  }
+
+  async #pause(error: unknown, signal: AbortSignal): Promise<void> {
+    const { clock, log, random } = this.#deps;
+    this.#failures++;
+    // A version that is too old is ordinary; only a second one in a row is worth waiting for.
+    if (codeOf(error) === 'kube_gone' && this.#failures === 1) return;
+    const asked = error instanceof AppError ? error.detail.retryAfterMs : undefined;
+    const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#timing;
+    const delayMs = Math.max(
+      typeof asked === 'number' ? asked : 0,
+      backoffMs(this.#failures, { baseMs, maxMs, random }),
+    );
+    const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
+    // The first failures of a broken line are ordinary (a restart); the fourth says that something lasts.
+    if (this.#failures === 4) log.error('a cache cannot follow its API server', error, fields);
+    else log.debug('a watch was interrupted', fields);
+    await clock.sleep(delayMs, signal);
+  }
+}
+
+/** False: the same version may be watched again, for the server did not speak about it. */
+function mustRelist(error: unknown): boolean {
+  switch (codeOf(error)) {
+    case 'kube_unauthorized':
+    case 'kube_forbidden':
+      return false;
+    case 'kube_unreachable':
+    case 'kube_throttled':
+      // A version from the future (etcd restored from a backup) is answered as a timeout with this reason.
+      return error instanceof AppError && error.detail.reason === 'Timeout';
+    default:
+      return true;
+  }
+}

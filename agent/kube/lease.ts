@@ -1,0 +1,221 @@
+/** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
+import { leases } from '#shared/domain/core-kinds.ts';
+import type { Lease } from '#shared/domain/kube-object.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { microTime } from './events.ts';
+import type { Cache, Caches, KubeApi } from './types.ts';
+
+export interface LeaseDeps {
+  readonly api: KubeApi;
+  /** When given, a candidate hears of a release at once instead of at its next look. */
+  readonly caches?: Caches;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface LeaseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique per process, else two leaders take each other for themselves. */
+  readonly identity: string;
+  /** How long others respect a holder that has gone silent. */
+  readonly durationMs?: number;
+  /** The holder steps down when it could not renew for so long; must be less than `durationMs`. */
+  readonly renewDeadlineMs?: number;
+  readonly retryMs?: number;
+}
+
+type Timing = Required<LeaseOptions>;
+
+/** What was last seen of another holder, by our own clock: the clocks of two machines are never compared. */
+interface Sighting {
+  readonly version: string | undefined;
+  readonly at: number;
+}
+
+/**
+ * Waits for leadership, runs `work`, and waits again whenever leadership was lost. `work`'s signal aborts on loss and on shutdown; only
+ * after `work` has ended is the lease released. Returns when `signal` aborts or `work` returns by itself; rejects when `work` fails.
+ */
+export async function runAsLeader(
+  deps: LeaseDeps,
+  options: LeaseOptions,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const timing: Timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, ...options };
+  const log = deps.log.with({ lease: `${timing.namespace}/${timing.name}`, identity: timing.identity });
+  while (!signal.aborted) {
+    const acquired = await acquire({ ...deps, log }, timing, signal);
+    if (acquired === undefined) return;
+    log.info('leading');
+    const lost = new AbortController();
+    const ended = new AbortController();
+    const renewing = renew({ ...deps, log }, timing, AbortSignal.any([signal, ended.signal]), acquired).then((held) => {
+      if (!held) lost.abort(new Error('leadership lost'));
+      return held;
+    });
+    let finished = false;
+    try {
+      await work(AbortSignal.any([signal, lost.signal]));
+      finished = !lost.signal.aborted;
+    } catch (error) {
+      if (!signal.aborted && !lost.signal.aborted) throw error;
+    } finally {
+      ended.abort();
+      if (await renewing) await release({ ...deps, log }, timing);
+    }
+    if (finished) return;
+  }
+}
+
+/** The time of the write that made us the holder. Undefined: aborted. */
+async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<number | undefined> {
+  const stop = new AbortController();
+  const until = AbortSignal.any([signal, stop.signal]);
+  let wake = new AbortController();
+  const cache: Cache<Lease> | undefined = deps.caches?.scoped(
+    leases,
+    { namespace: timing.namespace, fieldSelector: `metadata.name=${timing.name}` },
+    until,
+  );
+  cache?.subscribe(({ after }) => {
+    if (after === undefined || isFree(after)) wake.abort();
+  });
+  let sighting: Sighting = { version: undefined, at: deps.clock.now() };
+  try {
+    while (!signal.aborted) {
+      try {
+        const at = deps.clock.now();
+        const seen = await tryAcquire(deps, timing, sighting, signal);
+        if (seen === 'held') return at;
+        sighting = seen;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        deps.log.debug('could not look at the lease', { code: codeOf(error) });
+      }
+      await deps.clock.sleep(timing.retryMs, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+      wake = new AbortController();
+    }
+    return undefined;
+  } finally {
+    stop.abort();
+  }
+}
+
+const isFree = (lease: Lease): boolean => !lease.spec?.holderIdentity;
+
+async function tryAcquire(
+  { api, clock }: LeaseDeps,
+  timing: Timing,
+  sighting: Sighting,
+  signal: AbortSignal,
+): Promise<'held' | Sighting> {
+  const { namespace, name, identity } = timing;
+  const found = await api.get(leases, { namespace, name }, signal);
+  const now = clock.now();
+  if (found === undefined) {
+    const metadata = { namespace, name };
+    const spec = { ...held(timing, now), leaseTransitions: 0, acquireTime: microTime(now) };
+    return won(
+      api.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, {}, signal),
+      sighting,
+    );
+  }
+  const version = found.metadata.resourceVersion;
+  const seen: Sighting = sighting.version === version ? sighting : { version, at: now };
+  const theirs = !isFree(found) && found.spec?.holderIdentity !== identity;
+  const respectMs = (found.spec?.leaseDurationSeconds ?? timing.durationMs / 1000) * 1000;
+  if (theirs && now - seen.at < respectMs) return seen;
+  const spec = {
+    ...found.spec,
+    ...held(timing, now),
+    acquireTime: microTime(now),
+    leaseTransitions: (found.spec?.leaseTransitions ?? 0) + 1,
+  };
+  return won(api.update(leases, { ...found, spec }, {}, signal), seen);
+}
+
+/** Losing the race for a write is no failure: look again later. */
+async function won(write: Promise<unknown>, seen: Sighting): Promise<'held' | Sighting> {
+  try {
+    await write;
+    return 'held';
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'kube_conflict' || code === 'kube_already_exists') return seen;
+    throw error;
+  }
+}
+
+const held = ({ identity, durationMs }: Timing, now: number) => ({
+  holderIdentity: identity,
+  leaseDurationSeconds: Math.ceil(durationMs / 1000),
+  renewTime: microTime(now),
+});
+
+/** False as soon as leadership is lost; true when aborted while still holding it. */
+async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquiredAt: number): Promise<boolean> {
+  const { clock, log } = deps;
+  let renewedAt = acquiredAt;
+  for (;;) {
+    const untilLost = renewedAt + timing.renewDeadlineMs - clock.now();
+    if (untilLost <= 0) {
+      log.warn('stepping down: the lease could not be renewed in time', { renewDeadlineMs: timing.renewDeadlineMs });
+      return false;
+    }
+    await clock.sleep(Math.min(timing.retryMs, untilLost), signal).catch(() => undefined);
+    if (signal.aborted) return true;
+    const at = clock.now();
+    const outcome = await renewOnce(deps, timing, renewedAt + timing.renewDeadlineMs - at, signal);
+    if (signal.aborted) return outcome !== 'lost';
+    if (outcome === 'lost') {
+      log.warn('stepping down: somebody else holds the lease');
+      return false;
+    }
+    if (outcome === 'renewed') renewedAt = at;
+  }
+}
+
+async function renewOnce(
+  { api, clock, log }: LeaseDeps,
+  timing: Timing,
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<'renewed' | 'lost' | 'failed'> {
+  // The request may take longer than we may lead; the deadline must not wait for it.
+  const late = new AbortController();
+  const done = new AbortController();
+  clock.sleep(Math.max(0, withinMs), done.signal).then(
+    () => late.abort(new Error('too late')),
+    () => undefined,
+  );
+  const until = AbortSignal.any([signal, late.signal]);
+  try {
+    const ref = { namespace: timing.namespace, name: timing.name };
+    const found = await api.get(leases, ref, until);
+    if (found === undefined || found.spec?.holderIdentity !== timing.identity) return 'lost';
+    await api.update(leases, { ...found, spec: { ...found.spec, ...held(timing, clock.now()) } }, {}, until);
+    return 'renewed';
+  } catch (error) {
+    if (!signal.aborted) log.debug('could not renew the lease', { code: codeOf(error) });
+    return 'failed';
+  } finally {
+    done.abort();
+  }
+}
+
+/** Empties the holder, so that a successor starts at once. Best effort: otherwise the lease runs out by itself. */
+async function release({ api, clock, log }: LeaseDeps, timing: Timing): Promise<void> {
+  try {
+    const found = await api.get(leases, { namespace: timing.namespace, name: timing.name });
+    if (found?.spec?.holderIdentity !== timing.identity) return;
+    const spec = { ...found.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+    await api.update(leases, { ...found, spec });
+    log.info('released the lease');
+  } catch (error) {
+    log.warn('could not release the lease', { code: codeOf(error) });
+  }
+}

@@ -1,0 +1,189 @@
+/** One HTTP exchange with an API server: opening it, reading it whole with deadlines, and turning failures into `AppError`. */
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import type { ErrorCode } from '#shared/errors/codes.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import { type ClusterConnection, pathAt } from './connect.ts';
+import { watchdog } from './watchdog.ts';
+
+export interface OpenRequest {
+  readonly method: string;
+  /** Path and query, from `/`. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** False: a socket of its own, never pooled; for upgrades. Default true. */
+  readonly pooled?: boolean;
+}
+
+/**
+ * Opens an authenticated request for streaming or an upgrade; the caller writes, ends and handles its events. Call
+ * `await connection.authorize()` before.
+ */
+export function openRequest(connection: ClusterConnection, request: OpenRequest): http.ClientRequest {
+  const { server } = connection;
+  const headers: Record<string, string | string[]> = { 'user-agent': 'isthmus', ...connection.headers() };
+  for (const [name, value] of Object.entries(request.headers ?? {})) {
+    headers[name] = typeof value === 'string' ? value : [...value];
+  }
+  const options: https.RequestOptions = {
+    protocol: server.protocol,
+    hostname: server.hostname.replace(/^\[|\]$/g, ''),
+    port: server.port || (server.protocol === 'https:' ? 443 : 80),
+    method: request.method,
+    path: pathAt(connection, request.path),
+    headers,
+    agent: connection.agent,
+  };
+  if (request.pooled === false) headers.connection ??= 'close';
+  return (server.protocol === 'https:' ? https : http).request(options);
+}
+
+export interface Exchange extends OpenRequest {
+  readonly body?: string;
+  /** For the whole exchange. */
+  readonly deadlineMs: number;
+  /** Between two pieces of the answer. */
+  readonly idleMs: number;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+  /** The socket came from the pool: a reset may only mean that the server had closed it. */
+  readonly reused: boolean;
+}
+
+/** Resolves with any status; rejects with `kube_unreachable`, or with the signal's reason. */
+export async function exchange(
+  connection: ClusterConnection,
+  call: Exchange,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  signal?.throwIfAborted();
+  await connection.authorize();
+  const request = openRequest(connection, call);
+  const what = `${call.method} ${call.path.split('?')[0]}`;
+  const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) =>
+    request.destroy(
+      new AppError('kube_unreachable', `${connection.server.origin} did not answer ${what} within ${afterMs / 1000} s`),
+    ),
+  );
+  const abort = (): void => void request.destroy(abortError(signal));
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return await new Promise<Reply>((resolve, reject) => {
+      request.once('error', reject);
+      request.once('response', (response) => {
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => {
+          guard.touch();
+          pieces.push(piece);
+        });
+        response.once('error', reject);
+        response.once('close', () => reject(new Error('the answer broke off')));
+        response.once('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(pieces).toString('utf8'),
+            reused: request.reusedSocket,
+          }),
+        );
+      });
+      request.end(call.body);
+    });
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw unreachableError(connection, error, request.reusedSocket);
+  } finally {
+    guard.stop();
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+const abortError = (signal: AbortSignal | undefined): Error =>
+  signal?.reason instanceof Error ? signal.reason : new Error('aborted');
+
+/** Any failure below HTTP. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads. */
+export function unreachableError(connection: ClusterConnection, error: unknown, reused = false): AppError {
+  if (codeOf(error) !== undefined) return error as AppError;
+  const reason = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
+  const code = (error as NodeJS.ErrnoException).code;
+  return new AppError('kube_unreachable', `the API server ${connection.server.origin} is not reachable: ${reason}`, {
+    detail: { server: connection.server.origin, ...(code === undefined ? {} : { reason: code }), stale: reused },
+    cause: error,
+  });
+}
+
+interface StatusBody {
+  readonly kind?: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly field?: string; readonly message?: string; readonly reason?: string }[];
+  };
+}
+
+/** A `metav1.Status` (or whatever text came instead) as our error, with the server's own message. */
+export function statusError(status: number, text: string, headers: http.IncomingHttpHeaders = {}): AppError {
+  const body = parseStatus(text);
+  const message = body.message ?? (text.trim().slice(0, 500) || `the API server answered ${status}`);
+  const retryAfterS = Number(headers['retry-after'] ?? body.details?.retryAfterSeconds ?? Number.NaN);
+  const causes = body.details?.causes?.map((cause) => ({ field: cause.field, message: cause.message }));
+  return new AppError(codeFor(status, body.reason, message, Number.isFinite(retryAfterS)), message, {
+    detail: {
+      status,
+      ...(body.reason === undefined ? {} : { reason: body.reason }),
+      ...(body.details?.name === undefined ? {} : { name: body.details.name }),
+      ...(causes === undefined ? {} : { causes, field: causes[0]?.field }),
+      ...(Number.isFinite(retryAfterS) ? { retryAfterMs: retryAfterS * 1000 } : {}),
+    },
+  });
+}
+
+function codeFor(status: number, reason: string | undefined, message: string, retryAfter: boolean): ErrorCode {
+  switch (status) {
+    case 400:
+    case 413:
+    case 415:
+    case 422:
+      return 'kube_invalid';
+    case 401:
+      return 'kube_unauthorized';
+    case 403:
+      // A webhook's refusal carries the webhook's own code, most often 403; only the server's wording tells it from missing rights.
+      return message.startsWith('admission webhook ') ? 'kube_invalid' : 'kube_forbidden';
+    case 404:
+      return 'kube_not_found';
+    case 409:
+      return reason === 'AlreadyExists' ? 'kube_already_exists' : 'kube_conflict';
+    case 410:
+      return 'kube_gone';
+    case 429:
+      return 'kube_throttled';
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+      return retryAfter ? 'kube_throttled' : status === 500 ? 'kube_failed' : 'kube_unreachable';
+    default:
+      return 'kube_failed';
+  }
+}
+
+function parseStatus(text: string): StatusBody {
+  if (!text.startsWith('{')) return {};
+  try {
+    const body = JSON.parse(text) as StatusBody;
+    return body.kind === 'Status' ? body : {};
+  } catch {
+    return {};
+  }
+}
