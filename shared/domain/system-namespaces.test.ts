@@ -8,7 +8,7 @@ describe('system namespaces', () => {
     (name) => expect(isSystemNamespace(name)).toBe(true),
   );
 
-  test.each(['default', 'demo', 'liqonade', 'kubernetes', 'my-kube-system'])('%s belongs to the user', (name) =>
+  test.each(['default', 'demo', 'liqo-demo', 'kubernetes', 'my-kube-system'])('%s belongs to the user', (name) =>
     expect(isSystemNamespace(name)).toBe(false),
   );
 

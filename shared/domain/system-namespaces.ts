@@ -1,8 +1,9 @@
 /** Which namespaces may be offloaded, which names may be asked for at a provider, and why not. */
-import { label, systemNamespace } from './liqo-keys.ts';
+import { name as wellKnown, label, systemNamespace } from './liqo-keys.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 export const maxNamespaceLength = 63;
+const tenantPrefix = wellKnown.tenantNamespace('');
 
 /** Undefined when `name` can be the name of a namespace; otherwise what is wrong with it. */
 export function namespaceNameProblem(name: string): string | undefined {
@@ -23,7 +24,8 @@ export function isSystemNamespace(name: string, labels: Readonly<Record<string, 
   return (
     name.startsWith('kube-') ||
     name === systemNamespace ||
-    name.startsWith(`${systemNamespace}-`) ||
+    name === `${systemNamespace}-storage` ||
+    name.startsWith(tenantPrefix) ||
     label.tenantNamespace in labels
   );
 }
@@ -33,7 +35,7 @@ export function remoteNamespaceProblem(name: string): string | undefined {
   const syntax = namespaceNameProblem(name);
   if (syntax !== undefined) return syntax;
   if (isSystemNamespace(name) || name === 'default') {
-    return `${JSON.stringify(name)} is reserved at every provider: kube-*, ${systemNamespace}, ${systemNamespace}-* and default cannot be asked for`;
+    return `${JSON.stringify(name)} is reserved at every provider, like kube-*, ${systemNamespace}, ${tenantPrefix}* and default`;
   }
   return undefined;
 }

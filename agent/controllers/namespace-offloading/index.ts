@@ -1,0 +1,99 @@
+/** Consumer side: makes the NamespaceMaps, the namespace's label and the status follow each NamespaceOffloading. */
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cluster, Controller } from '#agent/kube/types.ts';
+import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import { type Node, refOf } from '#shared/domain/kube-object.ts';
+import { label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { apply } from './apply.ts';
+import { decide, type Observed } from './decide.ts';
+import { isOwnMap, type OffloadingCaches, observe } from './observe.ts';
+
+export interface OffloadingDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const waitMs = 60_000;
+const staleMs = 100;
+
+/** Selectors look at nothing but name and labels. */
+const labelsOnly = ({ apiVersion, kind, metadata }: Node): Node => ({
+  apiVersion,
+  kind,
+  metadata: { name: metadata.name, ...(metadata.labels && { labels: metadata.labels }) },
+});
+
+export function createNamespaceOffloadingController({ cluster, clusterId, clock, log }: OffloadingDeps): Controller {
+  const caches: OffloadingCaches = {
+    offloadings: cluster.caches.cache(namespaceOffloadings),
+    maps: cluster.caches.cache(namespaceMaps),
+    virtualNodes: cluster.caches.cache(virtualNodes),
+    nodes: cluster.caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}`, transform: labelsOnly }),
+    namespaces: cluster.caches.cache(namespaces),
+    foreignClusters: cluster.caches.cache(foreignClusters),
+  };
+  const offloaded = (): string[] => caches.offloadings.list().map(({ metadata }) => metadata.namespace ?? '');
+
+  const reconcile = async (namespace: string, signal: AbortSignal): Promise<Outcome> => {
+    const cached = observe(caches, caches.maps.list(), namespace, clusterId, clock.now());
+    if (!cached) return dropOrphans(cluster, caches, namespace, signal);
+    const { observed, decision } = await confirmed(cached, namespace, signal);
+    await apply(cluster.api, observed.offloading, decision, signal);
+    if (decision.problem) {
+      cluster.events.emit(observed.offloading, 'Warning', decision.problem.reason, decision.problem.message);
+    }
+    return decision.waitingOn === undefined ? settled : waiting(decision.waitingOn, waitMs);
+  };
+
+  /** Before the finalizer goes, the maps are read anew: the cache may not know yet what we wrote a moment ago. */
+  const confirmed = async (observed: Observed, namespace: string, signal: AbortSignal) => {
+    const decision = decide(observed);
+    if (decision.finalizer !== 'remove') return { observed, decision };
+    const maps = await cluster.api.list(namespaceMaps, { labelSelector: `${label.replication}=true` }, signal);
+    const fresh = observe(caches, maps, namespace, clusterId, clock.now()) ?? observed;
+    return { observed: fresh, decision: decide(fresh) };
+  };
+
+  return createController(
+    {
+      name: 'namespace-offloading',
+      watches: [
+        // Another offloading may hold, or just have given up, the remote name that this one wants.
+        watch(caches.offloadings, ({ metadata }) =>
+          metadata.name === namespaceOffloadingName ? new Set([metadata.namespace ?? '', ...offloaded()]) : [],
+        ),
+        watch(caches.maps, (map) => (isOwnMap(map) ? new Set([...offloaded(), ...mapped(map)]) : [])),
+        watch(caches.virtualNodes, offloaded),
+        watch(caches.nodes, offloaded),
+        watch(caches.foreignClusters, offloaded),
+        watch(caches.namespaces, ({ metadata }) => [metadata.name]),
+      ],
+      reconcile,
+    },
+    { clock, log },
+  );
+}
+
+const mapped = (map: NamespaceMap): string[] => Object.keys(map.spec?.desiredMapping ?? {});
+
+/** Takes out mappings of a namespace whose NamespaceOffloading was removed past its finalizer. */
+async function dropOrphans({ api }: Cluster, caches: OffloadingCaches, namespace: string, signal: AbortSignal) {
+  const orphaned = caches.maps
+    .list()
+    .filter((map) => isOwnMap(map) && !map.metadata.deletionTimestamp && mapped(map).includes(namespace));
+  if (orphaned.length === 0) return settled;
+  if (await api.get(namespaceOffloadings, { namespace, name: namespaceOffloadingName }, signal)) return again(staleMs);
+  for (const map of orphaned) {
+    await api.mergePatch(namespaceMaps, refOf(map), { spec: { desiredMapping: { [namespace]: null } } }, {}, signal);
+  }
+  return settled;
+}
