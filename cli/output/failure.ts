@@ -1,0 +1,42 @@
+/** An error as the user sees it: what happened, what to do about it, and the exit code for scripts. */
+import { codeOf } from '#shared/errors/app-error.ts';
+import { codes } from '#shared/errors/codes.ts';
+
+export interface Failure {
+  readonly exit: number;
+  readonly text: string;
+}
+
+const detailOf = (error: unknown): Readonly<Record<string, unknown>> =>
+  typeof error === 'object' && error !== null && 'detail' in error && typeof error.detail === 'object'
+    ? ((error.detail ?? {}) as Record<string, unknown>)
+    : {};
+
+interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+const fieldErrors = (detail: Readonly<Record<string, unknown>>): readonly FieldError[] =>
+  Array.isArray(detail.errors)
+    ? detail.errors.filter(
+        (e): e is FieldError => typeof e === 'object' && e !== null && 'field' in e && 'message' in e,
+      )
+    : [];
+
+export function explain(error: unknown): Failure {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (code === undefined) {
+    const stack = error instanceof Error && error.stack ? `\n${error.stack}` : '';
+    return { exit: codes.internal.exit, text: `error: ${message}\nto do: ${codes.internal.remedy}${stack}\n` };
+  }
+  const detail = detailOf(error);
+  const lines = [`error: ${message} (${code})`];
+  for (const { field, message: why } of fieldErrors(detail)) {
+    if (!message.includes(why)) lines.push(`  ${field}: ${why}`);
+  }
+  lines.push(`to do: ${typeof detail.remedy === 'string' ? detail.remedy : codes[code].remedy}`);
+  if (typeof detail.requestId === 'string') lines.push(`request: ${detail.requestId}`);
+  return { exit: codes[code].exit, text: `${lines.join('\n')}\n` };
+}

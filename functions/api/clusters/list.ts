@@ -1,0 +1,24 @@
+/** GET /v1/clusters */
+
+import { http } from '#functions/runtime/http.ts';
+import { clusterResource, pageOf } from '#functions/runtime/present.ts';
+import { Flag, Paging, pageRequest } from '#functions/runtime/queries.ts';
+import { ClusterPage } from '#shared/schema/api/resources.ts';
+
+export const handler = http(
+  {
+    method: 'GET',
+    path: '/v1/clusters',
+    summary: 'List the clusters that joined',
+    auth: 'key',
+    permission: 'clusters:read',
+    query: Paging.extend({ includeLeft: Flag }),
+    answers: { 200: { description: 'A page of clusters.', body: ClusterPage } },
+  },
+  async ({ control, caller, query, signal }) => ({
+    body: pageOf(
+      await control.clusters.list(caller, { ...pageRequest(query), includeLeft: query.includeLeft }, signal),
+      clusterResource,
+    ),
+  }),
+);

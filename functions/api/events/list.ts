@@ -1,0 +1,35 @@
+/** GET /v1/events */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { eventResource } from '#functions/runtime/present.ts';
+import { Paging, pageRequest } from '#functions/runtime/queries.ts';
+import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { EventPage } from '#shared/schema/api/resources.ts';
+
+export const handler = http(
+  {
+    method: 'GET',
+    path: '/v1/events',
+    summary: 'Follow the event feed',
+    description:
+      'Oldest first, after the cursor. The answer always has a cursor: ask again with it to follow. With `wait`, answers as soon as there is an event.',
+    auth: 'key',
+    permission: 'events:read',
+    query: Paging.extend({
+      subject: z.string().optional().describe('Only those about this subject, for example `peering/pe_…`.'),
+      wait: Wait,
+    }),
+    answers: { 200: { description: 'Events after the cursor.', body: EventPage } },
+  },
+  async ({ control, caller, query, ...rest }) => {
+    const page = { ...pageRequest(query), ...(query.subject !== undefined && { subject: query.subject }) };
+    const { items, cursor } = await waitUntil({
+      ...rest,
+      look: () => control.events.list(caller, page, rest.signal),
+      done: (found) => found.items.length > 0,
+      seconds: query.wait,
+      tenant: caller.tenant,
+    });
+    return { body: { items: items.map(eventResource), cursor } };
+  },
+);

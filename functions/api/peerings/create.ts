@@ -1,0 +1,46 @@
+/** POST /v1/peerings */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { peeringResource } from '#functions/runtime/present.ts';
+import { isSettled } from '#functions/runtime/settled.ts';
+import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { NewPeering, Peering } from '#shared/schema/api/resources.ts';
+
+export const handler = http(
+  {
+    method: 'POST',
+    path: '/v1/peerings',
+    summary: 'Peer two clusters',
+    description:
+      'The consumer gets one more node, backed by the provider. For a pair that is peered already, the resources are changed. With `wait`, answers when the peering is Ready, Failed or Gone.',
+    auth: 'key',
+    permission: 'peerings:write',
+    query: z.object({ wait: Wait }),
+    body: NewPeering,
+    answers: {
+      200: { description: 'The pair was peered already; its resources are now these.', body: Peering },
+      201: { description: 'The new peering.', body: Peering },
+    },
+  },
+  async ({ control, caller, body, signal }) => {
+    const { consumer, provider, resources } = body;
+    const { peering, created } = await control.peerings.request(
+      caller,
+      { consumer, provider, resources, ...(body.class !== undefined && { class: body.class }) },
+      signal,
+    );
+    return { status: created ? 201 : 200, body: peeringResource(peering) };
+  },
+  async (reply, { control, caller, query, ...rest }) => {
+    const { id } = Peering.pick({ id: true }).parse(reply.body);
+    if (!query.wait) return reply;
+    const peering = await waitUntil({
+      ...rest,
+      look: () => control.peerings.get(caller, id, rest.signal),
+      done: isSettled,
+      seconds: query.wait,
+      tenant: caller.tenant,
+    });
+    return { ...reply, body: peeringResource(peering) };
+  },
+);

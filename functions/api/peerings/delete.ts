@@ -1,0 +1,37 @@
+/** DELETE /v1/peerings/{peering} */
+import * as z from 'zod';
+import { versionIn } from '#functions/runtime/conditional.ts';
+import { http } from '#functions/runtime/http.ts';
+import { peeringResource } from '#functions/runtime/present.ts';
+import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { Peering } from '#shared/schema/api/resources.ts';
+
+export const handler = http(
+  {
+    method: 'DELETE',
+    path: '/v1/peerings/{peering}',
+    summary: 'Unpeer',
+    description:
+      'Starts the end of the peering, which always comes: also when a side is dead. Repeating changes nothing. With `wait`, answers when it is Gone. If-Match makes it conditional.',
+    auth: 'key',
+    permission: 'peerings:write',
+    pathParameters: z.object({ peering: z.string() }),
+    query: z.object({ wait: Wait }),
+    answers: {
+      200: { description: 'The peering is gone.', body: Peering },
+      202: { description: 'The peering is ending.', body: Peering },
+    },
+  },
+  async ({ control, caller, path, query, headers, ...rest }) => {
+    const ifVersion = versionIn(headers, 'if-match');
+    await control.peerings.unpeer(caller, path.peering, ifVersion === undefined ? {} : { ifVersion }, rest.signal);
+    const peering = await waitUntil({
+      ...rest,
+      look: () => control.peerings.get(caller, path.peering, rest.signal),
+      done: ({ phase }) => phase === 'Gone',
+      seconds: query.wait,
+      tenant: caller.tenant,
+    });
+    return { status: peering.phase === 'Gone' ? 200 : 202, body: peeringResource(peering) };
+  },
+);

@@ -1,0 +1,51 @@
+/**
+ * What a function runs on. The local server hands it in through the invocation context, which is how one process can hold many brokers; a
+ * cloud runtime builds it once per container and registers it with `composeFrom`.
+ */
+import type { Context } from 'aws-lambda';
+import type { AgentCaller } from '#control/access/caller.ts';
+import type { Control } from '#control/control.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+
+/** The agents' open doorbell connections, by connection id. */
+export interface Connections {
+  opened(connectionId: string, agent: AgentCaller): Promise<void>;
+  /** Undefined when it is not open. */
+  agentOf(connectionId: string): Promise<AgentCaller | undefined>;
+  closed(connectionId: string): Promise<void>;
+}
+
+export interface Composition {
+  readonly control: Control;
+  readonly connections: Connections;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  /** Returns when something of the tenant may have changed, and after `withinMs` at the latest. A hint, like every event. */
+  readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<void>;
+}
+
+const slot = Symbol.for('isthmus.composition');
+type ComposedContext = Context & { readonly [slot]?: Composition };
+
+export const withComposition = (context: Context, composition: Composition): Context => {
+  const composed: ComposedContext = { ...context, [slot]: composition };
+  return composed;
+};
+
+let cloud: (() => Composition) | undefined;
+/** For a runtime that has no invocation context of its own making. */
+export const composeFrom = (factory: () => Composition): void => {
+  let built: Composition | undefined;
+  cloud = () => {
+    built ??= factory();
+    return built;
+  };
+};
+
+export function compositionOf(context: Context): Composition {
+  const composition = (context as ComposedContext)[slot] ?? cloud?.();
+  if (composition === undefined) throw new Error('no composition: neither local server nor runtime provided one');
+  return composition;
+}

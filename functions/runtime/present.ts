@@ -1,0 +1,91 @@
+/** From the control plane's views to the resources of the REST API: names and times as clients see them. */
+
+import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
+import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
+import type { FeedEvent as EventView } from '#control/events/feed.ts';
+import type { PeeringView } from '#control/peerings/peering.ts';
+import type { ApiKeyView, IssuedKey } from '#control/tenants/tenants.ts';
+import type {
+  ApiKey,
+  AuditRecord,
+  Cluster,
+  FeedEvent,
+  IssuedApiKey,
+  JoinTokenAnswer,
+  Peering,
+} from '#shared/schema/api/resources.ts';
+
+const time = (ms: number): string => new Date(ms).toISOString();
+
+export const clusterResource = (view: ClusterView): Cluster => ({
+  name: view.id,
+  state: view.state,
+  online: view.online,
+  lastSeenAt: time(view.lastSeenAt),
+  joinedAt: time(view.joinedAt),
+  ...(view.leftAt !== undefined && { leftAt: time(view.leftAt) }),
+  agentVersion: view.facts.agentVersion,
+  kubernetesVersion: view.facts.kubernetesVersion,
+  apiServerUrl: view.facts.apiServerUrl,
+  podCidrs: view.facts.podCidrs,
+  serviceCidrs: view.facts.serviceCidrs,
+  nodes: view.facts.nodes,
+  allocatable: view.facts.allocatable,
+  policies: view.facts.policies,
+  keyThumbprint: view.keyThumbprint,
+  version: view.version,
+});
+
+export const joinTokenResource = (issued: IssuedJoinToken): JoinTokenAnswer => ({
+  token: issued.token,
+  cluster: issued.clusterId,
+  expiresAt: time(issued.expiresAt),
+});
+
+export const peeringResource = (view: PeeringView): Peering => ({
+  id: view.id,
+  consumer: view.consumer,
+  provider: view.provider,
+  resources: { ...view.resources },
+  class: view.class,
+  phase: view.phase,
+  conditions: view.conditions.map((condition) => ({ ...condition, since: time(condition.since) })),
+  waitingFor: view.waitingFor,
+  ...(view.granted && { granted: { ...view.granted } }),
+  nodeName: view.nodeName,
+  createdAt: time(view.createdAt),
+  phaseSince: Object.fromEntries(Object.entries(view.phaseSince).map(([phase, since]) => [phase, time(since)])),
+  ...(view.unpeerRequestedAt !== undefined && { unpeerRequestedAt: time(view.unpeerRequestedAt) }),
+  leftBehind: [...view.leftBehind],
+  version: view.version,
+});
+
+export const eventResource = (view: EventView): FeedEvent => ({ ...view, at: time(view.at), data: { ...view.data } });
+
+export const auditResource = (view: AuditView): AuditRecord => ({ ...view, at: time(view.at) });
+
+export const apiKeyResource = (view: ApiKeyView): ApiKey => ({
+  id: view.id,
+  name: view.name,
+  prefix: view.prefix,
+  role: view.role,
+  ...(view.scopes && { scopes: [...view.scopes] }),
+  createdAt: time(view.createdAt),
+  ...(view.expiresAt !== undefined && { expiresAt: time(view.expiresAt) }),
+  ...(view.revokedAt !== undefined && { revokedAt: time(view.revokedAt) }),
+  ...(view.replacedBy !== undefined && { replacedBy: view.replacedBy }),
+});
+
+export const issuedKeyResource = (issued: IssuedKey): IssuedApiKey => ({
+  key: apiKeyResource(issued.key),
+  secret: issued.secret,
+});
+
+/** A page of views as a page of resources. */
+export const pageOf = <V, R>(
+  page: { readonly items: readonly V[]; readonly cursor?: string },
+  present: (view: V) => R,
+): { items: R[]; cursor?: string } => ({
+  items: page.items.map(present),
+  ...(page.cursor !== undefined && { cursor: page.cursor }),
+});

@@ -1,0 +1,47 @@
+/** Long polls: an answer as soon as a condition holds, or the state as it is when the time is up. */
+import * as z from 'zod';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Composition } from './composition.ts';
+
+/** API Gateway ends a request after 30 s; 25 leave room for the answer. */
+export const maxWaitSeconds = 25;
+
+export const Wait = z.coerce
+  .number()
+  .min(0)
+  .max(maxWaitSeconds)
+  .optional()
+  .describe(`Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then.`);
+
+/** Bounds what a lost hint can cost. */
+const lookAgainMs = 1_000;
+
+export interface Waiting<T> {
+  readonly look: () => Promise<T>;
+  readonly done: (value: T) => boolean;
+  readonly seconds: number | undefined;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly untilChange: Composition['untilChange'];
+  readonly signal: AbortSignal;
+}
+
+export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
+  const { look, done, tenant, clock, untilChange, signal } = waiting;
+  const deadline = clock.now() + (waiting.seconds ?? 0) * 1_000;
+  for (;;) {
+    const passed = new AbortController();
+    const left = Math.max(0, deadline - clock.now());
+    // Listening starts before looking, so a change in between is not missed. Shutdown rejects it: answer with what is known.
+    const change = untilChange(tenant, Math.min(left, lookAgainMs), AbortSignal.any([signal, passed.signal])).then(
+      () => true,
+      () => false,
+    );
+    const value = await look();
+    if (left === 0 || done(value)) {
+      passed.abort();
+      return value;
+    }
+    if (!(await change)) return value;
+  }
+}

@@ -1,0 +1,185 @@
+/** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
+import * as z from 'zod';
+import { ClusterId, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
+
+const Time = z.iso.datetime().describe('RFC 3339, UTC.');
+
+export const Cluster = z.object({
+  name: ClusterId,
+  state: z.enum(['joined', 'left']),
+  online: z.boolean().describe('Heard within three heartbeats.'),
+  lastSeenAt: Time,
+  joinedAt: Time,
+  leftAt: Time.optional(),
+  agentVersion: z.string(),
+  kubernetesVersion: z.string(),
+  apiServerUrl: z.string().describe('How peers reach its API server.'),
+  podCidrs: z.array(z.string()),
+  serviceCidrs: z.array(z.string()),
+  nodes: z.int(),
+  allocatable: Quantities,
+  policies: z.array(PolicyFacts).describe('What the cluster agrees to.'),
+  keyThumbprint: z.string().describe('RFC 7638 thumbprint of the key it enrolled with.'),
+  version: z.int(),
+});
+export type Cluster = z.infer<typeof Cluster>;
+
+export const JoinTokenAnswer = z.object({
+  token: z.string().describe('Shown once. Works once.'),
+  cluster: ClusterId,
+  expiresAt: Time,
+});
+export type JoinTokenAnswer = z.infer<typeof JoinTokenAnswer>;
+
+export const PeeringPhase = z.enum([
+  'Proposed',
+  'Connecting',
+  'Authenticating',
+  'Negotiating',
+  'Ready',
+  'Degraded',
+  'Unpeering',
+  'Gone',
+  'Failed',
+]);
+export type PeeringPhase = z.infer<typeof PeeringPhase>;
+
+export const PeeringCondition = z.object({
+  type: z.string(),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string(),
+  message: z.string().describe('When it does not hold: what is missing.'),
+  side: z.enum(['consumer', 'provider', 'both']),
+  since: Time,
+  action: z.string().describe('What a person can do about it; empty when there is nothing but waiting.'),
+});
+export type PeeringCondition = z.infer<typeof PeeringCondition>;
+
+export const Peering = z.object({
+  id: z.string(),
+  consumer: ClusterId,
+  provider: ClusterId,
+  resources: Quantities.describe('What was asked for.'),
+  class: z.string(),
+  phase: PeeringPhase,
+  conditions: z.array(PeeringCondition),
+  waitingFor: z.string().describe('One sentence: what is being waited for, or that nothing is.'),
+  granted: Quantities.optional().describe('What the provider granted.'),
+  nodeName: z.string().describe('The virtual node in the consumer.'),
+  createdAt: Time,
+  phaseSince: z.partialRecord(PeeringPhase, Time).describe('When each phase was first entered.'),
+  unpeerRequestedAt: Time.optional(),
+  leftBehind: z.array(z.string()).describe('What could not be removed because a side was dead.'),
+  version: z.int(),
+});
+export type Peering = z.infer<typeof Peering>;
+
+export const FeedEvent = z.object({
+  id: z.string(),
+  type: z.string(),
+  subject: z.string(),
+  at: Time,
+  data: z.record(z.string(), z.unknown()),
+});
+export type FeedEvent = z.infer<typeof FeedEvent>;
+
+export const AuditRecord = z.object({
+  id: z.string(),
+  at: Time,
+  principal: z.string().describe('Who: `api-key/…`, `cluster/…` or `system`.'),
+  from: z.string().describe('Network address of the caller.'),
+  requestId: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+});
+export type AuditRecord = z.infer<typeof AuditRecord>;
+
+export const Role = z.enum(['viewer', 'operator', 'admin']);
+
+export const ApiKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  prefix: z.string().describe('The beginning of the key, to recognise it by.'),
+  role: Role,
+  scopes: z.array(z.string()).optional().describe('Absent: everything the role allows.'),
+  createdAt: Time,
+  expiresAt: Time.optional(),
+  revokedAt: Time.optional(),
+  replacedBy: z.string().optional(),
+});
+export type ApiKey = z.infer<typeof ApiKey>;
+
+export const IssuedApiKey = z.object({ key: ApiKey, secret: z.string().describe('Shown once and stored nowhere.') });
+export type IssuedApiKey = z.infer<typeof IssuedApiKey>;
+
+export const Me = z.object({
+  tenant: z.string(),
+  principal: z.string(),
+  role: Role,
+  scopes: z.array(z.string()).optional(),
+});
+export type Me = z.infer<typeof Me>;
+
+export const Health = z.object({ status: z.literal('ok'), version: z.string() });
+
+const page = <T extends z.ZodType>(item: T) =>
+  z.object({
+    items: z.array(item),
+    cursor: z.string().optional().describe('Present when there may be more: ask again with it.'),
+  });
+export const ClusterPage = page(Cluster);
+export const PeeringPage = page(Peering);
+export const AuditPage = page(AuditRecord);
+export const ApiKeyPage = page(ApiKey);
+export const EventPage = z.object({
+  items: z.array(FeedEvent),
+  cursor: z.string().describe('Always present: ask again with it to follow the feed.'),
+});
+
+export const NewJoinToken = z.object({ cluster: ClusterId });
+
+export const NewPeering = z.object({
+  consumer: ClusterId,
+  provider: ClusterId,
+  resources: Quantities.default({}).describe('Absent members are limited by the provider alone.'),
+  class: z.string().min(1).max(63).optional(),
+});
+
+export const NewApiKey = z.object({
+  name: z.string().min(1).max(100),
+  role: Role,
+  scopes: z.array(z.string()).min(1).optional(),
+  expiresInSeconds: z
+    .int()
+    .min(60)
+    .max(10 * 365 * 86_400)
+    .optional(),
+});
+
+export const RotateApiKey = z.object({
+  overlapSeconds: z
+    .int()
+    .min(0)
+    .max(30 * 86_400)
+    .default(0)
+    .describe('How long the old secret keeps working.'),
+});
+
+/** RFC 9457. */
+export const Problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  code: z.string().describe('Stable; see the error table.'),
+  requestId: z.string(),
+  retryable: z.boolean(),
+  remedy: z.string(),
+  errors: z
+    .array(z.object({ field: z.string(), message: z.string(), value: z.unknown().optional() }))
+    .optional()
+    .describe('One entry per refused field.'),
+});
+export type Problem = z.infer<typeof Problem>;
