@@ -1,0 +1,233 @@
+/** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
+import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
+import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
+import {
+  abortedStatus,
+  nextRecord,
+  type RemoteRecord,
+  reason,
+  reflectedStatus,
+  remoteRecordOf,
+  sameJson,
+  statusPatch,
+  vanishedStatus,
+  waitingStatus,
+  withReadiness,
+} from '../../forge/pod-status.ts';
+import { mutableSpec, shadowMetadata } from '../../forge/shadow-pod.ts';
+
+export type Mapping =
+  /** The namespace exists at the provider and is ours. */
+  | { readonly kind: 'accepted'; readonly remoteNamespace: string }
+  /** Wanted, but not (or no longer) there; `why` for the user. Nothing is started and nothing aborted. */
+  | { readonly kind: 'held'; readonly why: string }
+  | { readonly kind: 'none' };
+
+export interface Observed {
+  readonly local?: Pod | undefined;
+  readonly shadow?: ShadowPod | undefined;
+  readonly remote?: Pod | undefined;
+  readonly mapping: Mapping;
+  /** False while the Node is not Ready: its pods are marked and taken out of Services. */
+  readonly nodeReady: boolean;
+}
+
+export interface Context {
+  readonly consumer: string;
+  readonly provider: string;
+  readonly nodeName: string;
+  readonly patch?: OffloadingPatch | undefined;
+  readonly hostIp: string;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+export type Action =
+  | { readonly do: 'createShadow' }
+  | { readonly do: 'deleteShadow'; readonly uid: string }
+  | { readonly do: 'updateShadow'; readonly uid: string; readonly patch: readonly JsonOperation[] }
+  | { readonly do: 'label'; readonly labels: Readonly<Record<string, string | null>> }
+  | { readonly do: 'status'; readonly patch: Record<string, unknown>; readonly record?: RemoteRecord }
+  | { readonly do: 'removeLocal' }
+  | { readonly do: 'event'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
+
+export interface JsonOperation {
+  readonly op: 'add' | 'replace' | 'remove' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+export function decide(observed: Observed, context: Context): readonly Action[] {
+  const { local, shadow, mapping } = observed;
+  if (!local) return deleting(shadow);
+  if (local.metadata.deletionTimestamp !== undefined) return terminating(observed, local, context);
+  if (isAborted(local)) return deleting(shadow);
+  if (mapping.kind === 'accepted') return offloaded(observed, local, context);
+  if (mapping.kind === 'held') return held(local, mapping.why, context);
+  return notOffloaded(local, context);
+}
+
+const deleting = (shadow: ShadowPod | undefined): readonly Action[] =>
+  shadow && shadow.metadata.deletionTimestamp === undefined ? [{ do: 'deleteShadow', uid: uidOf(shadow) }] : [];
+
+const uidOf = (object: { metadata: { uid?: string } }): string => object.metadata.uid ?? '';
+const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+const isAborted = (pod: Pod): boolean => pod.status?.phase === 'Failed' && pod.status.reason === reason.aborted;
+
+/** Does the object at the provider stand for this incarnation of the local pod? Unstamped ones are Liqo's, from before a migration. */
+function standsFor(remote: { metadata: { annotations?: Record<string, string> } }, local: Pod): boolean {
+  const stamped = remote.metadata.annotations?.[isthmusAnnotation.localPodUid];
+  return stamped === undefined || stamped === local.metadata.uid;
+}
+
+const twinOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
+  if (!remote || !standsFor(remote, local)) return undefined;
+  const owner = remote.metadata.ownerReferences?.find((o) => o.controller);
+  // A pod left by a ShadowPod that was replaced is on its way out: its end is not this pod's.
+  return shadow && owner && owner.uid !== shadow.metadata.uid ? undefined : remote;
+};
+
+function terminating(observed: Observed, local: Pod, context: Context): readonly Action[] {
+  const twin = twinOf(observed, local);
+  if (!observed.shadow && !twin) {
+    // Whoever holds a finalizer (the Job controller does) waits for a final phase, and no kubelet will write one any more.
+    const owed = local.metadata.finalizers?.length && !isTerminal(local);
+    return [...(owed ? writeStatus(local, vanishedStatus(local, 'Failed', context.now)) : []), { do: 'removeLocal' }];
+  }
+  return [...deleting(observed.shadow), ...(twin ? reflect(local, twin, observed.nodeReady, context) : [])];
+}
+
+function offloaded(observed: Observed, local: Pod, context: Context): readonly Action[] {
+  const { shadow, nodeReady } = observed;
+  const twin = twinOf(observed, local);
+  if (isTerminal(local) && (!twin || twin.status?.phase === local.status?.phase)) return [];
+  if (shadow && !standsFor(shadow, local)) return deleting(shadow);
+  if (!shadow) return [{ do: 'createShadow' }, ...labelling(local, nodeReady), ...absent(observed, local, context)];
+  const terminal = shadow.status?.phase;
+  const status = twin
+    ? reflect(local, twin, nodeReady, context)
+    : terminal === 'Succeeded' || terminal === 'Failed'
+      ? writeStatus(local, vanishedStatus(local, terminal, context.now))
+      : absent(observed, local, context);
+  return [...labelling(local, nodeReady), ...(nodeReady ? updating(shadow, local, context) : []), ...status];
+}
+
+/** The remote pod is not there (yet, or again): a pod that served until now must not be sent traffic. */
+function absent({ nodeReady }: Observed, local: Pod, { now }: Context): readonly Action[] {
+  const why = nodeReady ? reason.remoteMissing : reason.remoteUnavailable;
+  return local.status?.conditions ? writeStatus(local, withReadiness(local, why, now)) : [];
+}
+
+function labelling(local: Pod, nodeReady: boolean): readonly Action[] {
+  const has = local.metadata.labels ?? {};
+  const labels: Record<string, string | null> = {};
+  if (has[label.shadowPod] !== 'true') labels[label.shadowPod] = 'true';
+  if (!nodeReady && has[label.remoteUnavailable] !== 'true') labels[label.remoteUnavailable] = 'true';
+  if (nodeReady && label.remoteUnavailable in has) labels[label.remoteUnavailable] = null;
+  return Object.keys(labels).length ? [{ do: 'label', labels }] : [];
+}
+
+function reflect(local: Pod, remote: Pod, nodeReady: boolean, { hostIp, now }: Context): readonly Action[] {
+  // A remote pod that no kubelet has looked at yet says nothing worth a write.
+  if (remote.status?.phase === 'Pending' && !remote.status.conditions && !local.status?.reason) return [];
+  const record = nextRecord(local, uidOf(remote));
+  const restarts = record.restarts ?? {};
+  const status = reflectedStatus({ local, remote, hostIp, restarts, available: nodeReady, now });
+  return writeStatus(local, status, sameJson(record, remoteRecordOf(local)) ? undefined : record);
+}
+
+function writeStatus(local: Pod, want: PodStatus, record?: RemoteRecord): readonly Action[] {
+  const patch = statusPatch(local.status, want);
+  if (!patch && !record) return [];
+  return [{ do: 'status', patch: patch ?? {}, ...(record ? { record } : {}) }];
+}
+
+function updating(shadow: ShadowPod, local: Pod, context: Context): readonly Action[] {
+  if (shadow.metadata.deletionTimestamp !== undefined) return [];
+  const want = shadowMetadata({ ...context, pod: local, remoteNamespace: shadow.metadata.namespace ?? '' });
+  const patch = [
+    ...mapOperations('/metadata/labels', shadow.metadata.labels, want.labels, [label.creatorUser]),
+    ...mapOperations('/metadata/annotations', shadow.metadata.annotations, want.annotations, []),
+    ...specOperations(shadow, local, context),
+  ];
+  const test: JsonOperation = { op: 'test', path: '/metadata/uid', value: uidOf(shadow) };
+  return patch.length ? [{ do: 'updateShadow', uid: uidOf(shadow), patch: [test, ...patch] }] : [];
+}
+
+type Texts = Readonly<Record<string, string>>;
+const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
+
+function mapOperations(
+  path: string,
+  have: Texts | undefined,
+  want: Texts,
+  foreign: readonly string[],
+): JsonOperation[] {
+  if (!have) return Object.keys(want).length ? [{ op: 'add', path, value: want }] : [];
+  return [
+    ...Object.keys(have)
+      .filter((key) => !(key in want) && !foreign.includes(key))
+      .map((key): JsonOperation => ({ op: 'remove', path: `${path}/${escaped(key)}` })),
+    ...Object.entries(want)
+      .filter(([key, value]) => have[key] !== value)
+      .map(([key, value]): JsonOperation => ({ op: 'add', path: `${path}/${escaped(key)}`, value })),
+  ];
+}
+
+/** Images, deadline and tolerations: what may change in a living pod. Containers are matched by position, which never changes. */
+function specOperations(shadow: ShadowPod, local: Pod, { patch }: Context): JsonOperation[] {
+  if (!local.spec) return [];
+  const have = mutableSpec(shadow.spec.pod);
+  const want = mutableSpec(local.spec, patch);
+  return [
+    ...imageOperations('containers', have.containers, want.containers),
+    ...imageOperations('initContainers', have.initContainers ?? [], want.initContainers ?? []),
+    ...memberOperations('activeDeadlineSeconds', have.activeDeadlineSeconds, want.activeDeadlineSeconds),
+    ...memberOperations('tolerations', have.tolerations, want.tolerations),
+  ];
+}
+
+type Named = readonly { readonly name: string; readonly image?: string }[];
+function imageOperations(list: string, have: Named, want: Named): JsonOperation[] {
+  return have.flatMap(({ name, image }, index): JsonOperation[] => {
+    const wanted = want[index];
+    if (wanted?.name !== name || wanted.image === undefined || wanted.image === image) return [];
+    const at = `/spec/pod/${list}/${index}`;
+    return [
+      { op: 'test', path: `${at}/name`, value: name },
+      { op: 'add', path: `${at}/image`, value: wanted.image },
+    ];
+  });
+}
+
+function memberOperations(key: string, have: unknown, want: unknown): JsonOperation[] {
+  if (sameJson(have, want)) return [];
+  return [
+    want === undefined
+      ? { op: 'remove', path: `/spec/pod/${key}` }
+      : { op: 'add', path: `/spec/pod/${key}`, value: want },
+  ];
+}
+
+function held(local: Pod, why: string, { now }: Context): readonly Action[] {
+  if (isTerminal(local) || local.status?.containerStatuses?.length) return [];
+  return writeStatus(local, waitingStatus(local, reason.backOff, why, now));
+}
+
+/** The fallback for pods whose namespace is not offloaded: wait when it never ran, give up when it did. */
+function notOffloaded(local: Pod, { now, nodeName }: Context): readonly Action[] {
+  if (isTerminal(local)) return [];
+  const { namespace } = local.metadata;
+  const hint =
+    'If it belongs to a DaemonSet, keep that off virtual nodes: they carry the label liqo.io/type=virtual-node.';
+  const fresh = (local.status?.phase ?? 'Pending') === 'Pending' && !local.status?.containerStatuses?.length;
+  const message = fresh
+    ? `namespace ${namespace} is not offloaded to node ${nodeName}; offload it, or schedule the pod elsewhere`
+    : `namespace ${namespace} is no longer offloaded to node ${nodeName}`;
+  const want = fresh ? waitingStatus(local, reason.backOff, message, now) : abortedStatus(local, message, now);
+  const writes = writeStatus(local, want);
+  if (!writes.length) return [];
+  return [...writes, { do: 'event', type: 'Warning', reason: 'ReflectionDisabled', message: `${message}. ${hint}` }];
+}
