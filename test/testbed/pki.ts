@@ -15,14 +15,14 @@ export interface Subject {
   readonly dnsNames?: readonly string[];
 }
 
-const crypto = webcrypto as unknown as Crypto;
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const dayMs = 24 * 60 * 60 * 1000;
 
-const newKeys = (): Promise<CryptoKeyPair> => crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+const newKeys = (): Promise<webcrypto.CryptoKeyPair> =>
+  webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 
-async function keyPem(key: CryptoKey): Promise<string> {
-  return x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+async function keyPem(key: webcrypto.CryptoKey): Promise<string> {
+  return x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 }
 
 const validity = (): { notBefore: Date; notAfter: Date } => {
@@ -34,9 +34,9 @@ export class CertificateAuthority {
   readonly cert: string;
   readonly key: string;
   readonly #certificate: x509.X509Certificate;
-  readonly #signingKey: CryptoKey;
+  readonly #signingKey: webcrypto.CryptoKey;
 
-  private constructor(certificate: x509.X509Certificate, signingKey: CryptoKey, key: string) {
+  private constructor(certificate: x509.X509Certificate, signingKey: webcrypto.CryptoKey, key: string) {
     this.#certificate = certificate;
     this.#signingKey = signingKey;
     this.cert = certificate.toString('pem');
@@ -55,10 +55,10 @@ export class CertificateAuthority {
         extensions: [
           new x509.BasicConstraintsExtension(true, undefined, true),
           new x509.KeyUsagesExtension(usages, true),
-          await x509.SubjectKeyIdentifierExtension.create(keys.publicKey, false, crypto),
+          await x509.SubjectKeyIdentifierExtension.create(keys.publicKey, false, webcrypto),
         ],
       },
-      crypto,
+      webcrypto,
     );
     return new CertificateAuthority(certificate, keys.privateKey, await keyPem(keys.privateKey));
   }
@@ -82,11 +82,11 @@ export class CertificateAuthority {
         extensions: [
           new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
           new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth, x509.ExtendedKeyUsage.serverAuth]),
-          await x509.AuthorityKeyIdentifierExtension.create(this.#certificate, false, crypto),
+          await x509.AuthorityKeyIdentifierExtension.create(this.#certificate, false, webcrypto),
           ...(names.length > 0 ? [new x509.SubjectAlternativeNameExtension(names)] : []),
         ],
       },
-      crypto,
+      webcrypto,
     );
     return { cert: certificate.toString('pem'), key: await keyPem(keys.privateKey) };
   }

@@ -1,0 +1,48 @@
+/** Says early and clearly what keeps the test bed from running on this machine. */
+import { accessSync, constants, existsSync } from 'node:fs';
+import os from 'node:os';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface HostFacts {
+  readonly platform: string;
+  readonly arch: string;
+  readonly uid: number | undefined;
+  readonly hasTun: boolean;
+  readonly canWriteCgroups: boolean;
+}
+
+const canWrite = (file: string): boolean => {
+  try {
+    accessSync(file, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const readHostFacts = (): HostFacts => ({
+  platform: process.platform,
+  arch: os.arch(),
+  uid: process.getuid?.(),
+  hasTun: existsSync('/dev/net/tun'),
+  canWriteCgroups: canWrite('/sys/fs/cgroup'),
+});
+
+/** The first thing that is missing, in words that say what to do; undefined when all is well. */
+export function hostObstacle(facts: HostFacts): string | undefined {
+  if (facts.platform !== 'linux')
+    return `the test bed needs Linux, this is ${facts.platform}: run it in a Linux virtual machine`;
+  if (facts.arch !== 'x64') return `the test bed builds images for x64 only, this machine is ${facts.arch}`;
+  if (facts.uid !== 0)
+    return `the test bed makes network namespaces, mounts and cgroups and needs root, you are user ${facts.uid}: use sudo`;
+  if (!facts.canWriteCgroups)
+    return '/sys/fs/cgroup is not writable: in a container, run it privileged with its own cgroup namespace';
+  if (!facts.hasTun) return '/dev/net/tun is missing: load the module with `modprobe tun`';
+  return undefined;
+}
+
+/** Throws `host_unsupported` when this machine cannot run the test bed. Missing packages are another step's business. */
+export function checkHost(facts: HostFacts = readHostFacts()): void {
+  const obstacle = hostObstacle(facts);
+  if (obstacle !== undefined) throw new AppError('host_unsupported', obstacle, { detail: { ...facts } });
+}

@@ -1,0 +1,3 @@
+module isthmus.test/workload
+
+go 1.24
