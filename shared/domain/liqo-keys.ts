@@ -86,6 +86,8 @@ export const isthmusAnnotation = {
   remotePod: 'isthmus.dev/remote-pod',
   /** On virtual Nodes, JSON: the label, annotation and taint keys that we put there, so that dropped ones can be removed. */
   nodeApplied: 'isthmus.dev/applied',
+  /** On pods made of ShadowPods, JSON: the label and annotation keys that came from there, so that dropped ones can be removed. */
+  propagated: 'isthmus.dev/propagated',
 } as const;
 export const fieldManager = {
   /** Objects desired by the broker. */

@@ -1,0 +1,63 @@
+/** The shared caches of ShadowPods and of the pods made of them, reduced to what controller and admission read. */
+import type { Cache, Caches, Transform } from '#agent/kube/types.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
+import type { ObjectMeta, Pod, PodSpec } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+
+export const managedByShadowPod = 'shadowpod';
+export const creatorIndex = 'creator';
+
+type Container = PodSpec['containers'][number];
+
+const slimMeta = ({ managedFields, ...metadata }: ObjectMeta & { managedFields?: unknown }): ObjectMeta => metadata;
+
+const slimContainers = (containers: unknown): Container[] =>
+  (Array.isArray(containers) ? (containers as Container[]) : []).map(({ name, image, resources, restartPolicy }) => ({
+    name,
+    ...(image !== undefined && { image }),
+    ...(resources && { resources }),
+    ...(restartPolicy !== undefined && { restartPolicy }),
+  }));
+
+/** What may change in a living pod, and what quota counts. */
+function slimSpec(spec: PodSpec): PodSpec {
+  const { activeDeadlineSeconds, tolerations, restartPolicy, overhead, resources, nodeName } = spec;
+  return {
+    containers: slimContainers(spec.containers),
+    ...(spec.initContainers && { initContainers: slimContainers(spec.initContainers) }),
+    ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds }),
+    ...(tolerations && { tolerations }),
+    ...(restartPolicy !== undefined && { restartPolicy }),
+    ...(overhead && { overhead }),
+    ...(resources && { resources }),
+    ...(nodeName !== undefined && { nodeName }),
+  };
+}
+
+const slimShadowPod: Transform<ShadowPod> = ({ apiVersion, kind, metadata, spec, status }) => ({
+  apiVersion,
+  kind,
+  metadata: slimMeta(metadata),
+  spec: { pod: slimSpec(spec?.pod ?? { containers: [] }) },
+  ...(status && { status }),
+});
+
+const slimPod: Transform<Pod> = ({ apiVersion, kind, metadata, spec, status }) => ({
+  apiVersion,
+  kind,
+  metadata: slimMeta(metadata),
+  ...(spec && { spec: slimSpec(spec) }),
+  ...(status?.phase !== undefined && { status: { phase: status.phase } }),
+});
+
+const creators = ({ metadata }: ShadowPod): string[] => {
+  const creator = metadata.labels?.[label.creatorUser];
+  return creator === undefined ? [] : [creator];
+};
+
+export const shadowPodCache = (caches: Caches): Cache<ShadowPod> =>
+  caches.cache(shadowPods, { transform: slimShadowPod, indexes: { [creatorIndex]: creators } });
+
+export const offloadedPodCache = (caches: Caches): Cache<Pod> =>
+  caches.cache(pods, { labelSelector: `${label.managedBy}=${managedByShadowPod}`, transform: slimPod });

@@ -1,0 +1,108 @@
+/** Shapes the Pod that runs for a ShadowPod, and the changes that carry later edits over to it. */
+import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube-object.ts';
+import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { managedByShadowPod } from './cache.ts';
+
+type Texts = Record<string, string>;
+type Spec = NonNullable<Pod['spec']>;
+export type JsonPatch = readonly { readonly op: string; readonly path: string; readonly value?: unknown }[];
+
+/** Never carried over: it would make `kubectl apply` of the pod compare with another object. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+export const ownerOf = ({ metadata }: ShadowPod): OwnerReference => ({
+  apiVersion: apiVersionOf(shadowPods),
+  kind: shadowPods.kind,
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+interface Carried {
+  readonly labels: Texts;
+  readonly annotations: Texts;
+}
+
+function carried({ metadata }: ShadowPod): Carried {
+  const { [lastApplied]: _, [isthmusAnnotation.propagated]: __, ...annotations } = metadata.annotations ?? {};
+  const labels = { ...metadata.labels, [label.managedBy]: managedByShadowPod };
+  const keys = { labels: Object.keys(labels).sort(), annotations: Object.keys(annotations).sort() };
+  return { labels, annotations: { ...annotations, [isthmusAnnotation.propagated]: JSON.stringify(keys) } };
+}
+
+/** `shadow` is the whole object, not the reduced one of the cache. */
+export const podOf = (shadow: ShadowPod): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: shadow.metadata.name,
+    ...(shadow.metadata.namespace !== undefined && { namespace: shadow.metadata.namespace }),
+    ...carried(shadow),
+    ownerReferences: [ownerOf(shadow)],
+  },
+  spec: shadow.spec.pod,
+});
+
+/** Keys that came from the ShadowPod at the last writing. */
+function recorded(pod: Pod): { labels: string[]; annotations: string[] } {
+  const none = { labels: [], annotations: [] };
+  try {
+    return { ...none, ...JSON.parse(pod.metadata.annotations?.[isthmusAnnotation.propagated] ?? '{}') };
+  } catch {
+    return none;
+  }
+}
+
+/** Undefined: labels and annotations are as they should be. What others added to the pod stays. */
+export function metadataPatch(shadow: ShadowPod, pod: Pod): { metadata: Record<string, unknown> } | undefined {
+  const wanted = carried(shadow);
+  const before = recorded(pod);
+  const labels = changes(pod.metadata.labels ?? {}, wanted.labels, before.labels);
+  const annotations = changes(pod.metadata.annotations ?? {}, wanted.annotations, before.annotations);
+  if (!labels && !annotations) return undefined;
+  return { metadata: { uid: pod.metadata.uid, ...(labels && { labels }), ...(annotations && { annotations }) } };
+}
+
+function changes(have: Texts, want: Texts, before: readonly string[]): Record<string, string | null> | undefined {
+  const set = Object.entries(want).filter(([key, value]) => have[key] !== value);
+  const drop = before.filter((key) => !(key in want) && key in have);
+  if (set.length === 0 && drop.length === 0) return undefined;
+  return { ...Object.fromEntries(set), ...Object.fromEntries(drop.map((key) => [key, null])) };
+}
+
+/** Carries over what the API lets change in a living pod: images, more tolerations, a (shorter) deadline. Empty: nothing to do. */
+export function specPatch(shadow: ShadowPod, pod: Pod): JsonPatch {
+  const want = shadow.spec.pod;
+  const have: Spec = pod.spec ?? { containers: [] };
+  const operations = [
+    ...imageChanges('containers', want.containers, have.containers),
+    ...imageChanges('initContainers', want.initContainers, have.initContainers),
+    ...newTolerations(want.tolerations, have.tolerations),
+    ...(want.activeDeadlineSeconds !== undefined && want.activeDeadlineSeconds !== have.activeDeadlineSeconds
+      ? [{ op: 'add', path: '/spec/activeDeadlineSeconds', value: want.activeDeadlineSeconds }]
+      : []),
+  ];
+  return operations.length === 0 ? [] : [{ op: 'test', path: '/metadata/uid', value: pod.metadata.uid }, ...operations];
+}
+
+/** By name: injectors may have put containers of their own in between. Indexes are stable, as pods never gain or lose containers. */
+function imageChanges(list: string, want: Spec['containers'] = [], have: Spec['containers'] = []): JsonPatch {
+  return want.flatMap(({ name, image }) => {
+    const index = have.findIndex((container) => container.name === name);
+    if (index < 0 || image === undefined || have[index]?.image === image) return [];
+    return [{ op: 'replace', path: `/spec/${list}/${index}/image`, value: image }];
+  });
+}
+
+/** Compared field by field: the API server writes absent members as empty or leaves them out. */
+function newTolerations(want: Spec['tolerations'] = [], have: Spec['tolerations'] = []): JsonPatch {
+  const same = (a: (typeof want)[number]): string =>
+    [a.key ?? '', a.operator ?? 'Equal', a.value ?? '', a.effect ?? '', a.tolerationSeconds ?? ''].join('|');
+  const known = new Set(have.map(same));
+  const missing = want.filter((toleration) => !known.has(same(toleration)));
+  if (missing.length === 0) return [];
+  if (have.length === 0) return [{ op: 'add', path: '/spec/tolerations', value: missing }];
+  return missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value }));
+}

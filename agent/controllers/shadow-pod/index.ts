@@ -1,0 +1,147 @@
+/** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
+import { namespaces, pods } from '#shared/domain/core-kinds.ts';
+import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { offloadedPodCache, shadowPodCache } from './cache.ts';
+import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
+import { podOf } from './forge.ts';
+
+export interface ShadowPodDeps {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Caches {
+  readonly shadows: Cache<ShadowPod>;
+  readonly pods: Cache<Pod>;
+  readonly namespaces: Cache<Namespace>;
+}
+
+type Follow = Extract<Decision, { do: 'follow' }>;
+
+const retryMs = 30_000;
+const staleMs = 100;
+
+export function createShadowPodController({ cluster, clock, log }: ShadowPodDeps): Controller {
+  const caches: Caches = {
+    shadows: shadowPodCache(cluster.caches),
+    pods: offloadedPodCache(cluster.caches),
+    namespaces: cluster.caches.cache(namespaces),
+  };
+  return createController(
+    {
+      name: 'shadow-pod',
+      workers: 10,
+      watches: [
+        watch(caches.shadows, (shadow) => [keyOf(shadow)]),
+        watch(caches.pods, (pod) => [keyOf(pod)]),
+        // Read in each pass, so it must be in step before the first; its changes mean nothing to pods.
+        watch(caches.namespaces, () => []),
+      ],
+      reconcile: (key, signal) => reconcile(cluster, caches, refOfKey(key), signal),
+    },
+    { clock, log },
+  );
+}
+
+async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+  const shadow = caches.shadows.get(ref);
+  const pod = caches.pods.get(ref);
+  const namespaceOrigin = originOf(caches.namespaces.get({ name: ref.namespace ?? '' }));
+  const decision = decide({
+    ...(shadow && { shadow }),
+    ...(pod && { pod }),
+    ...(namespaceOrigin !== undefined && { namespaceOrigin }),
+  });
+  switch (decision.do) {
+    case 'nothing':
+      return settled;
+    case 'create':
+      return create(cluster, ref, signal);
+    case 'delete':
+      return remove(cluster, decision.pod, signal);
+    case 'follow':
+      return follow(cluster, ref, decision, shadow, signal);
+    case 'refuse':
+      if (shadow) cluster.events.emit(shadow, 'Warning', decision.reason, decision.message);
+      return waiting(decision.message, retryMs);
+  }
+}
+
+/** The consumer whose namespace this is, provided that a NamespaceMap made it. */
+const originOf = (namespace: Namespace | undefined): string | undefined =>
+  namespace?.metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
+    ? undefined
+    : namespace.metadata.labels?.[label.remoteClusterId];
+
+/** From the object as it is now, whole: the cache keeps only a part, and may not know yet that it is being deleted or has finished. */
+async function create(cluster: Cluster, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+  const shadow = await cluster.api.get(shadowPods, ref, signal);
+  if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
+  try {
+    await cluster.api.create(pods, podOf(shadow), {}, signal);
+    cluster.events.emit(shadow, 'Normal', 'CreatedPod', `created pod ${ref.name}`);
+    return settled;
+  } catch (error) {
+    const code = codeOf(error);
+    const why = error instanceof Error ? error.message : String(error);
+    if (code === 'kube_already_exists') return collision(cluster, shadow, ref, signal);
+    if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
+    cluster.events.emit(shadow, 'Warning', 'FailedCreatePod', why);
+    return waiting(`the API server to accept pod ${ref.name}: ${why}`, retryMs);
+  }
+}
+
+/** Either the cache has not seen our own pod yet, or the name is taken by a pod that is none of our business. */
+async function collision(
+  { api, events }: Cluster,
+  shadow: ShadowPod,
+  ref: ObjectRef,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const taken = await api.get(pods, ref, signal);
+  if (!taken || ownerUid(taken) !== undefined) return again(staleMs);
+  const message = `a pod named ${ref.name} exists here and was not made for this ShadowPod: it is left alone`;
+  events.emit(shadow, 'Warning', 'FailedCreatePod', message);
+  return waiting(message, retryMs);
+}
+
+/** With the grace period that the pod itself asks for. */
+async function remove({ api }: Cluster, pod: Pod, signal: AbortSignal): Promise<Outcome> {
+  const ref = refOf(pod);
+  const shadow = await api.get(shadowPods, ref, signal);
+  if (shadow && shadow.metadata.uid === ownerUid(pod) && !shadow.metadata.deletionTimestamp) return again(staleMs);
+  await api.delete(pods, ref, pod.metadata.uid ? { uid: pod.metadata.uid } : {}, signal);
+  return settled;
+}
+
+async function follow(
+  { api, events }: Cluster,
+  ref: ObjectRef,
+  { phase, metadata, spec }: Follow,
+  shadow: ShadowPod | undefined,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  try {
+    if (phase !== undefined)
+      await api.mergePatch(shadowPods, ref, { status: { phase } }, { subresource: 'status' }, signal);
+    if (metadata) await api.mergePatch(pods, ref, metadata, {}, signal);
+    if (spec.length > 0) await api.jsonPatch(pods, ref, spec, {}, signal);
+    return settled;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'kube_not_found') return settled; // Its event comes, or came.
+    if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    if (shadow) events.emit(shadow, 'Warning', 'FailedUpdatePod', why);
+    return stalled('FailedUpdatePod', why);
+  }
+}
