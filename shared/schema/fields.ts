@@ -120,8 +120,8 @@ export const NodeSelectorTerm = z.object({
   matchExpressions: z.array(NodeSelectorRequirement).optional(),
   matchFields: z.array(NodeSelectorRequirement).optional(),
 });
-/** Terms are ORed, the expressions of one term ANDed. */
-export const NodeSelectorSchema = z.object({ nodeSelectorTerms: z.array(NodeSelectorTerm) });
+/** Terms are ORed, the expressions of one term ANDed. The default turns the `null` that Go clients send for an empty list into `[]`. */
+export const NodeSelectorSchema = z.object({ nodeSelectorTerms: z.array(NodeSelectorTerm).default([]) });
 export const NodeAffinity = describing<NonNullable<Wire<V1Affinity>['nodeAffinity']>>(
   z.object({
     requiredDuringSchedulingIgnoredDuringExecution: NodeSelectorSchema.optional(),

@@ -1,6 +1,7 @@
 /** isthmus.dev PeeringPolicy: what this cluster agrees to. The cluster enforces it; the broker knows it to refuse early. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { resourceTexts } from '#shared/domain/quantity.ts';
 import { ResourceList } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import type { PolicyFacts } from '../protocol/agent-protocol.ts';
@@ -83,7 +84,6 @@ export const peeringPolicies = defineKind<PeeringPolicy>({
 /** What the broker is told about a policy. A side that the policy does not mention is disabled. */
 export function policyFacts(policy: PeeringPolicy): PolicyFacts {
   const { asConsumer, asProvider } = policy.spec;
-  const max = Object.entries(asProvider?.maxResourcesPerPeer ?? {});
   return {
     name: policy.metadata.name,
     asConsumer: asConsumer ?? { enabled: false, autoAccept: false, peers: [] },
@@ -91,7 +91,7 @@ export function policyFacts(policy: PeeringPolicy): PolicyFacts {
       enabled: asProvider?.enabled ?? false,
       autoAccept: asProvider?.autoAccept ?? false,
       peers: asProvider?.peers ?? [],
-      maxResourcesPerPeer: Object.fromEntries(max.map(([name, quantity]) => [name, String(quantity)])),
+      maxResourcesPerPeer: resourceTexts(asProvider?.maxResourcesPerPeer),
       classes: asProvider?.classes ?? [],
     },
   };
