@@ -1,0 +1,130 @@
+/** Composition root of the agent: reads the configuration, opens the cluster, serves admission on every replica and controls on one. */
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { type ClusterConnection, connectInCluster } from '#agent/kube/connect.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import { runAsLeader } from '#agent/kube/lease.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { systemIds } from '#agent/runtime/ids.ts';
+import { createLog } from '#agent/runtime/log.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { startAdmission } from './admission/admission.ts';
+import { createChannel } from './channel/channel.ts';
+import { type AgentConfig, loadAgentConfig } from './config.ts';
+import { ensureClusterKeys } from './controllers/keys/ensure-keys.ts';
+import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
+import { createPeeringControllers } from './controllers/peering-controllers.ts';
+import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
+import { createMetrics } from './kube/metrics.ts';
+import { startHealth } from './runtime/health.ts';
+
+const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
+const roles = ['controller'];
+const leaseName = 'isthmus-agent';
+const lastWordMs = 5_000;
+
+async function main(): Promise<void> {
+  const role = process.argv[2] ?? 'controller';
+  if (role === 'version') return console.log(version);
+  if (!roles.includes(role)) {
+    throw new AppError(
+      'invalid_input',
+      `the agent has no role ${JSON.stringify(role)}, accepted: ${roles.join(', ')}, version`,
+    );
+  }
+  const config = loadAgentConfig(process.env);
+  const log = createLog({ level: config.logLevel, fields: { cluster: config.clusterId, pod: config.podName } });
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
+  await runController(config, log, stop.signal);
+}
+
+async function runController(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
+  const clock = systemClock;
+  const connection = await connect(config);
+  const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
+  const health = await startHealth({ port: config.healthPort, log }, signal);
+  const metrics = createMetrics(health.registry);
+  const admission = await startAdmission({
+    cluster,
+    clusterId: config.clusterId,
+    clock,
+    log,
+    systemNamespace: config.systemNamespace,
+    port: config.webhookPort,
+  });
+  const leading = runAsLeader(
+    { api: cluster.api, caches: cluster.caches, clock, log },
+    { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
+    signal,
+    (led) => lead({ config, cluster, log, metrics, apiServerCa: config.apiServerCa ?? connection.ca ?? '' }, led),
+  );
+  health.ready();
+  log.info('agent started', { version, node: process.version });
+  await Promise.race([Promise.all([admission.run(signal), leading]), aborted(signal)]);
+  // Give running passes and the lease a moment to end cleanly.
+  await Promise.race([leading.catch(() => undefined), clock.sleep(lastWordMs)]);
+}
+
+interface Lead {
+  readonly config: AgentConfig;
+  readonly cluster: Cluster;
+  readonly log: Log;
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly apiServerCa: string;
+}
+
+/** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
+async function lead({ config, cluster, log, apiServerCa }: Lead, signal: AbortSignal): Promise<void> {
+  const { clusterId, systemNamespace } = config;
+  const common = { cluster, clusterId, clock: systemClock, log, ids: systemIds };
+  const keys = await ensureClusterKeys(cluster.api, systemNamespace, signal);
+  const controllers = [
+    ...createPeeringControllers({
+      ...common,
+      config: {
+        apiServerUrl: config.apiServerUrl,
+        apiServerCa,
+        systemNamespace,
+        certificateLifetimeSeconds: config.certificateLifetimeSeconds,
+      },
+    }),
+    ...createOffloadingControllers(common),
+    createVirtualNodeController({
+      ...common,
+      podIp: config.podIp,
+      kubeletPortBase: config.kubeletPortBase,
+      systemNamespace,
+    }),
+  ];
+  const channel = createChannel({
+    ...common,
+    privateKey: createPrivateKey(keys.privateKey),
+    config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
+  });
+  await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);
+}
+
+async function connect(config: AgentConfig): Promise<ClusterConnection> {
+  if (config.kubeconfigPath) return connectKubeconfig(readFileSync(config.kubeconfigPath, 'utf8'));
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+  return connectInCluster({ ...(host ? { host } : {}), ...(port ? { port } : {}), clock: systemClock });
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    createLog().error('the agent ends', error);
+    process.exit(1);
+  },
+);

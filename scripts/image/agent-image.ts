@@ -1,0 +1,70 @@
+/** The agent's image as a tar for `ctr images import` or `docker load`, kept in the cache by the digest of what went in. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { agentFiles, agentUser } from './agent-files.ts';
+import { buildImage, type ImageFile } from './oci.ts';
+
+export interface AgentImage {
+  readonly reference: string;
+  readonly tarPath: string;
+  readonly digest: string;
+  readonly compressedBytes: number;
+  readonly files: number;
+}
+
+const repository = 'isthmus.dev/agent';
+
+/** Same inputs, same digest: the tar of an unchanged agent is found, not built. The tag is the digest of the inputs. */
+export async function buildAgentImage(root: string): Promise<AgentImage> {
+  const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
+  const files = await agentFiles(root, version);
+  const inputs = digestOf(files);
+  const reference = `${repository}:${version}-${inputs.slice(0, 12)}`;
+  const folder = path.join(cacheDir(), 'images');
+  const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}.tar`);
+  const notePath = `${tarPath}.json`;
+  if (existsSync(tarPath) && existsSync(notePath)) {
+    const note = JSON.parse(readFileSync(notePath, 'utf8')) as { digest: string; compressedBytes: number };
+    return { reference, tarPath, files: files.length, ...note };
+  }
+  // What changes with every build of ours comes last, so that a registry and a node store the rest once.
+  const ours = (file: ImageFile) => file.path.startsWith('/app/');
+  const image = buildImage({
+    name: reference,
+    layers: [files.filter((file) => !ours(file)), files.filter(ours)],
+    config: {
+      entrypoint: ['/usr/local/bin/node', '--enable-source-maps=false', '--max-semi-space-size=2', '/app/main.mjs'],
+      command: ['controller'],
+      env: {
+        PATH: '/usr/local/bin:/usr/sbin',
+        NODE_ENV: 'production',
+        SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt',
+      },
+      user: `${agentUser}:${agentUser}`,
+      workingDir: '/app',
+      labels: {
+        'org.opencontainers.image.title': 'Isthmus agent',
+        'org.opencontainers.image.description': 'Lends capacity between Kubernetes clusters',
+        'org.opencontainers.image.version': version,
+        'org.opencontainers.image.licenses': 'Apache-2.0',
+      },
+    },
+  });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${tarPath}.part`, image.tar);
+  renameSync(`${tarPath}.part`, tarPath);
+  const note = { digest: image.digest, compressedBytes: image.compressedBytes };
+  writeFileSync(notePath, JSON.stringify(note));
+  return { reference, tarPath, files: files.length, ...note };
+}
+
+function digestOf(files: readonly ImageFile[]): string {
+  const hash = createHash('sha256');
+  for (const file of [...files].sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    hash.update(`${file.path}\0${file.mode}\0`);
+    if ('content' in file) hash.update(file.content);
+  }
+  return hash.digest('hex');
+}
