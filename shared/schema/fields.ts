@@ -6,17 +6,29 @@ import { ClusterId } from './protocol/agent-protocol.ts';
 
 export { ClusterId };
 
-/** Go's `[]byte`: base64 in JSON. */
-export const Bytes = z.string().meta({ format: 'byte' });
+/** Go's `[]byte`: base64 in JSON. The API server refuses the empty string here: leave the field out instead. */
+export const Bytes = z
+  .string()
+  .refine(
+    (text) => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text) && text !== '',
+    'must be base64',
+  )
+  .meta({ format: 'byte' });
 export const Timestamp = z.string().meta({ format: 'date-time' });
 export const StringMap = z.record(z.string(), z.string());
 
 /** A Kubernetes quantity as stored: a user may write `cpu: 2` as a whole number. `shared/domain/quantity.ts` parses both. */
-export const Quantity = z.union([z.string(), z.int()]).meta({
-  'x-kubernetes-int-or-string': true,
-  pattern:
-    '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
-});
+export const Quantity = z
+  .union([
+    z
+      .string()
+      .regex(
+        /^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$/,
+        'must be a Kubernetes quantity, for example 2, 500m or 4Gi',
+      ),
+    z.int(),
+  ])
+  .meta({ 'x-kubernetes-int-or-string': true });
 export type Quantity = z.infer<typeof Quantity>;
 export const ResourceList = z.record(z.string(), Quantity).describe('Resource name to quantity.');
 export type ResourceList = z.infer<typeof ResourceList>;

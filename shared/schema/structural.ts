@@ -109,7 +109,8 @@ function mapValues(result: Json, node: Json, at: string): void {
 }
 
 function intOrString(node: Json): StructuralSchema {
-  const { description, pattern, default: fallback } = node;
+  const { description, default: fallback } = node;
+  const pattern = (node.anyOf as readonly Json[] | undefined)?.find((branch) => branch.type === 'string')?.pattern;
   return {
     ...(description === undefined ? {} : { description: String(description) }),
     anyOf: [{ type: 'integer' }, { type: 'string' }],

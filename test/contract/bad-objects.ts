@@ -1,0 +1,382 @@
+/** Objects that the API server must refuse, and what the refusal must name. */
+import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { peerings } from '#shared/schema/isthmus/peering.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import type { KindDefinition } from '#shared/schema/kind.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { quotas } from '#shared/schema/liqo/quota.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
+import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+
+interface Metadata {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export interface BadObject {
+  readonly why: string;
+  readonly kind: KindDefinition;
+  readonly metadata: Metadata;
+  readonly spec?: unknown;
+  readonly says: readonly string[];
+  /** False: only the API server can know. */
+  readonly alsoZod?: false;
+}
+
+export interface BadChange {
+  readonly why: string;
+  readonly kind: KindDefinition;
+  readonly metadata: Metadata;
+  readonly from: unknown;
+  readonly to?: unknown;
+  /** Instead of `to`: written to the status subresource. */
+  readonly toStatus?: unknown;
+  readonly says: readonly string[];
+}
+
+const bad = (why: string, kind: KindDefinition, spec: unknown, ...says: readonly [string, ...string[]]): BadObject => ({
+  why,
+  kind,
+  spec,
+  says,
+  metadata: {
+    name: kind === (namespaceOffloadings as KindDefinition) ? 'offloading' : 'bad',
+    ...(kind.namespaced ? { namespace: 'refused' } : {}),
+  },
+});
+
+const container = { name: 'web', image: 'x' };
+
+export const badObjects: readonly BadObject[] = [
+  bad('a broker link without a URL', brokerLinks, { tenant: 't', clusterId: 'c' }, 'spec.url', 'Required'),
+  bad('a URL that is none', brokerLinks, { url: 'ftp://x', tenant: 't', clusterId: 'c' }, 'spec.url', 'ftp://x'),
+  bad(
+    'a hash that is none',
+    brokerLinks,
+    { url: 'https://x', tenant: 't', clusterId: 'c', caHash: 'short' },
+    'spec.caHash',
+    'short',
+  ),
+  bad('an empty account', brokerLinks, { url: 'https://x', tenant: '', clusterId: 'c' }, 'spec.tenant'),
+  bad('a peering with nobody', peerings, {}, 'spec.provider', 'Required'),
+  bad('a cluster ID in capitals', peerings, { provider: 'Milan' }, 'spec.provider', 'Milan'),
+  bad('a cluster ID with a dot', peerings, { provider: 'milan.it' }, 'spec.provider'),
+  bad('a cluster ID of 64 characters', peerings, { provider: 'a'.repeat(64) }, 'spec.provider', '63'),
+  bad(
+    'resources that are no quantities',
+    peerings,
+    { provider: 'milan', resources: { cpu: 'two' } },
+    'spec.resources.cpu',
+    'two',
+  ),
+  bad('a fraction as a number', peerings, { provider: 'milan', resources: { cpu: 0.5 } }, 'spec.resources.cpu'),
+  bad('an empty class', peerings, { provider: 'milan', class: '' }, 'spec.class'),
+  bad(
+    'a policy about a peer that cannot exist',
+    peeringPolicies,
+    { asConsumer: { peers: ['a b'] } },
+    'peers[0]',
+    'a b',
+  ),
+  bad(
+    'a limit that is no quantity',
+    peeringPolicies,
+    { asProvider: { maxResourcesPerPeer: { memory: '4 GB' } } },
+    'memory',
+  ),
+  bad(
+    'a switch that is text',
+    peeringPolicies,
+    { asProvider: { enabled: 'yes' } },
+    'spec.asProvider.enabled',
+    'boolean',
+  ),
+  bad(
+    'a kind that is never reflected',
+    peeringPolicies,
+    { reflectedKinds: ['node'] },
+    'spec.reflectedKinds[0]',
+    '"service"',
+  ),
+  bad('a foreign cluster without ID', foreignClusters, {}, 'spec.clusterID', 'Required'),
+  bad('a foreign cluster without spec', foreignClusters, undefined, 'spec', 'Required'),
+  bad(
+    'a tenant of an unknown policy',
+    tenants,
+    { clusterID: 'rome', authzPolicy: 'Trust' },
+    'spec.authzPolicy',
+    '"KeysExchange"',
+  ),
+  bad(
+    'a tenant in an unknown condition',
+    tenants,
+    { clusterID: 'rome', tenantCondition: 'Gone' },
+    'spec.tenantCondition',
+    '"Drained"',
+  ),
+  bad('a signature that is not base64', tenants, { clusterID: 'rome', signature: '%%%' }, 'spec.signature', 'byte'),
+  bad(
+    'a key of no bytes',
+    renews,
+    { consumerClusterID: 'rome', identityType: 'ControlPlane', publicKey: '' },
+    'spec.publicKey',
+  ),
+  bad(
+    'an identity without credentials',
+    identities,
+    { clusterID: 'milan', type: 'ControlPlane' },
+    'spec.authParams',
+    'Required',
+  ),
+  bad(
+    'an identity of an unknown type',
+    identities,
+    { clusterID: 'milan', type: 'Admin', authParams: {} },
+    'spec.type',
+    'Admin',
+  ),
+  bad(
+    'incomplete AWS credentials',
+    identities,
+    { clusterID: 'milan', type: 'ControlPlane', authParams: { awsConfig: { awsUserArn: 'a' } } },
+    'spec.authParams.awsConfig.awsClusterName',
+  ),
+  bad('a slice of nonsense', resourceSlices, { resources: { memory: '4Gib' } }, 'spec.resources.memory', '4Gib'),
+  bad('a slice from nowhere', resourceSlices, { consumerClusterID: '-rome' }, 'spec.consumerClusterID', '-rome'),
+  bad('a renewal by nobody', renews, { identityType: 'ControlPlane' }, 'spec.consumerClusterID', 'Required'),
+  bad('a quota for nobody', quotas, { user: '', resources: {} }, 'spec.user'),
+  bad('a quota without resources', quotas, { user: 'u' }, 'spec.resources', 'Required'),
+  bad(
+    'an unknown enforcement',
+    quotas,
+    { user: 'u', resources: {}, limitsEnforcement: 'Strict' },
+    'spec.limitsEnforcement',
+    '"Hard"',
+  ),
+  bad('a virtual node of no provider', virtualNodes, {}, 'spec.clusterID', 'Required'),
+  bad(
+    'a taint with an unknown effect',
+    virtualNodes,
+    { clusterID: 'milan', taints: [{ key: 'a', effect: 'Explode' }] },
+    'spec.taints[0].effect',
+    'Explode',
+  ),
+  bad(
+    'an affinity with an unknown operator',
+    virtualNodes,
+    {
+      clusterID: 'milan',
+      offloadingPatch: {
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }],
+            },
+          },
+        },
+      },
+    },
+    'matchExpressions[0].operator',
+    'Is',
+  ),
+  bad('a storage class without name', virtualNodes, { clusterID: 'milan', storageClasses: [{}] }, 'storageClassName'),
+  bad('a mapping to a number', namespaceMaps, { desiredMapping: { shop: 7 } }, 'spec.desiredMapping.shop', 'string'),
+  bad(
+    'a selected name that is not given',
+    namespaceOffloadings,
+    { namespaceMappingStrategy: 'SelectedName' },
+    'remoteNamespaceName',
+    'required with namespaceMappingStrategy SelectedName',
+  ),
+  bad(
+    'a selected name that is empty',
+    namespaceOffloadings,
+    { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: '' },
+    'remoteNamespaceName',
+  ),
+  bad(
+    'a remote name that no namespace can have',
+    namespaceOffloadings,
+    { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: 'No.Name' },
+    'spec.remoteNamespaceName',
+    'No.Name',
+  ),
+  bad(
+    'an unknown strategy',
+    namespaceOffloadings,
+    { podOffloadingStrategy: 'Anywhere' },
+    'spec.podOffloadingStrategy',
+    '"LocalAndRemote"',
+  ),
+  bad('no spec', namespaceOffloadings, undefined, 'spec', 'Required'),
+  {
+    ...bad('another name than `offloading`', namespaceOffloadings, {}, "metadata.name must be 'offloading'"),
+    metadata: { name: 'mine', namespace: 'refused' },
+    alsoZod: false,
+  },
+  bad('a shadow pod without pod', shadowPods, {}, 'spec.pod', 'Required'),
+  bad('a shadow pod without containers', shadowPods, { pod: { containers: [] } }, 'spec.pod.containers'),
+  bad('a container without name', shadowPods, { pod: { containers: [{ image: 'x' }] } }, 'spec.pod.containers[0].name'),
+  bad('a pod that is text', shadowPods, { pod: 'nginx' }, 'spec.pod', 'object'),
+  bad(
+    'an endpoint without addresses',
+    shadowEndpointSlices,
+    { template: { endpoints: [{}] } },
+    'endpoints[0].addresses',
+  ),
+  bad('an unknown address type', shadowEndpointSlices, { template: { addressType: 'MAC' } }, 'addressType', 'MAC'),
+  bad(
+    'a template without image',
+    vkOptionsTemplates,
+    { createNode: true, disableNetworkCheck: true, metricsEnabled: true },
+    'containerImage',
+  ),
+  bad(
+    'a reflector without workers',
+    vkOptionsTemplates,
+    {
+      createNode: true,
+      disableNetworkCheck: true,
+      metricsEnabled: true,
+      containerImage: 'x',
+      reflectorsConfig: { pod: {} },
+    },
+    'spec.reflectorsConfig.pod.workers',
+  ),
+];
+
+const here = (name: string): Metadata => ({ name, namespace: 'default' });
+const offloading: Metadata = { name: 'offloading', namespace: 'changes' };
+const selected = { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: 'a' };
+const time = '2026-11-21T08:00:00Z';
+
+export const badChanges: readonly BadChange[] = [
+  {
+    why: 'another cluster ID of a foreign cluster',
+    kind: foreignClusters,
+    metadata: { name: 'change' },
+    from: { clusterID: 'milan' },
+    to: { clusterID: 'turin' },
+    says: ['spec.clusterID', 'clusterID is immutable'],
+  },
+  {
+    why: 'another cluster ID of a tenant',
+    kind: tenants,
+    metadata: here('change'),
+    from: { clusterID: 'rome' },
+    to: { clusterID: 'turin' },
+    says: ['spec.clusterID', 'clusterID is immutable'],
+  },
+  {
+    why: 'another cluster ID of an enrolled cluster',
+    kind: brokerLinks,
+    metadata: { name: 'change' },
+    from: { url: 'https://x', tenant: 't', clusterId: 'rome' },
+    to: { url: 'https://x', tenant: 't', clusterId: 'turin' },
+    says: ['spec.clusterId', 'immutable'],
+  },
+  {
+    why: 'another provider of a peering',
+    kind: peerings,
+    metadata: { name: 'change' },
+    from: { provider: 'milan' },
+    to: { provider: 'turin' },
+    says: ['spec.provider', 'immutable'],
+  },
+  {
+    why: 'another mapping strategy',
+    kind: namespaceOffloadings,
+    metadata: offloading,
+    from: {},
+    to: { namespaceMappingStrategy: 'EnforceSameName' },
+    says: ['spec.namespaceMappingStrategy', 'immutable'],
+  },
+  {
+    why: 'another remote name',
+    kind: namespaceOffloadings,
+    metadata: offloading,
+    from: selected,
+    to: { ...selected, remoteNamespaceName: 'b' },
+    says: ['spec.remoteNamespaceName', 'immutable'],
+  },
+  {
+    why: 'a remote name added later',
+    kind: namespaceOffloadings,
+    metadata: offloading,
+    from: {},
+    to: { remoteNamespaceName: 'b' },
+    says: ['spec.remoteNamespaceName', 'immutable'],
+  },
+  {
+    why: 'a condition of an unknown type',
+    kind: resourceSlices,
+    metadata: here('change'),
+    from: {},
+    toStatus: { conditions: [{ type: 'Ready', status: 'Accepted' }] },
+    says: ['status.conditions[0].type', '"Authentication"'],
+  },
+  {
+    why: 'a condition with the status of another kind',
+    kind: virtualNodes,
+    metadata: here('change'),
+    from: { clusterID: 'milan' },
+    toStatus: { conditions: [{ type: 'Node', status: 'True' }] },
+    says: ['status.conditions[0].status', '"Running"'],
+  },
+  {
+    why: 'a time that is none',
+    kind: virtualNodes,
+    metadata: here('change'),
+    from: { clusterID: 'milan' },
+    toStatus: { conditions: [{ type: 'Node', status: 'None', lastTransitionTime: 'noon' }] },
+    says: ['status.conditions[0].lastTransitionTime', 'noon'],
+  },
+  {
+    why: 'a foreign cluster status without modules',
+    kind: foreignClusters,
+    metadata: { name: 'change' },
+    from: { clusterID: 'milan' },
+    toStatus: { role: 'Provider' },
+    says: ['status.modules', 'Required'],
+  },
+  {
+    why: 'two conditions of one type',
+    kind: peerings,
+    metadata: { name: 'change' },
+    from: { provider: 'milan' },
+    toStatus: {
+      conditions: ['True', 'False'].map((status) => ({
+        type: 'Ready',
+        status,
+        reason: 'x',
+        message: '',
+        lastTransitionTime: time,
+      })),
+    },
+    says: ['status.conditions[1]', 'Duplicate value'],
+  },
+  {
+    why: 'a pod phase that does not exist',
+    kind: shadowPods,
+    metadata: here('change'),
+    from: { pod: { containers: [container] } },
+    toStatus: { phase: 'Sleeping' },
+    says: ['status.phase', '"Succeeded"'],
+  },
+  {
+    why: 'a mapping phase that does not exist',
+    kind: namespaceMaps,
+    metadata: here('change'),
+    from: {},
+    toStatus: { currentMapping: { shop: { phase: 'Fine' } } },
+    says: ['status.currentMapping.shop.phase', '"CreationLoopBackOff"'],
+  },
+];
