@@ -1,6 +1,6 @@
 /** Certificate requests and keys against an independent implementation, and against damage. */
 import 'reflect-metadata';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ describe('certificate requests', () => {
       { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
     ],
   ])('reads a request with a %s key made elsewhere', async (_name, generate, signingAlgorithm) => {
-    const pair = (await crypto.subtle.generateKey(generate, true, ['sign', 'verify'])) as CryptoKeyPair;
+    const pair = (await crypto.subtle.generateKey(generate, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair;
     const request = await x509.Pkcs10CertificateRequestGenerator.create({
       name: [{ O: ['liqo.io'] }, { CN: ['rome'] }],
       keys: pair,
@@ -57,7 +57,10 @@ describe('certificate requests', () => {
     ['no organization', [{ CN: ['rome'] }]],
     ['a country', [{ C: ['IT'] }, { O: ['liqo.io'] }, { CN: ['rome'] }]],
   ])('refuses a subject with %s', async (_name, name) => {
-    const pair = (await crypto.subtle.generateKey({ name: 'Ed25519' }, true, ['sign', 'verify'])) as CryptoKeyPair;
+    const pair = (await crypto.subtle.generateKey({ name: 'Ed25519' }, true, [
+      'sign',
+      'verify',
+    ])) as webcrypto.CryptoKeyPair;
     const request = await x509.Pkcs10CertificateRequestGenerator.create({
       name,
       keys: pair,
@@ -139,7 +142,10 @@ describe('keys', () => {
 
 describe('lifetime', () => {
   const certificate = async (hours: number): Promise<string> => {
-    const pair = (await crypto.subtle.generateKey({ name: 'Ed25519' }, true, ['sign', 'verify'])) as CryptoKeyPair;
+    const pair = (await crypto.subtle.generateKey({ name: 'Ed25519' }, true, [
+      'sign',
+      'verify',
+    ])) as webcrypto.CryptoKeyPair;
     const made = await x509.X509CertificateGenerator.createSelfSigned({
       name: 'CN=rome',
       notBefore: new Date(Date.UTC(2026, 0, 1)),

@@ -1,0 +1,82 @@
+/** Consumer: completes a slice that is to be replicated with both cluster IDs and the request for its certificate. */
+import { sliceSubject } from '#agent/forge/slice-user.ts';
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Controller } from '#agent/kube/types.ts';
+import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
+import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { createExplain } from '../explain.ts';
+import { readKeys } from '../keys/ensure-keys.ts';
+import { keysSecret, peerOf, tenantNamespaces } from '../peering-caches.ts';
+import type { PeeringDeps } from '../peering-deps.ts';
+import { isOriginal } from '../slice-roles.ts';
+import { peerOfNamespace } from '../tenant-namespaces.ts';
+
+/** What the spec lacks; undefined when it is complete. A request made for another key than ours is made anew. */
+export function completedSpec(
+  slice: ResourceSlice,
+  clusterId: string,
+  namespacePeer: string | undefined,
+  privateKey: string,
+): Partial<ResourceSlice['spec']> | undefined {
+  const { consumerClusterID, providerClusterID, csr } = slice.spec;
+  const provider = providerClusterID ?? peerOf(slice) ?? namespacePeer;
+  const hasRequest = csr !== undefined && csr !== '' && carriesKeyOf(fromBase64(csr), privateKey);
+  const spec: Partial<ResourceSlice['spec']> = {
+    ...(consumerClusterID === undefined ? { consumerClusterID: clusterId } : {}),
+    ...(providerClusterID === undefined && provider !== undefined ? { providerClusterID: provider } : {}),
+    ...(hasRequest
+      ? {}
+      : { csr: toBase64(buildCertificateRequest(sliceSubject(slice.metadata.name, clusterId), privateKey)) }),
+  };
+  return Object.keys(spec).length === 0 ? undefined : spec;
+}
+
+export function createLocalSliceController({ cluster, clusterId, config, clock, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const cache = caches.cache(resourceSlices);
+  const keys = keysSecret(caches, config.systemNamespace);
+  const namespaces = tenantNamespaces(caches);
+  const explain = createExplain(events, clock);
+  return createController(
+    {
+      name: 'local-slice',
+      watches: [
+        watch(cache, (slice) => (isOriginal(slice) ? [keyOf(slice)] : [])),
+        watch(keys, () => cache.list().filter(isOriginal).map(keyOf)),
+      ],
+      async reconcile(key, signal) {
+        const slice = cache.get(refOfKey(key));
+        if (slice === undefined || !isOriginal(slice) || slice.metadata.deletionTimestamp !== undefined) return settled;
+        const own = readKeys(keys.list()[0]);
+        if (own === undefined) return explain(slice, waiting('the key pair of this cluster', 10_000));
+        const spec = completedSpec(
+          slice,
+          clusterId,
+          peerOfNamespace(namespaces.list(), slice.metadata.namespace),
+          own.privateKey,
+        );
+        if (spec !== undefined) {
+          const { resourceVersion } = slice.metadata;
+          await api.mergePatch(resourceSlices, refOf(slice), { metadata: { resourceVersion }, spec }, {}, signal);
+        }
+        const provider = spec?.providerClusterID ?? slice.spec.providerClusterID;
+        const remote = slice.metadata.labels?.[label.remoteId];
+        if (provider !== remote) {
+          return explain(
+            slice,
+            stalled(
+              'ProviderMismatch',
+              `spec.providerClusterID is ${provider}, but label ${label.remoteId} is ${remote}; make them equal`,
+            ),
+          );
+        }
+        return explain(slice, settled);
+      },
+    },
+    { clock, log },
+  );
+}

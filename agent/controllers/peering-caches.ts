@@ -1,0 +1,60 @@
+/** The selections by which peering controllers watch built-in kinds; the same selection is one list-watch, whoever asks. */
+import type { Cache, Caches } from '#agent/kube/types.ts';
+import {
+  type CertificateSigningRequest,
+  type ClusterRole,
+  type ClusterRoleBinding,
+  certificateSigningRequests,
+  clusterRoleBindings,
+  clusterRoles,
+  namespaces,
+  nodes,
+  roleBindings,
+  secrets,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Namespace, Node, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
+import { authenticationKeysSecret, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
+import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
+
+/** Nonces, kubeconfigs and issued certificates: every Secret that is about one peer. */
+export const peerSecrets = (caches: Caches): Cache<Secret> =>
+  caches.cache(secrets, { labelSelector: label.remoteClusterId });
+
+export const keysSecret = (caches: Caches, namespace: string): Cache<Secret> =>
+  caches.cache(secrets, { namespace, fieldSelector: `metadata.name=${authenticationKeysSecret}` });
+
+export const tenantNamespaces = (caches: Caches): Cache<Namespace> =>
+  caches.cache(namespaces, { labelSelector: label.tenantNamespace });
+
+export const virtualNodeNodes = (caches: Caches): Cache<Node> =>
+  caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}` });
+
+/** Only name and labels: their status changes every few seconds and nobody here reads it. */
+const labelsOnly = (node: Node): Node => ({
+  apiVersion: node.apiVersion,
+  kind: node.kind,
+  metadata: { name: node.metadata.name, ...(node.metadata.labels ? { labels: node.metadata.labels } : {}) },
+});
+export const ownNodeLabels = (caches: Caches): Cache<Node> =>
+  caches.cache(nodes, { labelSelector: `${label.type}!=${virtualNodeType}`, transform: labelsOnly });
+
+export const signingRequests = (caches: Caches): Cache<CertificateSigningRequest> =>
+  caches.cache(certificateSigningRequests, { labelSelector: label.remoteTenantCsr });
+
+export const peerRoleBindings = (caches: Caches): Cache<RoleBinding> =>
+  caches.cache(roleBindings, { labelSelector: label.remoteClusterId });
+
+export const peerClusterRoleBindings = (caches: Caches): Cache<ClusterRoleBinding> =>
+  caches.cache(clusterRoleBindings, { labelSelector: label.remoteClusterId });
+
+export const remoteClusterRoles = (caches: Caches): Cache<ClusterRole> =>
+  caches.cache(clusterRoles, {
+    labelSelector: `${remoteRoleLabel} in (${remoteRoleName.controlPlane},${remoteRoleName.clusterwide})`,
+  });
+
+const byCluster = (tenant: Tenant): readonly string[] => [tenant.spec.clusterID];
+const tenantIndexes = { cluster: byCluster };
+export const tenantsByCluster = (caches: Caches): Cache<Tenant> => caches.cache(tenants, { indexes: tenantIndexes });
+
+export const peerOf = (object: KubeObject): string | undefined => object.metadata.labels?.[label.remoteClusterId];

@@ -1,0 +1,108 @@
+/** The provider's answer to a slice, as its status. Pure. */
+import type { Node } from '#shared/domain/kube-object.ts';
+import type { AuthParams } from '#shared/schema/fields.ts';
+import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import type { Grant } from './grant.ts';
+
+type Status = NonNullable<ResourceSlice['status']>;
+type Condition = NonNullable<Status['conditions']>[number];
+type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+export interface SliceFacts {
+  readonly authentication: { readonly authParams: AuthParams } | { readonly denied: string };
+  readonly tenantCondition: Tenant['spec']['tenantCondition'];
+  /** Undefined: a class that an external controller answers for. */
+  readonly grant: Grant | undefined;
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+}
+
+/** The conditions with `type` set; its transition time moves only when its status does. */
+function withCondition(
+  conditions: readonly Condition[],
+  type: Condition['type'],
+  verdict: Verdict,
+  nowMs: number,
+): Condition[] {
+  const before = conditions.find((condition) => condition.type === type);
+  const lastTransitionTime =
+    before?.status === verdict.status && before.lastTransitionTime !== undefined
+      ? before.lastTransitionTime
+      : new Date(Math.floor(nowMs / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+  const rest = conditions.filter((condition) => condition.type !== type);
+  return [...rest, { type, ...verdict, lastTransitionTime }].sort((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+export function answer(slice: ResourceSlice, facts: SliceFacts): Status {
+  const { authentication, nowMs } = facts;
+  const status: Status = { ...slice.status };
+  const before = status.conditions ?? [];
+  if ('denied' in authentication) {
+    delete status.authParams;
+    delete status.resources;
+    const verdict: Verdict = {
+      status: 'Denied',
+      reason: 'ResourceSliceAuthenticationDenied',
+      message: authentication.denied,
+    };
+    status.conditions = withCondition(before, 'Authentication', verdict, nowMs).filter(
+      ({ type }) => type === 'Authentication',
+    );
+    return status;
+  }
+  const accepted: Verdict = {
+    status: 'Accepted',
+    reason: 'ResourceSliceAuthenticationAccepted',
+    message: 'the certificate request was signed',
+  };
+  status.authParams = authentication.authParams;
+  status.conditions = withCondition(before, 'Authentication', accepted, nowMs);
+  return withResources(status, facts);
+}
+
+function withResources(status: Status, { tenantCondition, grant, nodeLabels, nowMs }: SliceFacts): Status {
+  const conditions = status.conditions ?? [];
+  const set = (verdict: Verdict): Condition[] => withCondition(conditions, 'Resources', verdict, nowMs);
+  const isAnswered = conditions.some(({ type }) => type === 'Resources');
+  if (tenantCondition !== 'Active') {
+    // A cordon leaves what was granted; a drain does not.
+    if (tenantCondition === 'Cordoned' && isAnswered) return status;
+    const message = `the provider has this consumer ${tenantCondition === 'Cordoned' ? 'cordoned' : 'drained'}; ask its administrator`;
+    const { resources: _withdrawn, ...rest } = status;
+    return { ...rest, conditions: set({ status: 'Denied', reason: 'ResourceSliceResourcesDenied', message }) };
+  }
+  if (grant === undefined) return status;
+  if (!grant.accepted) {
+    const { resources: _withdrawn, ...rest } = status;
+    return { ...rest, conditions: set({ status: 'Denied', reason: grant.reason, message: grant.message }) };
+  }
+  const { nodeLabels: _before, ...rest } = status;
+  return {
+    ...rest,
+    resources: grant.resources,
+    ...(Object.keys(nodeLabels).length === 0 ? {} : { nodeLabels: { ...nodeLabels } }),
+    conditions: set({
+      status: 'Accepted',
+      reason: 'ResourceSliceResourcesAccepted',
+      message: 'granted by the default class',
+    }),
+  };
+}
+
+const platformLabels = ['kubernetes.io/arch', 'kubernetes.io/os'] as const;
+
+/** What most nodes of this provider are: a pod chosen for the virtual node by architecture must find that architecture here. */
+export function platformOf(nodes: readonly Node[]): Record<string, string> {
+  const platform: Record<string, string> = {};
+  for (const key of platformLabels) {
+    const counts = new Map<string, number>();
+    for (const node of nodes) {
+      const value = node.metadata.labels?.[key];
+      if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+    const [most] = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+    if (most !== undefined) platform[key] = most[0];
+  }
+  return platform;
+}

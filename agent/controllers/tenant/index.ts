@@ -1,0 +1,223 @@
+/** Provider: a Tenant that proves its key gets a certificate and its rights, keeps both while it may, and loses them with the Tenant. */
+import type { Holder } from '#agent/forge/issued-certificate.ts';
+import { ownerOf } from '#agent/forge/owner.ts';
+import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Controller } from '#agent/kube/types.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
+import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { annotation, finalizer, label } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
+import { createExplain } from '../explain.ts';
+import {
+  peerClusterRoleBindings,
+  peerOf,
+  peerRoleBindings,
+  peerSecrets,
+  remoteClusterRoles,
+  signingRequests,
+  tenantNamespaces,
+  tenantsByCluster,
+} from '../peering-caches.ts';
+import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
+import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '../peering-writes.ts';
+import { placementOf } from '../tenant-namespaces.ts';
+import { ensureBindings, missingRole } from './bindings.ts';
+import { checkHandshake, type Handshake } from './handshake.ts';
+import { ensureCertificate, type Issue } from './issue.ts';
+
+export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const cache = tenantsByCluster(caches);
+  const secretCache = peerSecrets(caches);
+  const namespaces = tenantNamespaces(caches);
+  const requestCache = signingRequests(caches);
+  const slices = caches.cache(resourceSlices);
+  const maps = caches.cache(namespaceMaps);
+  const roles = remoteClusterRoles(caches);
+  const bindingCaches = { roles, bound: peerRoleBindings(caches), boundWide: peerClusterRoleBindings(caches) };
+  const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
+  const explain = createExplain(events, clock);
+  const ofPeer = (object: KubeObject): string[] => cache.byIndex('cluster', peerOf(object) ?? '').map(keyOf);
+  /** Verifying again what was verified costs a signature check per pass; the last good handshake of each Tenant is enough. */
+  const verified = new Map<string, string>();
+
+  const replicasOf = (tenant: Tenant) => {
+    const isTheirs = (object: KubeObject): boolean =>
+      object.metadata.namespace === tenant.metadata.namespace &&
+      object.metadata.labels?.[label.originId] === tenant.spec.clusterID;
+    return { slices: slices.list().filter(isTheirs), maps: maps.list().filter(isTheirs) };
+  };
+
+  async function removed(tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    verified.delete(tenant.metadata.uid ?? '');
+    const controlPlane = tenant.spec.authzPolicy === 'TolerateNoHandshake' ? 'leave' : false;
+    await ensureBindings(api, bindingCaches, tenant, { controlPlane, clusterwide: false }, signal);
+    for (const request of requestCache.list()) {
+      if (peerOf(request) === tenant.spec.clusterID)
+        await deleteObject(api, certificateSigningRequests, request, signal);
+    }
+    const { namespace = '' } = tenant.metadata;
+    const stored = secretCache.get({ namespace, name: 'liqo-remote-certificate' });
+    if (stored !== undefined) await deleteObject(api, secrets, stored, signal);
+    await dropFinalizer(api, tenants, tenant, finalizer.tenant, signal);
+    return settled;
+  }
+
+  async function drain(tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const left = replicasOf(tenant);
+    const changed = await ensureBindings(
+      api,
+      bindingCaches,
+      tenant,
+      { controlPlane: false, clusterwide: false },
+      signal,
+    );
+    for (const slice of left.slices) await deleteObject(api, resourceSlices, slice, signal);
+    for (const map of left.maps) await deleteObject(api, namespaceMaps, map, signal);
+    if (changed)
+      events.emit(
+        tenant,
+        'Normal',
+        'Drained',
+        `the rights of ${tenant.spec.clusterID} and all it had here are taken back`,
+      );
+    const names = [...left.slices, ...left.maps].map((object) => `${object.kind} ${object.metadata.name}`);
+    return names.length === 0 ? settled : waiting(`removal of ${names.join(', ')}`, 30_000);
+  }
+
+  async function cordon(tenant: Tenant, signal: AbortSignal): Promise<void> {
+    const isCordoned = tenant.spec.tenantCondition === 'Cordoned';
+    for (const { metadata } of replicasOf(tenant).slices) {
+      if ((metadata.annotations?.[annotation.cordonTenant] === 'true') === isCordoned) continue;
+      const patch = { metadata: { annotations: { [annotation.cordonTenant]: isCordoned ? 'true' : null } } };
+      await api.mergePatch(
+        resourceSlices,
+        { namespace: metadata.namespace ?? '', name: metadata.name },
+        patch,
+        {},
+        signal,
+      );
+    }
+  }
+
+  function handshake(tenant: Tenant, nonce: string): Handshake {
+    const { publicKey = '', csr = '', signature = '' } = tenant.spec;
+    const input = JSON.stringify([publicKey, csr, signature, nonce]);
+    const uid = tenant.metadata.uid ?? '';
+    if (verified.get(uid) === input) return { ok: true, csrPem: Buffer.from(csr, 'base64').toString() };
+    const result = checkHandshake(tenant, nonce);
+    if (result.ok) verified.set(uid, input);
+    else verified.delete(uid);
+    return result;
+  }
+
+  /** Rights and credentials end when the proof does. */
+  async function revoke(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
+    await ensureBindings(api, bindingCaches, tenant, { controlPlane: false, clusterwide: false }, signal);
+    const { authParams: _revoked, ...status } = tenant.status ?? {};
+    await writeStatus(api, tenants, tenant, status, signal);
+    return stalled(reason, message);
+  }
+
+  async function admit(tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const missing = missingRole(roles);
+    if (missing !== undefined)
+      return waiting(`a ClusterRole with label app.kubernetes.io/name=${missing} (part of the installation)`, 30_000);
+    const tenantNamespace = tenant.metadata.namespace ?? '';
+    if (tenant.spec.authzPolicy === 'TolerateNoHandshake') {
+      await ensureBindings(api, bindingCaches, tenant, { controlPlane: 'leave', clusterwide: true }, signal);
+      await writeStatus(api, tenants, tenant, { tenantNamespace }, signal);
+      return settled;
+    }
+    const consumer = tenant.spec.clusterID;
+    const nonce = secretCache
+      .list()
+      .find(
+        (secret) =>
+          secret.metadata.namespace === tenantNamespace && secret.metadata.labels?.[label.nonce] !== undefined,
+      )?.data?.nonce;
+    if (nonce === undefined)
+      return waiting(
+        `the nonce Secret of ${consumer} (label ${label.nonce}=true) in namespace ${tenantNamespace}`,
+        30_000,
+      );
+    const proof = handshake(tenant, nonce);
+    if (!proof.ok) return revoke(tenant, proof.reason, proof.message, signal);
+    const holder: Holder = { consumer, namespace: tenantNamespace, owner: ownerOf(tenants, tenant) };
+    const issue = await ensureCertificate(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
+    if (issue.state === 'refused') return revoke(tenant, issue.reason, issue.message, signal);
+    if (issue.state === 'waiting') return waiting(issue.on, 10_000);
+    await ensureBindings(api, bindingCaches, tenant, { controlPlane: true, clusterwide: true }, signal);
+    return publish(tenant, issue, signal);
+  }
+
+  async function publish(tenant: Tenant, issue: Issue & { state: 'issued' }, signal: AbortSignal): Promise<Outcome> {
+    const { proxyURL } = tenant.spec;
+    const authParams = {
+      ca: toBase64(config.apiServerCa),
+      signedCRT: issue.certificate,
+      apiServer: config.apiServerUrl,
+      ...(proxyURL ? { proxyURL } : {}),
+    };
+    const had = tenant.status?.authParams?.signedCRT;
+    await writeStatus(api, tenants, tenant, { tenantNamespace: tenant.metadata.namespace ?? '', authParams }, signal);
+    if (had !== undefined && had !== issue.certificate)
+      events.emit(tenant, 'Normal', 'CertificateRenewed', `certificate of ${tenant.spec.clusterID} renewed`);
+    if (issue.pending !== undefined) return waiting(issue.pending, 10_000);
+    return again(Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000));
+  }
+
+  return createController(
+    {
+      name: 'tenant',
+      watches: [
+        watch(cache, (tenant) => [keyOf(tenant)]),
+        watch(secretCache, (secret) => (isOfHandshake(secret) ? ofPeer(secret) : [])),
+        watch(namespaces, ofPeer),
+        watch(requestCache, (request) =>
+          request.metadata.labels?.[label.resourceSliceName] === undefined ? ofPeer(request) : [],
+        ),
+        watch(bindingCaches.bound, ofPeer),
+        watch(bindingCaches.boundWide, ofPeer),
+        watch(slices, ofPeer),
+        watch(maps, ofPeer),
+        watch(roles, () => cache.list().map(keyOf)),
+      ],
+      async reconcile(key, signal) {
+        const tenant = cache.get(refOfKey(key));
+        if (tenant === undefined) return settled;
+        if (tenant.metadata.deletionTimestamp !== undefined) return removed(tenant, signal);
+        const placement = placementOf(tenant, tenant.spec.clusterID, namespaces.list());
+        if ('outcome' in placement) return explain(tenant, placement.outcome);
+        const rivals = cache.byIndex('cluster', tenant.spec.clusterID).filter((one) => isOlder(one, tenant));
+        if (rivals[0] !== undefined) {
+          return explain(
+            tenant,
+            stalled(
+              'DuplicateTenant',
+              `Tenant ${keyOf(rivals[0])} already speaks for ${tenant.spec.clusterID}; delete one of them`,
+            ),
+          );
+        }
+        const held = await addFinalizer(api, tenants, tenant, finalizer.tenant, signal);
+        if (held.spec.tenantCondition === 'Drained') return explain(held, await drain(held, signal));
+        await cordon(held, signal);
+        return explain(held, await admit(held, signal));
+      },
+    },
+    { clock, log },
+  );
+}
+
+const isOfHandshake = (secret: KubeObject): boolean =>
+  secret.metadata.labels?.[label.nonce] !== undefined || secret.metadata.name === 'liqo-remote-certificate';
+
+const isOlder = (one: Tenant, than: Tenant): boolean => {
+  const age = (tenant: Tenant): string => `${tenant.metadata.creationTimestamp} ${tenant.metadata.uid}`;
+  return one.metadata.uid !== than.metadata.uid && age(one) < age(than);
+};
