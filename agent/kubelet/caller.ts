@@ -1,0 +1,100 @@
+/** Who calls the kubelet endpoint, by the client certificate, and whether the cluster lets them: TLS with the API server's client CA, then SubjectAccessReview. */
+import type { TLSSocket } from 'node:tls';
+import type { ConfigMap } from '#shared/domain/kube-object.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { KubeApi } from '../kube/types.ts';
+import { accessVerbOf, subresourcesOf } from './routes.ts';
+
+export interface Caller {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+/** Where every API server publishes what its clients, and it itself, are verified with. */
+export const authenticationConfig = { namespace: 'kube-system', name: 'extension-apiserver-authentication' } as const;
+export const clientCaOf = (config: ConfigMap | undefined): string | undefined =>
+  config?.data?.['client-ca-file'] || undefined;
+
+/** Fails with `unauthenticated`. The chain was verified by TLS against the client CA of the moment. */
+export function callerOf(socket: TLSSocket): Caller {
+  const certificate = socket.getPeerCertificate();
+  if (!certificate || Object.keys(certificate).length === 0) {
+    throw new AppError(
+      'unauthenticated',
+      'no client certificate was presented; the kubelet endpoint of a virtual node answers only the API server',
+    );
+  }
+  if (!socket.authorized) {
+    const why = socket.authorizationError;
+    throw new AppError(
+      'unauthenticated',
+      `the client certificate is not accepted (${why instanceof Error ? why.message : why}); it must be issued by the CA in client-ca-file of ConfigMap ${authenticationConfig.namespace}/${authenticationConfig.name}`,
+    );
+  }
+  const { CN, O } = certificate.subject as { CN?: string | string[]; O?: string | string[] };
+  const [user] = [CN ?? []].flat();
+  if (!user) throw new AppError('unauthenticated', 'the client certificate names no user; its subject needs a CN');
+  return { user, groups: [...[O ?? []].flat(), 'system:authenticated'] };
+}
+
+interface AccessReview {
+  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
+}
+
+const allowedMs = 10_000;
+const deniedMs = 3_000;
+const maxRemembered = 500;
+
+export interface AccessDeps {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+}
+
+/** Asks the cluster, and remembers the answer for seconds: rights that are taken away end soon. */
+export class NodeAccess {
+  readonly #deps: AccessDeps;
+  readonly #answers = new Map<string, { readonly allowed: boolean; readonly until: number }>();
+
+  constructor(deps: AccessDeps) {
+    this.#deps = deps;
+  }
+
+  /** Fails with `forbidden`. */
+  async require(caller: Caller, node: string, method: string, url: string, signal?: AbortSignal): Promise<void> {
+    const verb = accessVerbOf(method);
+    const subresources = subresourcesOf(url);
+    for (const subresource of subresources) {
+      if (await this.#allows(caller, node, verb, subresource, signal)) return;
+    }
+    throw new AppError(
+      'forbidden',
+      `user ${JSON.stringify(caller.user)} may not ${verb} nodes/${subresources.at(-1)} of node ${node}; bind a ClusterRole that allows it`,
+    );
+  }
+
+  async #allows(
+    caller: Caller,
+    name: string,
+    verb: string,
+    subresource: string,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const { api, clock } = this.#deps;
+    const key = JSON.stringify([caller.user, caller.groups, name, verb, subresource]);
+    const known = this.#answers.get(key);
+    if (known && known.until > clock.now()) return known.allowed;
+    const resourceAttributes = { verb, version: 'v1', resource: 'nodes', subresource, name };
+    const review = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: { user: caller.user, groups: caller.groups, resourceAttributes },
+    };
+    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const { status } = await api.postPath<AccessReview>(path, review, signal);
+    const allowed = status?.allowed === true;
+    if (this.#answers.size >= maxRemembered) this.#answers.clear();
+    this.#answers.set(key, { allowed, until: clock.now() + (allowed ? allowedMs : deniedMs) });
+    return allowed;
+  }
+}

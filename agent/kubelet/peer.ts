@@ -1,0 +1,26 @@
+/** The connection to one provider that a virtual node works through. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { openCluster } from '../kube/cluster.ts';
+import type { ClusterConnection } from '../kube/connect.ts';
+import { connectKubeconfig } from '../kube/kubeconfig.ts';
+import type { Caches, KubeApi } from '../kube/types.ts';
+
+export interface ProviderConnection {
+  readonly api: KubeApi;
+  readonly caches: Caches;
+  /** For streams that the kubelet endpoint passes on. */
+  readonly connection: ClusterConnection;
+}
+
+/** Lives until `signal` aborts. Fails with `invalid_input` when the text is no kubeconfig. */
+export type ConnectProvider = (kubeconfig: string, signal: AbortSignal) => Promise<ProviderConnection>;
+
+export const createConnectProvider =
+  (deps: { readonly clock: Clock; readonly log: Log }): ConnectProvider =>
+  async (kubeconfig, signal) => {
+    const connection = await connectKubeconfig(kubeconfig);
+    signal.addEventListener('abort', () => connection.close(), { once: true });
+    const { api, caches } = openCluster(connection, deps, signal);
+    return { api, caches, connection };
+  };

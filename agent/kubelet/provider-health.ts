@@ -1,0 +1,85 @@
+/** Knows whether the API server of one provider answers, and which version it has. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { KubeApi } from '../kube/types.ts';
+
+export interface ProviderHealthDeps {
+  readonly clock: Clock;
+  /** The connection of the moment; undefined while there is none. */
+  readonly api: () => KubeApi | undefined;
+  /** Called after each look; `changed` when the answer differs from the one before. */
+  readonly onLook: (changed: boolean) => void;
+  readonly intervalMs?: number;
+  readonly timeoutMs?: number;
+}
+
+export interface Health {
+  readonly answers: boolean;
+  /** `gitVersion`, as last seen. */
+  readonly version: string | undefined;
+  /** Why it does not answer, for people. */
+  readonly problem: string | undefined;
+}
+
+/** After a failure it looks sooner: the Node goes Unknown after 40 s of silence. */
+const impatientMs = 2_000;
+const versionEveryMs = 3_600_000;
+
+export class ProviderHealth {
+  readonly #deps: ProviderHealthDeps;
+  #health: Health = { answers: false, version: undefined, problem: 'there is no connection to the provider yet' };
+  #versionAt = Number.NEGATIVE_INFINITY;
+  #wake = new AbortController();
+
+  constructor(deps: ProviderHealthDeps) {
+    this.#deps = deps;
+  }
+
+  get current(): Health {
+    return this.#health;
+  }
+
+  /** Looks again at once: the connection was replaced. */
+  again(): void {
+    this.#versionAt = Number.NEGATIVE_INFINITY;
+    this.#wake.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, intervalMs = 10_000, onLook } = this.#deps;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      const before = this.#health;
+      this.#health = await this.#look(signal);
+      if (signal.aborted) return;
+      onLook(before.answers !== this.#health.answers || before.version !== this.#health.version);
+      const pauseMs = this.#health.answers ? intervalMs : impatientMs;
+      await clock.sleep(pauseMs, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<Health> {
+    const { clock, api: of, timeoutMs = 3_000 } = this.#deps;
+    const api = of();
+    const { version } = this.#health;
+    if (!api) return { answers: false, version, problem: 'there is no connection to the provider yet' };
+    const deadline = new AbortController();
+    const ended = new AbortController();
+    const until = AbortSignal.any([signal, deadline.signal]);
+    clock.sleep(timeoutMs, AbortSignal.any([until, ended.signal])).then(
+      () => deadline.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
+      () => undefined,
+    );
+    try {
+      const stale = version === undefined || clock.now() - this.#versionAt >= versionEveryMs;
+      const text = await api.getPath(stale ? '/version' : '/livez', until);
+      if (!stale) return { answers: true, version, problem: undefined };
+      this.#versionAt = clock.now();
+      return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
+    } catch (error) {
+      this.#versionAt = Number.NEGATIVE_INFINITY;
+      return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
+    } finally {
+      ended.abort();
+    }
+  }
+}

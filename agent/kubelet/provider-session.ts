@@ -1,0 +1,94 @@
+/** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
+import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
+import { createOffloadedPodController, type OffloadedPodDeps } from '../controllers/offloaded-pod/index.ts';
+import type { Controller } from '../kube/types.ts';
+import { followed } from './mappings.ts';
+import type { ProviderConnection } from './peer.ts';
+import { type RemoteNamespace, RemoteNamespaces } from './remote-namespaces.ts';
+
+export interface SessionDeps extends Omit<OffloadedPodDeps, 'peer' | 'remote'> {
+  readonly provider: ProviderConnection;
+  readonly consumer: string;
+  readonly providerId: string;
+  readonly nodeName: string;
+  /** Something at the provider changed, after the pod's own turn was queued. */
+  readonly onRemoteChange: () => void;
+}
+
+export class ProviderSession {
+  readonly provider: ProviderConnection;
+  readonly #deps: SessionDeps;
+  readonly #stop: AbortController;
+  readonly #namespaces: RemoteNamespaces;
+  readonly #pods: Controller;
+  #running: Promise<void> | undefined;
+
+  /** `stop` also ends the connection that `deps.provider` stands for. */
+  constructor(deps: SessionDeps, stop: AbortController) {
+    this.#deps = deps;
+    this.#stop = stop;
+    this.provider = deps.provider;
+    this.#pods = createOffloadedPodController({
+      ...deps,
+      peer: deps.provider.api,
+      remote: (namespace) => this.#namespaces.of(namespace),
+    });
+    this.#namespaces = new RemoteNamespaces(
+      {
+        caches: deps.provider.caches,
+        consumer: deps.consumer,
+        provider: deps.providerId,
+        nodeName: deps.nodeName,
+        log: deps.log,
+        onChange: (key) => {
+          this.#pods.enqueue(key);
+          deps.onRemoteChange();
+        },
+        onNamespace: (namespace) => this.lookAtNamespace(namespace),
+      },
+      stop.signal,
+    );
+  }
+
+  start(map: NamespaceMap | undefined): void {
+    this.#namespaces.follow(followed(map));
+    this.#running = this.#pods.run(this.#stop.signal);
+  }
+
+  useMap(map: NamespaceMap | undefined): void {
+    this.#namespaces.follow(followed(map));
+  }
+
+  look(key: string): void {
+    this.#pods.enqueue(key);
+  }
+
+  lookAtNamespace(namespace: string): void {
+    for (const pod of this.#deps.localPods.byIndex('namespace', namespace)) {
+      this.#pods.enqueue(`${namespace}/${pod.metadata.name}`);
+    }
+    for (const shadow of this.#namespaces.of(namespace)?.shadows.list() ?? []) {
+      this.#pods.enqueue(`${namespace}/${shadow.metadata.name}`);
+    }
+    this.#deps.onRemoteChange();
+  }
+
+  remote(namespace: string): RemoteNamespace | undefined {
+    return this.#namespaces.of(namespace);
+  }
+
+  /** ShadowPods and Pods of this node that are still there, as far as is known; undefined while a first list is missing. */
+  left(): { readonly shadows: number; readonly pods: number; readonly first?: string } | undefined {
+    const all = this.#namespaces.list();
+    if (all.some((namespace) => !namespace.isSynced())) return undefined;
+    const shadows = all.flatMap((namespace) => namespace.shadows.list());
+    const pods = all.flatMap((namespace) => namespace.pods.list());
+    const [first] = [...pods, ...shadows].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    return { shadows: shadows.length, pods: pods.length, ...(first === undefined ? {} : { first }) };
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+}
