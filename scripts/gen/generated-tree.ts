@@ -4,7 +4,7 @@ import path from 'node:path';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
 import { kindsPage } from './kinds-page.ts';
-import { openApiJson } from './open-api.ts';
+import { openApiJson, openApiPaths } from './open-api.ts';
 
 /** Path in the repository to content. */
 export type Tree = ReadonlyMap<string, string>;
@@ -15,7 +15,7 @@ export async function generatedTree(root: string): Promise<Tree> {
     ...crdFiles(),
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
-    ...(openApi === undefined ? [] : [['docs/reference/openapi.json', openApi] as const]),
+    ...(openApi === undefined ? [] : openApiPaths.map((file) => [file, openApi] as const)),
   ]);
 }
 

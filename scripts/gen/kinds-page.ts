@@ -74,7 +74,14 @@ function fieldTable(schema: StructuralSchema, name: string): string {
 function section(kind: KindDefinition): string {
   const schema = objectSchema(kind);
   const { spec, status } = schema.properties ?? {};
-  const rules = [schema, ...fieldsUnder(schema, '').map((field) => field.schema)].flatMap(rulesOf);
+  // That a base64 field is base64 is said by its type.
+  const ruled = fieldsUnder(schema, '').filter((field) => field.schema.format !== 'byte');
+  const rules = [
+    ...rulesOf(schema).map((rule) => rule.message),
+    ...ruled.flatMap(({ path, schema: at }) =>
+      rulesOf(at).map((rule) => `${code(`${path.slice(1)}${rule.fieldPath ?? ''}`)}: ${rule.message}`),
+    ),
+  ];
   const names = [kind.plural, kind.singular, ...kind.shortNames].map(code).join(', ');
   return page(
     `## ${kind.kind}`,
@@ -91,7 +98,7 @@ function section(kind: KindDefinition): string {
     ),
     spec ? fieldTable(spec, 'spec') : '',
     status ? fieldTable(status, 'status') : '',
-    rules.length === 0 ? '' : `Also enforced:\n\n${rules.map((rule) => `- ${rule.message}`).join('\n')}`,
+    rules.length === 0 ? '' : `Also enforced:\n\n${rules.map((rule) => `- ${rule}`).join('\n')}`,
   ).trimEnd();
 }
 

@@ -1,4 +1,4 @@
-/** docs/reference/openapi.json: the REST API as the handlers declare it in functions/api/openapi.ts. */
+/** The OpenAPI document: the REST API as the handlers declare it in functions/api/openapi.ts. */
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,6 +7,8 @@ import * as z from 'zod';
 
 const Source = z.object({ openApiDocument: z.custom<() => object>((value) => typeof value === 'function') });
 const sourcePath = 'functions/api/openapi.ts';
+/** For readers, and for the broker to serve. */
+export const openApiPaths = ['docs/reference/openapi.json', 'functions/api/openapi.json'] as const;
 
 /** Undefined while the source does not exist. It is bundled and loaded when needed: a static import would need the room in this project's references. */
 export async function openApiJson(root: string): Promise<string | undefined> {

@@ -2,19 +2,31 @@
 import type { V1Affinity, V1ContainerImage, V1Taint, V1Toleration } from '@kubernetes/client-node';
 import * as z from 'zod';
 import type { Wire } from '#shared/domain/kube-object.ts';
+import { cel } from './kind.ts';
 import { ClusterId } from './protocol/agent-protocol.ts';
 
 export { ClusterId };
 
-/** Go's `[]byte`: base64 in JSON. The API server refuses the empty string here: leave the field out instead. */
+/**
+ * Go's `[]byte`: base64 in JSON. The API server refuses the empty string here: leave the field out instead. Without the CEL rule it would
+ * take a list for a string of format byte.
+ */
 export const Bytes = z
   .string()
   .refine(
     (text) => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text) && text !== '',
     'must be base64',
   )
-  .meta({ format: 'byte' });
-export const Timestamp = z.string().meta({ format: 'date-time' });
+  .meta({ format: 'byte', ...cel({ rule: 'size(self) > 0', message: 'must be base64 text' }) });
+/** RFC 3339. */
+export const Timestamp = z
+  .string()
+  .refine(
+    (text) =>
+      /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text)),
+    'must be a time like 2026-01-31T12:00:00Z',
+  )
+  .meta({ format: 'date-time' });
 export const StringMap = z.record(z.string(), z.string());
 
 /** A Kubernetes quantity as stored: a user may write `cpu: 2` as a whole number. `shared/domain/quantity.ts` parses both. */

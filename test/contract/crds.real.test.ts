@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiVersionOf, type KubeResource, keyOf } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
@@ -6,7 +7,8 @@ import type { KindDefinition } from '#shared/schema/kind.ts';
 import { goldenObjects } from '#test/golden/objects.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type Access, callApi } from '#test/testbed/api-ready.ts';
-import { type BadChange, type BadObject, badChanges, badObjects } from './bad-objects.ts';
+import { type BadChange, badChanges } from './bad-changes.ts';
+import { type BadObject, badObjects } from './bad-objects.ts';
 
 type Tree = Record<string, unknown>;
 interface Answer {
@@ -131,6 +133,27 @@ describe('a real API server', () => {
     },
   );
 
+  test('agrees with the zod schema about every damaged example, and about the defaults of what is left', async () => {
+    const places = damageable();
+    await fc.assert(
+      fc.asyncProperty(fc.nat(places.length - 1), damage, async (place, change) => {
+        const { kind, object, path } = places[place]!;
+        const spec = damaged(object.spec, path, change);
+        const metadata = {
+          name: kind.kind === 'NamespaceOffloading' ? 'offloading' : 'damaged',
+          ...(kind.namespaced ? { namespace: 'refused' } : {}),
+        };
+        const target = `${collection(kind, 'refused')}?dryRun=All`;
+        const answer = await call(target, 'POST', { apiVersion: object.apiVersion, kind: object.kind, metadata, spec });
+        const parsed = kind.spec.safeParse(pruned(spec));
+        const told = `${kind.kind} ${JSON.stringify(spec)}: ${answer.message} / ${parsed.error?.message}`;
+        expect(answer.status === 201, told).toBe(parsed.success);
+        if (parsed.success) expect(answer.object.spec, told).toEqual(parsed.data);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   test('leaves status alone when the spec is written, and the spec when the status is', async () => {
     const kind = allKinds.find((k) => k.kind === 'Tenant')!;
     const object = {
@@ -179,3 +202,44 @@ const pruned = (value: unknown): unknown =>
     : typeof value === 'object' && value !== null
       ? withoutNulls(value as Tree)
       : value;
+
+type Path = readonly (string | number)[];
+interface Damageable {
+  readonly kind: KindDefinition;
+  readonly object: KubeResource<Tree | undefined, Tree>;
+  readonly path: Path;
+}
+
+/** Every place in the spec of every example. */
+const damageable = (): Damageable[] =>
+  goldenObjects().flatMap(({ kind, object }) => pathsIn(object.spec ?? {}).map((path) => ({ kind, object, path })));
+
+const pathsIn = (value: unknown): Path[] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([key, member]) => {
+        const step = Array.isArray(value) ? Number(key) : key;
+        return [[step], ...pathsIn(member).map((path) => [step, ...path])];
+      })
+    : [];
+
+type Damage = { readonly do: 'remove' } | { readonly do: 'put'; readonly value: unknown };
+const damage: fc.Arbitrary<Damage> = fc.oneof(
+  fc.constant<Damage>({ do: 'remove' }),
+  fc
+    .oneof(
+      fc.constantFrom<unknown>(true, 0, 7, -1, 0.5, '', 'x', 'A B', '2', '4Gi', [], ['x'], {}, { x: 'y' }),
+      fc.string({ unit: 'grapheme-ascii', maxLength: 70 }),
+      fc.integer(),
+    )
+    .map((value): Damage => ({ do: 'put', value })),
+);
+
+function damaged(spec: unknown, path: Path, change: Damage): unknown {
+  const copy = structuredClone(spec);
+  const last = path.at(-1) ?? '';
+  const parent = path.slice(0, -1).reduce((at, step) => (at as Tree)[step] as Tree, copy as Tree);
+  if (change.do === 'put') parent[last] = change.value;
+  else if (Array.isArray(parent)) parent.splice(Number(last), 1);
+  else delete parent[last];
+  return copy;
+}

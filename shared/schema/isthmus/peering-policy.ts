@@ -1,10 +1,8 @@
 /** isthmus.dev PeeringPolicy: what this cluster agrees to. The cluster enforces it; the broker knows it to refuse early. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { resourceTexts } from '#shared/domain/quantity.ts';
 import { ResourceList } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
-import type { PolicyFacts } from '../protocol/agent-protocol.ts';
 
 const Peers = z
   .array(
@@ -80,19 +78,3 @@ export const peeringPolicies = defineKind<PeeringPolicy>({
   spec: PeeringPolicySpec,
   specPresence: 'defaulted',
 });
-
-/** What the broker is told about a policy. A side that the policy does not mention is disabled. */
-export function policyFacts(policy: PeeringPolicy): PolicyFacts {
-  const { asConsumer, asProvider } = policy.spec;
-  return {
-    name: policy.metadata.name,
-    asConsumer: asConsumer ?? { enabled: false, autoAccept: false, peers: [] },
-    asProvider: {
-      enabled: asProvider?.enabled ?? false,
-      autoAccept: asProvider?.autoAccept ?? false,
-      peers: asProvider?.peers ?? [],
-      maxResourcesPerPeer: resourceTexts(asProvider?.maxResourcesPerPeer),
-      classes: asProvider?.classes ?? [],
-    },
-  };
-}
