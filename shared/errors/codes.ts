@@ -172,6 +172,13 @@ export const codes = {
     cause: 'the PeeringPolicy of a cluster does not allow this',
     remedy: 'ask for less, or change that PeeringPolicy',
   },
+  peering_failed: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'the peering cannot come about as things are',
+    remedy: 'look at both ends with `isthmus describe peering CONSUMER PROVIDER`',
+  },
   namespace_reserved: {
     http: 422,
     retry: false,
@@ -185,6 +192,43 @@ export const codes = {
     exit: 4,
     cause: 'there is no such namespace in the cluster',
     remedy: 'create it, or correct the name',
+  },
+
+  // admission
+  namespace_not_offloaded: {
+    http: 409,
+    retry: true,
+    exit: 5,
+    cause: 'the namespace is labelled for offloading, but has no NamespaceOffloading named offloading',
+    remedy: 'create it with `isthmus offload namespace`, or remove the label liqo.io/scheduling-enabled',
+  },
+  quota_missing: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'the provider keeps no Quota for the user that creates the pod',
+    remedy: 'wait until the ResourceSlice is accepted, and use the credentials of that slice',
+  },
+  quota_cordoned: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'the provider takes no new pods of this slice or tenant for now',
+    remedy: 'ask the provider to uncordon it; running pods stay',
+  },
+  quota_exceeded: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'the pod asks for more than is left of what the provider granted',
+    remedy: 'ask for more with `isthmus peer`, or lower the requests that the message names',
+  },
+  sandbox_refused: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'the pod asks for rights on the provider node that a guest does not get',
+    remedy: 'remove the field that the message names from the pod',
   },
 
   // Kubernetes API

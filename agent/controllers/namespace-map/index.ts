@@ -1,22 +1,18 @@
 /** Provider side: gives each consumer the namespaces that its replicated NamespaceMap asks for, and takes them away again. */
 import { isDeepStrictEqual } from 'node:util';
-import { createController, watch } from '#agent/kube/controller.ts';
+import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, fieldManager, finalizer, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { Clock } from '#shared/ports/clock.ts';
-import type { Log } from '#shared/ports/log.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type Decision, decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './forge.ts';
 
-export interface NamespaceMapDeps {
+export interface NamespaceMapDeps extends ControllerDeps {
   readonly cluster: Cluster;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Caches {
@@ -39,7 +35,8 @@ const keysOfBinding = (binding: RoleBinding): string[] => {
   return owner === undefined ? [] : [owner];
 };
 
-export function createNamespaceMapController({ cluster, clock, log }: NamespaceMapDeps): Controller {
+export function createNamespaceMapController(deps: NamespaceMapDeps): Controller {
+  const { cluster } = deps;
   const caches: Caches = {
     maps: cluster.caches.cache(namespaceMaps),
     namespaces: cluster.caches.cache(namespaces),
@@ -67,7 +64,7 @@ export function createNamespaceMapController({ cluster, clock, log }: NamespaceM
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, key, signal),
     },
-    { clock, log },
+    deps,
   );
 }
 

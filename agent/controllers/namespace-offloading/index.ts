@@ -1,12 +1,10 @@
 /** Consumer side: makes the NamespaceMaps, the namespace's label and the status follow each NamespaceOffloading. */
-import { createController, watch } from '#agent/kube/controller.ts';
+import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Cluster, Controller } from '#agent/kube/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
 import { label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import type { Clock } from '#shared/ports/clock.ts';
-import type { Log } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -15,11 +13,9 @@ import { apply } from './apply.ts';
 import { decide, type Observed } from './decide.ts';
 import { isOwnMap, type OffloadingCaches, observe } from './observe.ts';
 
-export interface OffloadingDeps {
+export interface OffloadingDeps extends ControllerDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 const waitMs = 60_000;
@@ -32,7 +28,8 @@ const labelsOnly = ({ apiVersion, kind, metadata }: Node): Node => ({
   metadata: { name: metadata.name, ...(metadata.labels && { labels: metadata.labels }) },
 });
 
-export function createNamespaceOffloadingController({ cluster, clusterId, clock, log }: OffloadingDeps): Controller {
+export function createNamespaceOffloadingController(deps: OffloadingDeps): Controller {
+  const { cluster, clusterId, clock } = deps;
   const caches: OffloadingCaches = {
     offloadings: cluster.caches.cache(namespaceOffloadings),
     maps: cluster.caches.cache(namespaceMaps),
@@ -79,7 +76,7 @@ export function createNamespaceOffloadingController({ cluster, clusterId, clock,
       ],
       reconcile,
     },
-    { clock, log },
+    deps,
   );
 }
 

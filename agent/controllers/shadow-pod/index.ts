@@ -1,22 +1,18 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
-import { createController, watch } from '#agent/kube/controller.ts';
+import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { Clock } from '#shared/ports/clock.ts';
-import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { offloadedPodCache, shadowPodCache } from './cache.ts';
 import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
 import { podOf } from './forge.ts';
 
-export interface ShadowPodDeps {
+export interface ShadowPodDeps extends ControllerDeps {
   readonly cluster: Cluster;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Caches {
@@ -30,7 +26,8 @@ type Follow = Extract<Decision, { do: 'follow' }>;
 const retryMs = 30_000;
 const staleMs = 100;
 
-export function createShadowPodController({ cluster, clock, log }: ShadowPodDeps): Controller {
+export function createShadowPodController(deps: ShadowPodDeps): Controller {
+  const { cluster } = deps;
   const caches: Caches = {
     shadows: shadowPodCache(cluster.caches),
     pods: offloadedPodCache(cluster.caches),
@@ -48,14 +45,14 @@ export function createShadowPodController({ cluster, clock, log }: ShadowPodDeps
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, refOfKey(key), signal),
     },
-    { clock, log },
+    deps,
   );
 }
 
 async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
   const shadow = caches.shadows.get(ref);
   const pod = caches.pods.get(ref);
-  const namespaceOrigin = originOf(caches.namespaces.get({ name: ref.namespace ?? '' }));
+  const namespaceOrigin = shadow && !pod ? await originOf(cluster, caches, ref.namespace ?? '', signal) : undefined;
   const decision = decide({
     ...(shadow && { shadow }),
     ...(pod && { pod }),
@@ -76,8 +73,17 @@ async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signa
   }
 }
 
-/** The consumer whose namespace this is, provided that a NamespaceMap made it. */
-const originOf = (namespace: Namespace | undefined): string | undefined =>
+/** The consumer for whom a NamespaceMap made this namespace. One that was made a moment ago may not be in the cache yet. */
+async function originOf(
+  { api }: Cluster,
+  caches: Caches,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return consumerOf(caches.namespaces.get({ name })) ?? consumerOf(await api.get(namespaces, { name }, signal));
+}
+
+const consumerOf = (namespace: Namespace | undefined): string | undefined =>
   namespace?.metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
     ? undefined
     : namespace.metadata.labels?.[label.remoteClusterId];

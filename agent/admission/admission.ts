@@ -1,0 +1,125 @@
+/** Admission as a whole: certificate, server, and the registration that makes the API server ask us. Runs in every replica. */
+
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { mutatingWebhookConfigurations, secrets, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
+import { systemNamespace as defaultNamespace, fieldManager } from '#shared/domain/liqo-keys.ts';
+import { again } from '#shared/domain/outcome.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { type Certificates, certificateSecret, ensureCertificates } from './certificate-secret.ts';
+import {
+  configurationName,
+  mutatingConfiguration,
+  validatingConfiguration,
+  webhookLabel,
+  webhookPort,
+  webhookService,
+} from './configurations.ts';
+import { createHooks } from './hooks.ts';
+import { serveAdmission } from './server.ts';
+
+export interface AdmissionDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly systemNamespace?: string;
+  readonly host?: string;
+  /** 9443 by default; 0: any that is free. */
+  readonly port?: number;
+  /** Instead of the Service: the API server calls this host, at the port we listen on. */
+  readonly callHost?: string;
+  /** PEM: API servers must show a certificate of this CA. */
+  readonly clientCa?: string;
+}
+
+export interface Admission {
+  readonly port: number;
+  /** Keeps certificate and registration in order until the signal aborts, then stops serving. The registration stays: see `removeAdmission`. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const checkMs = 3600_000;
+/** How long API servers may take to learn of a new bundle before the new certificate is shown to them. */
+const graceMs = 5_000;
+
+/** Serves from the moment it resolves; the API server asks as soon as `run` has registered. */
+export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
+  const { cluster, clock, log, systemNamespace = defaultNamespace, callHost } = deps;
+  const { api } = cluster;
+  const hosts = [
+    `${webhookService}.${systemNamespace}.svc`,
+    `${webhookService}.${systemNamespace}.svc.cluster.local`,
+    ...(callHost ? [callHost] : []),
+  ];
+  const hooks = createHooks(deps);
+  let serving: Certificates = await ensureCertificates(api, systemNamespace, hosts, clock.now());
+  const server = await serveAdmission({
+    routes: hooks.routes,
+    certificate: serving,
+    log: log.with({ part: 'admission' }),
+    port: deps.port ?? webhookPort,
+    ...(deps.host !== undefined && { host: deps.host }),
+    ...(deps.clientCa !== undefined && { clientCa: deps.clientCa }),
+  });
+  const url = callHost === undefined ? {} : { url: `https://${callHost}:${server.port}` };
+
+  async function register(signal: AbortSignal) {
+    const wanted = await ensureCertificates(api, systemNamespace, hosts, clock.now(), signal);
+    // Until we know the cluster nobody asks us, or what is right would be refused.
+    await hooks.synced(signal);
+    const endpoint = { bundle: wanted.bundle, namespace: systemNamespace, ...url };
+    const options = { fieldManager: fieldManager.agent };
+    await api.apply(mutatingWebhookConfigurations, mutatingConfiguration(endpoint), options, signal);
+    await api.apply(validatingWebhookConfigurations, validatingConfiguration(endpoint), options, signal);
+    if (wanted.certificate !== serving.certificate) {
+      // The bundle names the old certificate too: first everybody trusts the new one, then we show it.
+      await clock.sleep(graceMs, signal);
+      server.use(wanted);
+      serving = wanted;
+      log.info('webhook certificate renewed');
+    }
+    return again(checkMs);
+  }
+
+  const only = { fieldSelector: `metadata.name=${certificateSecret}`, namespace: systemNamespace };
+  const ours = { labelSelector: `${webhookLabel}=true` };
+  const key = () => [configurationName];
+  const controller = createController(
+    {
+      name: 'admission',
+      workers: 1,
+      watches: [
+        watch(cluster.caches.cache(secrets, only), key),
+        watch(cluster.caches.cache(mutatingWebhookConfigurations, ours), key),
+        watch(cluster.caches.cache(validatingWebhookConfigurations, ours), key),
+      ],
+      reconcile: (_, signal) => register(signal),
+    },
+    deps,
+  );
+
+  return {
+    port: server.port,
+    async run(signal) {
+      try {
+        controller.enqueue(configurationName);
+        await controller.run(signal);
+      } finally {
+        await server.close();
+      }
+    },
+  };
+}
+
+/** At `leave`: without it, an API server would go on refusing what it can no longer ask about. */
+export async function removeAdmission(
+  { api }: Pick<Cluster, 'api'>,
+  systemNamespace = defaultNamespace,
+  signal?: AbortSignal,
+): Promise<void> {
+  await api.delete(mutatingWebhookConfigurations, { name: configurationName }, {}, signal);
+  await api.delete(validatingWebhookConfigurations, { name: configurationName }, {}, signal);
+  await api.delete(secrets, { namespace: systemNamespace, name: certificateSecret }, {}, signal);
+}

@@ -1,0 +1,65 @@
+/** Keeps the serving certificate in one Secret that all replicas share: whoever comes first makes or renews it, the others take it. */
+import type { KubeApi } from '#agent/kube/types.ts';
+import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { secrets } from '#shared/domain/core-kinds.ts';
+import type { Secret } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { isFresh, issueServingCertificate, type ServingCertificate, validCertificates } from './serving-certificate.ts';
+
+export const certificateSecret = 'isthmus-webhook-certs';
+
+export interface Certificates extends ServingCertificate {
+  /** What API servers trust: the certificate, and the one before it for as long as a replica may still serve it. */
+  readonly bundle: string;
+}
+
+const attempts = 10;
+
+const read = ({ data = {} }: Secret): Partial<Certificates> => ({
+  ...(data['ca.crt'] && { bundle: fromBase64(data['ca.crt']) }),
+  ...(data['tls.crt'] && { certificate: fromBase64(data['tls.crt']) }),
+  ...(data['tls.key'] && { privateKey: fromBase64(data['tls.key']) }),
+});
+
+/** Every write is conditional: of two replicas that renew at once, one wins and the other reads what the winner wrote. */
+export async function ensureCertificates(
+  api: KubeApi,
+  namespace: string,
+  hosts: readonly string[],
+  now: number,
+  signal?: AbortSignal,
+): Promise<Certificates> {
+  const ref = { namespace, name: certificateSecret };
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const found = await api.get(secrets, ref, signal);
+    const have = found ? read(found) : {};
+    if (isFresh(have, hosts, now) && have.bundle?.includes(have.certificate ?? '')) return have as Certificates;
+    const issued = issueServingCertificate(hosts, now);
+    const bundle = [issued.certificate, ...validCertificates(have.bundle ?? '', now).slice(0, 2)].join('');
+    const secret: Secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...ref,
+        labels: { ...found?.metadata.labels, 'liqo.io/webhook': 'true', [label.managed]: 'true' },
+        ...(found?.metadata.resourceVersion && { resourceVersion: found.metadata.resourceVersion }),
+      },
+      type: 'Opaque',
+      data: {
+        'ca.crt': toBase64(bundle),
+        'tls.crt': toBase64(issued.certificate),
+        'tls.key': toBase64(issued.privateKey),
+      },
+    };
+    try {
+      await (found ? api.update(secrets, secret, {}, signal) : api.create(secrets, secret, {}, signal));
+      return { ...issued, bundle };
+    } catch (error) {
+      const code = codeOf(error);
+      const lostRace = code === 'kube_conflict' || code === 'kube_already_exists' || code === 'kube_not_found';
+      if (!lostRace || attempt === attempts - 1) throw error;
+    }
+  }
+  throw new Error('unreachable: the last attempt returns or throws');
+}

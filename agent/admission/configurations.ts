@@ -1,0 +1,201 @@
+/** Which requests the API server asks us about: the two webhook configurations, as objects. */
+import { toBase64 } from '#agent/pki/pem.ts';
+import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+
+export const configurationName = 'isthmus-webhook';
+export const webhookService = 'isthmus-webhook';
+export const webhookPort = 9443;
+export const webhookLabel = 'liqo.io/webhook';
+
+export interface Endpoint {
+  readonly bundle: string;
+  /** Where the Service is. */
+  readonly namespace: string;
+  /** Absent: the Service. Present: API servers that do not reach the cluster network, and tests. */
+  readonly url?: string;
+}
+
+type Operation = 'CREATE' | 'UPDATE';
+type FailurePolicy = 'Fail' | 'Ignore';
+
+interface Entry {
+  readonly name: string;
+  readonly path: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly string[];
+  readonly operations: readonly Operation[];
+  /** Ignore only where the hook fills in what controllers cope without. */
+  readonly failurePolicy: FailurePolicy;
+  /** Objects labelled `liqo.io/webhook-skip=true` pass. */
+  readonly skippable: boolean;
+  readonly namespaceSelector?: (systemNamespace: string) => object;
+  readonly sideEffects: 'None' | 'NoneOnDryRun';
+}
+
+const both: readonly Operation[] = ['CREATE', 'UPDATE'];
+const offloading = { group: 'offloading.liqo.io', version: 'v1beta1' } as const;
+const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } as const;
+const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
+
+/** Only namespaces that opted in, and never those that keep the cluster and this server alive, whatever their labels say. */
+const offloadedNamespaces = (system: string): object => ({
+  matchExpressions: [
+    { key: label.schedulingEnabled, operator: 'In', values: ['true'] },
+    { key: label.tenantNamespace, operator: 'DoesNotExist' },
+    {
+      key: 'kubernetes.io/metadata.name',
+      operator: 'NotIn',
+      values: ['kube-system', 'kube-public', 'kube-node-lease', system],
+    },
+  ],
+});
+
+const mutating: readonly Entry[] = [
+  {
+    ...usual,
+    name: 'pod.mutate.liqo.io',
+    path: '/mutate/pod',
+    group: '',
+    version: 'v1',
+    resources: ['pods'],
+    operations: ['CREATE'],
+    skippable: false,
+    namespaceSelector: offloadedNamespaces,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowpod.mutate.liqo.io',
+    path: '/mutate/shadowpods',
+    resources: ['shadowpods'],
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'virtualnode.mutate.liqo.io',
+    path: '/mutate/virtualnodes',
+    resources: ['virtualnodes'],
+    failurePolicy: 'Ignore',
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'tenant.mutate.liqo.io',
+    path: '/mutate/tenants',
+    resources: ['tenants'],
+    failurePolicy: 'Ignore',
+  },
+  {
+    ...usual,
+    group: 'core.liqo.io',
+    version: 'v1beta1',
+    name: 'fc.mutate.liqo.io',
+    path: '/mutate/foreign-cluster',
+    resources: ['foreignclusters'],
+    failurePolicy: 'Ignore',
+  },
+];
+
+const validating: readonly Entry[] = [
+  {
+    ...usual,
+    ...offloading,
+    name: 'nsoff.validate.liqo.io',
+    path: '/validate/namespace-offloading',
+    resources: ['namespaceoffloadings'],
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowpod.validate.liqo.io',
+    path: '/validate/shadowpods',
+    resources: ['shadowpods'],
+    skippable: false,
+    // Admitted pods are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'virtualnode.validate.liqo.io',
+    path: '/validate/virtualnodes',
+    resources: ['virtualnodes'],
+    operations: ['CREATE'],
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'namespacemap.validate.liqo.io',
+    path: '/validate/replicas',
+    resources: ['namespacemaps'],
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'renew.validate.liqo.io',
+    path: '/validate/replicas',
+    resources: ['renews'],
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'resourceslice.validate.liqo.io',
+    path: '/validate/resourceslices',
+    resources: ['resourceslices'],
+    skippable: false,
+  },
+  { ...usual, ...authentication, name: 'tenant.validate.liqo.io', path: '/validate/tenants', resources: ['tenants'] },
+];
+
+export const failurePolicyOf = (path: string): FailurePolicy =>
+  [...mutating, ...validating].find((entry) => entry.path === path)?.failurePolicy ?? 'Fail';
+
+const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
+  name: entry.name,
+  clientConfig: {
+    caBundle: toBase64(bundle),
+    ...(url === undefined
+      ? { service: { namespace, name: webhookService, port: webhookPort, path: entry.path } }
+      : { url: `${url}${entry.path}` }),
+  },
+  rules: [
+    {
+      apiGroups: [entry.group],
+      apiVersions: [entry.version],
+      resources: [...entry.resources],
+      operations: [...entry.operations],
+      scope: '*',
+    },
+  ],
+  ...(entry.namespaceSelector && { namespaceSelector: entry.namespaceSelector(namespace) }),
+  ...(entry.skippable && {
+    objectSelector: { matchExpressions: [{ key: label.webhookSkip, operator: 'NotIn', values: ['true'] }] },
+  }),
+  failurePolicy: entry.failurePolicy,
+  matchPolicy: 'Equivalent',
+  sideEffects: entry.sideEffects,
+  admissionReviewVersions: ['v1'],
+  timeoutSeconds: 5,
+});
+
+const apiVersion = 'admissionregistration.k8s.io/v1';
+const metadata = { name: configurationName, labels: { [webhookLabel]: 'true', [label.managed]: 'true' } };
+
+export const mutatingConfiguration = (endpoint: Endpoint): MutatingWebhookConfiguration => ({
+  apiVersion,
+  kind: 'MutatingWebhookConfiguration',
+  metadata,
+  webhooks: mutating.map((entry) => webhook(entry, endpoint)),
+});
+
+export const validatingConfiguration = (endpoint: Endpoint): ValidatingWebhookConfiguration => ({
+  apiVersion,
+  kind: 'ValidatingWebhookConfiguration',
+  metadata,
+  webhooks: validating.map((entry) => webhook(entry, endpoint)),
+});

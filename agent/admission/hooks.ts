@@ -1,0 +1,150 @@
+/** The hooks by path: each gathers what its pure rule needs, from the caches first and from the API server where a cache may lag. */
+import type { Cache, Cluster, KubeApi } from '#agent/kube/types.ts';
+import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
+import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
+import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
+import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import * as control from './control-plane-rules.ts';
+import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.ts';
+import { podPatch } from './pod-rules.ts';
+import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
+import { createShadowPodHooks } from './shadow-pod-hooks.ts';
+
+export type Hook = (review: Review, signal: AbortSignal) => Promise<Verdict> | Verdict;
+
+export interface HookDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly clock: Clock;
+}
+
+const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
+
+/** For rules that read the spec: the API server has checked it against the schema, or this hook is asked about no object at all. */
+const on =
+  <T extends KubeObject>(
+    hook: (review: Review<T> & { readonly object: T }, signal: AbortSignal) => Promise<Verdict> | Verdict,
+  ): Hook =>
+  (review, signal) =>
+    review.object ? hook(review as Review<T> & { readonly object: T }, signal) : allow;
+
+export interface Hooks {
+  readonly routes: ReadonlyMap<string, Hook>;
+  /** Resolves when the caches know the cluster: before, answers could refuse what is right. */
+  synced(signal?: AbortSignal): Promise<void>;
+}
+
+export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
+  const { api, caches } = cluster;
+  const known = {
+    namespaces: caches.cache(namespaces),
+    offloadings: caches.cache(namespaceOffloadings),
+  };
+  const shadowPods = createShadowPodHooks({
+    cluster,
+    clock,
+    namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
+  });
+  const routes = new Map<string, Hook>([
+    ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
+    ['/mutate/shadowpods', shadowPods.mutate],
+    ['/validate/shadowpods', shadowPods.validate],
+    [
+      '/mutate/foreign-cluster',
+      on<ForeignCluster>(({ object }) => patched(control.remoteClusterPatch(object, object.spec?.clusterID))),
+    ],
+    [
+      '/mutate/tenants',
+      on<Tenant>(({ object }) => patched(control.remoteClusterPatch(object, object.spec?.clusterID))),
+    ],
+    ['/mutate/virtualnodes', on<VirtualNode>(({ object }) => patched(control.virtualNodePatch(object)))],
+    ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
+    ['/validate/replicas', (review) => (control.isConsumer(review) ? control.judgeReplica(review) : allow)],
+    ['/validate/resourceslices', on<ResourceSlice>((review, signal) => validateSlice(api, review, signal))],
+    ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
+    ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(api, review, signal))],
+  ]);
+
+  async function validateOffloading(
+    { object, before, namespace }: Review<NamespaceOffloading> & { object: NamespaceOffloading },
+    signal: AbortSignal,
+  ) {
+    if (before) return judgeChangedOffloading(before, object);
+    const local = await namespaceOf(api, known.namespaces, namespace, signal);
+    return judgeNewOffloading(object, {
+      namespace,
+      namespaceLabels: local?.metadata.labels ?? {},
+      clusterId,
+      others: known.offloadings.list(),
+    });
+  }
+
+  async function validateTenant(
+    { object, before, namespace }: Review<Tenant> & { object: Tenant },
+    signal: AbortSignal,
+  ) {
+    const [local, others] = await Promise.all([
+      namespaceOf(api, known.namespaces, namespace, signal),
+      before ? [] : api.list(tenants, {}, signal),
+    ]);
+    return control.judgeTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
+  }
+
+  return {
+    routes,
+    async synced(signal) {
+      await Promise.all([known.namespaces.synced(signal), known.offloadings.synced(signal), shadowPods.synced(signal)]);
+    },
+  };
+}
+
+/** A namespace made a moment ago may not be in the cache yet. */
+async function namespaceOf(
+  api: KubeApi,
+  cache: Cache<Namespace>,
+  name: string,
+  signal: AbortSignal,
+): Promise<Namespace | undefined> {
+  return cache.get({ name }) ?? (await api.get(namespaces, { name }, signal));
+}
+
+async function mutatePod(
+  api: KubeApi,
+  cache: Cache<NamespaceOffloading>,
+  { object, namespace }: Review<Pod> & { object: Pod },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const ref = { namespace, name: namespaceOffloadingName };
+  const offloading = cache.get(ref) ?? (await api.get(namespaceOffloadings, ref, signal));
+  if (!offloading) {
+    return deny(
+      'namespace_not_offloaded',
+      `namespace ${namespace} is labelled liqo.io/scheduling-enabled=true, but NamespaceOffloading ${namespace}/${namespaceOffloadingName} does not exist (yet): create it, or remove the label`,
+    );
+  }
+  return offloading.metadata.deletionTimestamp ? allow : patched(podPatch(object, offloading.spec));
+}
+
+async function validateSlice(
+  api: KubeApi,
+  review: Review<ResourceSlice> & { object: ResourceSlice },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const verdict = control.isConsumer(review) ? control.judgeReplica(review) : allow;
+  if (!verdict.allowed || review.before) return verdict;
+  return control.judgeSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
+}
+
+async function validateVirtualNode(
+  api: KubeApi,
+  { object }: { object: VirtualNode },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const node = await api.get(nodes, { name: object.metadata.name }, signal);
+  return control.judgeNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
+}

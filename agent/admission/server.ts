@@ -1,0 +1,145 @@
+/**
+ * HTTPS server of the webhooks. API servers show no client certificate unless their administrator configured one, so by default a caller
+ * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
+ * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
+ */
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { failurePolicyOf } from './configurations.ts';
+import type { Hook } from './hooks.ts';
+import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
+import type { ServingCertificate } from './serving-certificate.ts';
+
+export interface ServerOptions {
+  readonly routes: ReadonlyMap<string, Hook>;
+  readonly certificate: ServingCertificate;
+  readonly log: Log;
+  readonly host?: string;
+  readonly port: number;
+  /** PEM: only callers with a certificate of this CA are served. */
+  readonly clientCa?: string;
+}
+
+export interface AdmissionServer {
+  readonly port: number;
+  /** New connections get this certificate; those that are open stay. */
+  use(certificate: ServingCertificate): void;
+  close(): Promise<void>;
+}
+
+/** An object and its predecessor, of at most 1.5 MiB each as etcd takes them, in JSON. */
+const maxBodyBytes = 8 * 1024 * 1024;
+const maxInFlight = 500;
+/** Below the 5 s that the API server waits, so that the reason gets through. */
+const deadlineMs = 4_000;
+
+type Reply = readonly [status: number, body: unknown];
+
+export async function serveAdmission({
+  routes,
+  certificate,
+  log,
+  host,
+  port,
+  clientCa,
+}: ServerOptions): Promise<AdmissionServer> {
+  let inFlight = 0;
+  const context = ({ certificate: cert, privateKey: key }: ServingCertificate) => ({
+    cert,
+    key,
+    minVersion: 'TLSv1.2' as const,
+    ...(clientCa !== undefined && { ca: clientCa }),
+  });
+  const server = https.createServer(
+    { ...context(certificate), ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: true }) },
+    (request, response) => {
+      const reply = ([status, body]: Reply): void => {
+        const text = JSON.stringify(body);
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+        response.end(text);
+      };
+      const hook = routes.get(new URL(request.url ?? '/', 'https://webhook').pathname);
+      if (!hook || request.method !== 'POST')
+        return reply([hook ? 405 : 404, { error: 'POST an AdmissionReview to a webhook path' }]);
+      if (inFlight >= maxInFlight) return reply([429, { error: 'too many reviews at a time' }]);
+      inFlight++;
+      const path = new URL(request.url ?? '/', 'https://webhook').pathname;
+      readBody(request)
+        .then((body) =>
+          body === undefined
+            ? ([413, { error: `at most ${maxBodyBytes} bytes` }] as const)
+            : judge(path, hook, body, log),
+        )
+        .then(reply, (error: unknown) => {
+          log.debug('review not answered', { path, error: String(error) });
+          response.destroy();
+        })
+        .finally(() => inFlight--);
+    },
+  );
+  server.requestTimeout = 10_000;
+  server.headersTimeout = 5_000;
+  server.keepAliveTimeout = 120_000;
+  server.on('tlsClientError', (error) => log.debug('webhook caller without TLS', { error: error.message }));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    use: (next) => server.setSecureContext(context(next)),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function readBody(request: AsyncIterable<Buffer>): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > maxBodyBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function judge(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
+  let uid: string;
+  let verdict: Verdict;
+  try {
+    const review = parseReview(body);
+    uid = review.uid;
+    verdict = await decided(path, () => hook(review, AbortSignal.timeout(deadlineMs)), log);
+    if (!verdict.allowed) {
+      log.info('refused', {
+        path,
+        namespace: review.namespace,
+        name: review.name,
+        user: review.user.name,
+        code: verdict.code,
+        why: verdict.message,
+      });
+    }
+  } catch (error) {
+    return [400, { error: error instanceof Error ? error.message : String(error) }];
+  }
+  return [200, answer(uid, verdict)];
+}
+
+/** When we cannot tell: what would be refused if we were not there at all is refused with a reason. */
+async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log: Log): Promise<Verdict> {
+  try {
+    return await hook();
+  } catch (error) {
+    log.warn('review failed', {
+      path,
+      code: codeOf(error),
+      error: error instanceof Error ? error.message : String(error),
+    });
+    if (failurePolicyOf(path) === 'Ignore') return allow;
+    return deny('kube_unreachable', 'isthmus cannot look up what this depends on right now: try again in a moment');
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * ShadowPods at the provider: whose they are, sandbox, quota. Usage is counted from the ShadowPods that exist plus those admitted a moment
+ * ago. Nobody is refused on what a cache says: before a refusal the API server is asked, so a deleted pod's share is free at once.
+ */
+import { creatorIndex, shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { keyOf, type Namespace } from '#shared/domain/kube-object.ts';
+import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import type { Hook } from './hooks.ts';
+import { judgeQuota, usageOf } from './quota-rules.ts';
+import { Reservations } from './reservations.ts';
+import { allow, deny, type Review, type Verdict } from './review.ts';
+import { judgeGuestPod } from './sandbox-rules.ts';
+import { creatorOf, creatorPatch, judgeChange, judgeOrigin } from './shadow-pod-rules.ts';
+
+export interface ShadowPodHookDeps {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly namespaceOf: (name: string, signal: AbortSignal) => Promise<Namespace | undefined>;
+}
+
+type Creation = Review<ShadowPod> & { readonly object: ShadowPod };
+const userIndex = 'user';
+const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
+
+export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodHookDeps) {
+  const { api } = cluster;
+  const existing = shadowPodCache(cluster.caches);
+  const limits = cluster.caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  const reservations = new Reservations();
+  existing.subscribe(({ before, after }) => {
+    if (after) reservations.see(keyOf(after));
+    else if (before) reservations.drop(keyOf(before));
+  });
+
+  const quotasOf = async (creator: string, signal: AbortSignal): Promise<readonly Quota[]> => {
+    const cached = limits.byIndex(userIndex, creator);
+    return cached.length > 0 ? cached : (await api.list(quotas, {}, signal)).filter((q) => userOf(q).includes(creator));
+  };
+
+  /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. */
+  const used = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
+    const others = shadows.filter((shadow) => keyOf(shadow) !== key);
+    const counted = new Set([key, ...others.map(keyOf)]);
+    const missing = [...reserved].filter(([other]) => !counted.has(other)).map(([, amounts]) => amounts);
+    return missing.reduce(addAmounts, usageOf(others));
+  };
+
+  async function judgeUsage(
+    { object, namespace, name, uid, dryRun, user }: Creation,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
+    const key = `${namespace}/${name || uid}`;
+    const quotaList = await quotasOf(creator, signal);
+    if (quotaList.length === 0) {
+      return deny(
+        'quota_missing',
+        `no Quota for user ${user.name}: only users whose ResourceSlice was accepted create ShadowPods`,
+      );
+    }
+    const judge = (amounts: Amounts): Verdict =>
+      quotaList.map((quota) => judgeQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow;
+    const admit = (verdict: Verdict): Verdict => {
+      // No await between the judgement and this: two admissions of this replica never share what is free.
+      if (verdict.allowed && !dryRun) reservations.add(key, creator, podUsage(object.spec.pod), clock.now());
+      return verdict;
+    };
+    const quick = judge(used(existing.byIndex(creatorIndex, creator), reservations.unseen(creator, clock.now()), key));
+    if (quick.allowed) return admit(quick);
+    const before = reservations.unseen(creator, clock.now());
+    const live = await api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }, signal);
+    return admit(judge(used(live, new Map([...before, ...reservations.unseen(creator, clock.now())]), key)));
+  }
+
+  const mutate: Hook = ({ object, before, user }) =>
+    object
+      ? { allowed: true, patch: creatorPatch(object as ShadowPod, before as ShadowPod | undefined, user.name) }
+      : allow;
+
+  const validate: Hook = async (review, signal) => {
+    const { object, before, namespace, user } = review as Review<ShadowPod>;
+    if (!object) return allow;
+    if (before) {
+      const change = judgeChange(before, object, user.name);
+      // On its way out everything but the rules on changes is moot.
+      if (!change.allowed || object.metadata.deletionTimestamp) return change;
+      return judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+    }
+    const owner = (await namespaceOf(namespace, signal))?.metadata;
+    const consumer = owner?.annotations?.[annotation.managedByNamespaceMap]
+      ? owner.labels?.[label.remoteClusterId]
+      : undefined;
+    const origin = judgeOrigin(object, namespace, consumer);
+    if (!origin.allowed) return origin;
+    const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+    return sandbox.allowed ? judgeUsage(review as Creation, signal) : sandbox;
+  };
+
+  return {
+    mutate,
+    validate,
+    synced: async (signal?: AbortSignal): Promise<void> => {
+      await Promise.all([existing.synced(signal), limits.synced(signal)]);
+    },
+  };
+}

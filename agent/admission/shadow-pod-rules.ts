@@ -1,0 +1,78 @@
+/** Whose ShadowPod it is, and which changes of one are accepted. Pure; quota and sandbox have files of their own. */
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import { allow, deny, labelPatch, type PatchOperation, type Verdict } from './review.ts';
+
+const longestLabel = 63;
+
+/** The label value that stands for a user, as Liqo writes it; what does not fit a label is shortened with a hash, never cut. */
+export function creatorOf(userName: string): string {
+  const escaped = userName.replace(/[^A-Za-z0-9_.-]/g, '-');
+  if (escaped.length <= longestLabel && /^[A-Za-z0-9](.*[A-Za-z0-9])?$/.test(escaped)) return escaped;
+  const hash = createHash('sha256').update(userName).digest('hex').slice(0, 12);
+  return `u${escaped.slice(0, 48)}-${hash}`;
+}
+
+const creator = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.creatorUser];
+const origin = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.origin];
+
+/** The creator is noted by us, whatever the client wrote, and stays: quota is counted by it. */
+export function creatorPatch(shadow: ShadowPod, before: ShadowPod | undefined, userName: string): PatchOperation[] {
+  const wanted = before ? creator(before) : creatorOf(userName);
+  return wanted === undefined ? [] : labelPatch(shadow, label.creatorUser, wanted);
+}
+
+/** `namespaceOrigin`: the consumer whose namespace it is. */
+export function judgeOrigin(shadow: ShadowPod, namespace: string, namespaceOrigin: string | undefined): Verdict {
+  const given = origin(shadow);
+  if (given === undefined) {
+    return deny(
+      'invalid_input',
+      `metadata.labels[${label.origin}] is missing: accepted is the cluster ID of the consumer, ${namespaceOrigin ?? 'to whom the namespace belongs'}`,
+    );
+  }
+  if (given === namespaceOrigin) return allow;
+  const owner = namespaceOrigin === undefined ? 'belongs to no consumer' : `is that of ${namespaceOrigin}`;
+  return deny('forbidden', `metadata.labels[${label.origin}] is ${given}, but namespace ${namespace} ${owner}`);
+}
+
+/** Images, deadline and tolerations may change; who made it and for whom may not. */
+export function judgeChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
+  const sameMeta =
+    isDeepStrictEqual(before.metadata.labels ?? {}, after.metadata.labels ?? {}) &&
+    isDeepStrictEqual(before.metadata.annotations ?? {}, after.metadata.annotations ?? {});
+  // Garbage collection and the like only take finalizers off.
+  if (sameMeta && isDeepStrictEqual(before.spec, after.spec)) return allow;
+  const maker = creator(before);
+  if (maker !== undefined && maker !== creatorOf(userName)) {
+    return deny('forbidden', `user ${userName} may not change this ShadowPod: it is that of ${maker}`);
+  }
+  for (const key of [label.creatorUser, label.origin]) {
+    const [was, is] = [before.metadata.labels?.[key], after.metadata.labels?.[key]];
+    if (was !== is)
+      return deny('invalid_input', `metadata.labels[${key}] is immutable (${was ?? 'absent'}, not ${is ?? 'absent'})`);
+  }
+  const changed = changedField(before.spec?.pod, after.spec?.pod);
+  if (changed === undefined) return allow;
+  return deny(
+    'invalid_input',
+    `spec.pod.${changed} cannot change: accepted are changes of container images, activeDeadlineSeconds and tolerations; delete the ShadowPod and create it anew`,
+  );
+}
+
+const containerLists = ['containers', 'initContainers'];
+const changeable = new Set([...containerLists, 'activeDeadlineSeconds', 'tolerations']);
+
+type Loose = Readonly<Record<string, unknown>>;
+
+function changedField(before: unknown = {}, after: unknown = {}): string | undefined {
+  const [was, is] = [before as Loose, after as Loose];
+  const keys = new Set([...Object.keys(was), ...Object.keys(is)]);
+  const plain = [...keys].filter((key) => !changeable.has(key)).find((key) => !isDeepStrictEqual(was[key], is[key]));
+  return plain ?? containerLists.find((list) => !isDeepStrictEqual(withoutImages(was[list]), withoutImages(is[list])));
+}
+
+const withoutImages = (containers: unknown): unknown =>
+  Array.isArray(containers) ? containers.map(({ image, ...rest }: Loose) => rest) : (containers ?? []);
