@@ -1,0 +1,111 @@
+/** Asks each provider's API server, every 15 s, whether it lives. */
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Secret } from '#shared/domain/kube-object.ts';
+import { again, settled } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { peerOf } from '../peering-caches.ts';
+import type { ConnectPeer, PeerConnection, PeeringDeps } from '../peering-deps.ts';
+import { isControlPlane } from '../replicator/sessions.ts';
+import type { ApiServerHealth } from './decide.ts';
+
+export const checkEveryMs = 15_000;
+const checkTimeoutMs = 5_000;
+
+interface Probe {
+  readonly kubeconfig: string;
+  readonly connection: PeerConnection;
+  stop(): void;
+}
+
+export interface ApiServerChecker extends Controller {
+  health(peer: string): ApiServerHealth | undefined;
+}
+
+export function createApiServerChecker(
+  { clock, log }: PeeringDeps,
+  secretCache: Cache<Secret>,
+  connect: ConnectPeer,
+  onChange: (peer: string) => void,
+): ApiServerChecker {
+  const results = new Map<string, ApiServerHealth>();
+  const probes = new Map<string, Probe>();
+  let lifetime = new AbortController();
+
+  function forget(peer: string): void {
+    probes.get(peer)?.stop();
+    probes.delete(peer);
+    if (results.delete(peer)) onChange(peer);
+  }
+
+  async function probeOf(peer: string, kubeconfig: string): Promise<Probe> {
+    const running = probes.get(peer);
+    if (running?.kubeconfig === kubeconfig) return running;
+    running?.stop();
+    const ended = new AbortController();
+    const connection = await connect(kubeconfig, AbortSignal.any([lifetime.signal, ended.signal]));
+    const probe: Probe = { kubeconfig, connection, stop: () => ended.abort(new Error('the credentials changed')) };
+    probes.set(peer, probe);
+    return probe;
+  }
+
+  async function check(peer: string, kubeconfig: string, signal: AbortSignal): Promise<ApiServerHealth> {
+    const deadline = new AbortController();
+    const late = clock.sleep(checkTimeoutMs, deadline.signal).then(
+      () => {
+        throw new Error(`no answer to /livez within ${checkTimeoutMs / 1000} s`);
+      },
+      () => undefined as never,
+    );
+    try {
+      const { connection } = await probeOf(peer, kubeconfig);
+      await Promise.race([connection.api.getPath('/livez', AbortSignal.any([signal, deadline.signal])), late]);
+      return { ok: true, message: 'the API server answers' };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return {
+        ok: false,
+        message: codeOf(error) === 'kube_unauthorized' ? `it refuses our credentials: ${reason}` : reason,
+      };
+    } finally {
+      deadline.abort();
+    }
+  }
+
+  const controller = createController(
+    {
+      name: 'api-server-checker',
+      workers: 4,
+      watches: [watch(secretCache, (secret) => (isControlPlane(secret) ? [peerOf(secret) ?? ''] : []))],
+      async reconcile(peer, signal) {
+        const secret = secretCache.list().find((one) => isControlPlane(one) && peerOf(one) === peer);
+        const data = secret?.data?.kubeconfig;
+        if (secret === undefined || data === undefined || secret.metadata.deletionTimestamp !== undefined) {
+          forget(peer);
+          return settled;
+        }
+        const result = await check(peer, Buffer.from(data, 'base64').toString(), signal);
+        if (signal.aborted) return settled;
+        const before = results.get(peer);
+        results.set(peer, result);
+        if (before?.ok !== result.ok || before.message !== result.message) onChange(peer);
+        return again(checkEveryMs);
+      },
+    },
+    { clock, log },
+  );
+
+  return {
+    ...controller,
+    health: (peer) => results.get(peer),
+    async run(signal) {
+      lifetime = new AbortController();
+      try {
+        await controller.run(signal);
+      } finally {
+        lifetime.abort(new Error('the checker stopped'));
+        probes.clear();
+      }
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/** Keeps one ForeignCluster for each peer that anything here is about, with its summary, and removes it after the last thing is gone. */
+import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { settled } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { peerOf, peerSecrets, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
+import type { PeeringDeps } from '../peering-deps.ts';
+import { deleteObject, writeStatus } from '../peering-writes.ts';
+import { createConnectPeer } from '../replicator/connect-peer.ts';
+import { isControlPlane } from '../replicator/sessions.ts';
+import { createApiServerChecker } from './api-server-checker.ts';
+import { isAnything, type PeerFacts, summarise } from './decide.ts';
+
+const peerKeys = (object: KubeObject): string[] => {
+  const peer = peerOf(object);
+  return peer === undefined || peer === '' ? [] : [peer];
+};
+const serverIn = (kubeconfig: string): string => /^\s*server:\s*"?([^"\s]+)"?\s*$/m.exec(kubeconfig)?.[1] ?? 'unknown';
+
+export function createForeignClusterController(deps: PeeringDeps): Controller {
+  const { cluster, clusterId, clock, log } = deps;
+  const { api, caches } = cluster;
+  const cache = caches.cache(foreignClusters);
+  const tenantCache = tenantsByCluster(caches);
+  const identityCache = caches.cache(identities);
+  const nodeCache = caches.cache(virtualNodes);
+  const kubeNodes = virtualNodeNodes(caches);
+  const secretCache = peerSecrets(caches);
+  /** Their presence counts, their content does not. */
+  const others: readonly Cache<KubeObject>[] = [resourceSlices, namespaceMaps, renews].map(
+    (type) => caches.cache(type as never) as unknown as Cache<KubeObject>,
+  );
+  const checker = createApiServerChecker(
+    deps,
+    secretCache,
+    deps.connectPeer ?? createConnectPeer({ clock, log }),
+    (peer) => controller.enqueue(peer),
+  );
+
+  function factsOf(peer: string): PeerFacts {
+    const isPeers = (object: KubeObject): boolean => peerOf(object) === peer;
+    const declared = secretCache
+      .list()
+      .find((secret) => isPeers(secret) && isControlPlane(secret) && !secret.metadata.ownerReferences?.length);
+    return {
+      tenant: tenantCache.byIndex('cluster', peer)[0],
+      identity: identityCache.list().find(({ spec }) => spec.clusterID === peer && spec.type === 'ControlPlane'),
+      declaredServer:
+        declared === undefined
+          ? undefined
+          : serverIn(Buffer.from(declared.data?.kubeconfig ?? '', 'base64').toString()),
+      virtualNodes: nodeCache.list().filter(({ spec }) => spec.clusterID === peer),
+      nodes: kubeNodes.list().filter(isPeers),
+      health: checker.health(peer),
+      nowMs: clock.now(),
+    };
+  }
+
+  const countOthers = (peer: string): number =>
+    others.reduce((sum, kind) => sum + kind.list().filter((object) => peerOf(object) === peer).length, 0) +
+    secretCache.list().filter((secret) => isControlPlane(secret) && peerOf(secret) === peer).length;
+
+  async function create(peer: string, signal: AbortSignal): Promise<void> {
+    try {
+      await api.create(foreignClusters, forgeForeignCluster(peer), {}, signal);
+    } catch (error) {
+      if (codeOf(error) !== 'kube_already_exists') throw error;
+    }
+  }
+
+  /** Two summaries of one peer: the older counts. */
+  const foreignOf = (peer: string): ForeignCluster | undefined =>
+    cache
+      .list()
+      .filter(({ spec }) => spec.clusterID === peer)
+      .sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1))[0];
+
+  const controller = createController(
+    {
+      name: 'foreign-cluster',
+      watches: [
+        watch(cache, ({ spec }) => [spec.clusterID]),
+        watch(tenantCache, ({ spec }) => [spec.clusterID]),
+        watch(identityCache, ({ spec }) => [spec.clusterID]),
+        watch(nodeCache, ({ spec }) => [spec.clusterID]),
+        watch(kubeNodes, peerKeys),
+        watch(secretCache, (secret) => (isControlPlane(secret) ? peerKeys(secret) : [])),
+        ...others.map((kind) => watch(kind, peerKeys)),
+      ],
+      async reconcile(peer, signal) {
+        const foreign = foreignOf(peer);
+        const facts = factsOf(peer);
+        if (peer === clusterId || !isAnything(facts, countOthers(peer))) {
+          if (foreign !== undefined && foreign.metadata.deletionTimestamp === undefined)
+            await deleteObject(api, foreignClusters, foreign, signal);
+          return settled;
+        }
+        if (foreign === undefined) await create(peer, signal);
+        else if (foreign.metadata.deletionTimestamp === undefined)
+          await writeStatus(api, foreignClusters, foreign, summarise(foreign, facts), signal);
+        return settled;
+      },
+    },
+    { clock, log },
+  );
+
+  return {
+    ...controller,
+    async run(signal) {
+      await Promise.all([controller.run(signal), checker.run(signal)]);
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** All controllers of authentication and resource negotiation; every cluster runs all of them, being consumer and provider at once. */
+import type { Controller } from '#agent/kube/types.ts';
+import { createForeignClusterController } from './foreign-cluster/index.ts';
+import { createIdentityController } from './identity/index.ts';
+import { createKeysController } from './keys/index.ts';
+import { createLocalSliceController } from './local-slice/index.ts';
+import { createNonceCreatorController, createNonceSignerController } from './nonce/index.ts';
+import type { PeeringDeps } from './peering-deps.ts';
+import { createQuotaController } from './quota/index.ts';
+import { createRemoteSliceController } from './remote-slice/index.ts';
+import { createLocalRenewController, createRemoteRenewController } from './renew/index.ts';
+import { createReplicatorController } from './replicator/index.ts';
+import { createSliceIdentityController } from './slice-identity/index.ts';
+import { createTenantController } from './tenant/index.ts';
+import { createVirtualNodeCreatorController } from './virtual-node-creator/index.ts';
+
+export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
+  [
+    createKeysController,
+    createNonceCreatorController,
+    createNonceSignerController,
+    createTenantController,
+    createIdentityController,
+    createLocalSliceController,
+    createReplicatorController,
+    createRemoteSliceController,
+    createQuotaController,
+    createSliceIdentityController,
+    createVirtualNodeCreatorController,
+    createLocalRenewController,
+    createRemoteRenewController,
+    createForeignClusterController,
+  ].map((create) => create(deps));
