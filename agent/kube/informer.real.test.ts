@@ -219,7 +219,9 @@ describe('a line that fails', () => {
     await server.kill();
     await server.start();
     const limits = { timeoutSeconds: 5, connectMs: 5_000, idleMs: 60_000 };
-    await expect(listWatch.watch(resourceVersion, limits, () => undefined, stop.signal)).rejects.toMatchObject({
+    await expect(
+      listWatch.watch(resourceVersion, limits, { event: () => undefined }, stop.signal),
+    ).rejects.toMatchObject({
       code: 'kube_gone',
     });
     proxy.newLines('pass');
@@ -240,22 +242,26 @@ test('bookmarks move the version on although nothing that is watched changes', a
     500,
   );
   const { resourceVersion } = await listWatch.page(undefined, stop.signal);
-  await api.mergePatch(namespaces, { name: namespace }, { metadata: { labels: { touched: 'yes' } } });
-  const elsewhere = await api.create(configMaps, {
-    ...configMap('elsewhere'),
-    metadata: { namespace: 'default', name: 'elsewhere' },
-  });
   const bookmarks: string[] = [];
+  let written: Promise<ConfigMap> | undefined;
   // The server sends the last bookmark of a watch shortly before it ends it.
   const limits = { timeoutSeconds: 6, connectMs: 5_000, idleMs: 60_000 };
   await listWatch.watch(
     resourceVersion,
     limits,
-    (event) => {
-      if (event.type === 'BOOKMARK') bookmarks.push(event.object.metadata.resourceVersion ?? '');
+    {
+      accepted: () => {
+        written = api.create(configMaps, {
+          ...configMap('elsewhere'),
+          metadata: { namespace: 'default', name: 'elsewhere' },
+        });
+      },
+      event: (event) => {
+        if (event.type === 'BOOKMARK') bookmarks.push(event.object.metadata.resourceVersion ?? '');
+      },
     },
     stop.signal,
   );
-  expect(Math.max(...bookmarks.map(Number))).toBeGreaterThanOrEqual(Number(elsewhere.metadata.resourceVersion));
+  expect(Math.max(...bookmarks.map(Number))).toBeGreaterThanOrEqual(Number((await written)?.metadata.resourceVersion));
   connection.close();
 });

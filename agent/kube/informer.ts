@@ -35,6 +35,7 @@ export interface InformerDeps {
 /** A watch that ends sooner than this was no success: the next one waits. */
 const shortestWatchMs = 1_000;
 const snapshotRestarts = 5;
+const alarmingFailures = 4;
 
 export class Informer<T extends KubeObject> implements Cache<T> {
   readonly type: ResourceType<T>;
@@ -49,6 +50,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #stopped: { readonly reason: unknown } | undefined;
   #aliveAt: number;
   #failures = 0;
+  #acceptedAt: number | undefined;
 
   constructor(
     type: ResourceType<T>,
@@ -118,19 +120,19 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   /** Returns when the signal aborts; never throws. */
   async run(signal: AbortSignal): Promise<void> {
     let version: string | undefined;
+    const progress = (seen: string): void => {
+      version = seen;
+    };
     while (!signal.aborted) {
-      const startedAt = this.#deps.clock.now();
+      this.#acceptedAt = undefined;
       try {
         version ??= await this.#relist(signal);
-        const next: string = await this.#watch(version, signal, (seen) => {
-          version = seen;
-        });
-        version = next;
-        if (this.#deps.clock.now() - startedAt >= shortestWatchMs) this.#failures = 0;
-        else await this.#pause(new AppError('kube_unreachable', 'the watch ended at once'), signal);
+        await this.#watch(version, signal, progress);
+        if (!this.#lasted()) await this.#pause(new AppError('kube_unreachable', 'the watch ended at once'), signal);
       } catch (error) {
         if (signal.aborted) break;
         if (mustRelist(error)) version = undefined;
+        this.#lasted();
         await this.#pause(error, signal).catch(() => undefined);
       }
     }
@@ -190,26 +192,41 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     return this.#transform === undefined ? object : this.#transform(object);
   }
 
-  /** Returns the version to go on from; `progress` hears it even when the watch breaks. */
-  async #watch(from: string, signal: AbortSignal, progress: (version: string) => void): Promise<string> {
-    let version = from;
+  /** `progress` hears the version to go on from, however the watch ends. */
+  async #watch(from: string, signal: AbortSignal, progress: (version: string) => void): Promise<void> {
     const limits = {
       timeoutSeconds: Math.round(this.#timing.watchSeconds * (1 + this.#deps.random())),
       connectMs: this.#timing.connectMs,
       idleMs: this.#timing.idleMs,
     };
-    const onEvent = (event: WatchEvent<T>): void => {
+    const event = (event: WatchEvent<T>): void => {
       if (event.type === 'ERROR') return;
       this.#alive();
-      this.#failures = 0;
-      version = event.object.metadata.resourceVersion ?? version;
-      progress(version);
+      this.#recovered();
+      const { object } = event;
+      if (object.metadata.resourceVersion !== undefined) progress(object.metadata.resourceVersion);
       if (event.type === 'BOOKMARK') return;
-      if (event.type === 'DELETED') this.#store.remove(keyOf(event.object), event.object.metadata.uid);
-      else this.#store.put(this.#prepare(event.object));
+      if (event.type === 'DELETED') this.#store.remove(keyOf(object), object.metadata.uid);
+      else this.#store.put(this.#prepare(object));
     };
-    await this.#source.watch(from, limits, onEvent, signal);
-    return version;
+    const accepted = (): void => {
+      this.#acceptedAt = this.#deps.clock.now();
+    };
+    await this.#source.watch(from, limits, { accepted, event }, signal);
+  }
+
+  /** Whether the watch that just ended was one; a watch of quiet objects lasts without any event. */
+  #lasted(): boolean {
+    const lasted = this.#acceptedAt !== undefined && this.#deps.clock.now() - this.#acceptedAt >= shortestWatchMs;
+    if (lasted) this.#recovered();
+    return lasted;
+  }
+
+  #recovered(): void {
+    if (this.#failures >= alarmingFailures) {
+      this.#deps.log.info('a cache follows its API server again', { kind: this.type.kind, failures: this.#failures });
+    }
+    this.#failures = 0;
   }
 
   #alive(): void {
@@ -228,8 +245,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       backoffMs(this.#failures, { baseMs, maxMs, random }),
     );
     const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
-    // The first failures of a broken line are ordinary (a restart); the fourth says that something lasts.
-    if (this.#failures === 4) log.error('a cache cannot follow its API server', error, fields);
+    // The first failures of a broken line are ordinary (a restart); more say that something lasts.
+    if (this.#failures === alarmingFailures) log.error('a cache cannot follow its API server', error, fields);
     else log.debug('a watch was interrupted', fields);
     await clock.sleep(delayMs, signal);
   }

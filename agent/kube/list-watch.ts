@@ -30,20 +30,21 @@ export interface WatchLimits {
   readonly idleMs: number;
 }
 
+export interface WatchEars<T> {
+  /** The server has taken the watch. */
+  accepted?(): void;
+  event(event: WatchEvent<T>): void;
+}
+
 /** Where a cache gets its objects from. */
 export interface ListWatch<T extends KubeObject> {
   /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
   page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
   /**
-   * Calls `onEvent` for each event after `resourceVersion`, in order; resolves when the server ends the watch. `accepted` is called
-   * once the server has taken the watch. Rejects with `kube_gone` when that version is too old, otherwise with `kube_*`.
+   * Tells each event after `resourceVersion`, in order; resolves when the server ends the watch. Rejects with `kube_gone` when
+   * that version is too old, otherwise with `kube_*`.
    */
-  watch(
-    resourceVersion: string,
-    limits: WatchLimits,
-    onEvent: (event: WatchEvent<T>) => void,
-    signal: AbortSignal,
-  ): Promise<void>;
+  watch(resourceVersion: string, limits: WatchLimits, hear: WatchEars<T>, signal: AbortSignal): Promise<void>;
 }
 
 export async function fetchPage<T extends KubeObject>(
@@ -83,7 +84,7 @@ export function createListWatch<T extends KubeObject>(
 ): ListWatch<T> {
   return {
     page: (next, signal) => fetchPage(send, type, options, { limit: pageSize, next }, signal),
-    async watch(resourceVersion, limits, onEvent, signal) {
+    async watch(resourceVersion, limits, hear, signal) {
       await connection.authorize();
       signal.throwIfAborted();
       const path = withQuery(collectionPath(type, options.namespace), {
@@ -94,12 +95,7 @@ export function createListWatch<T extends KubeObject>(
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
       });
-      await stream(connection, path, {
-        clock,
-        limits,
-        onEvent: onEvent as (event: WatchEvent<KubeObject>) => void,
-        signal,
-      });
+      await stream(connection, path, { clock, limits, hear: hear as WatchEars<unknown>, signal });
     },
   };
 }
@@ -107,7 +103,7 @@ export function createListWatch<T extends KubeObject>(
 interface Streaming {
   readonly clock: Clock;
   readonly limits: WatchLimits;
-  readonly onEvent: (event: WatchEvent<KubeObject>) => void;
+  readonly hear: WatchEars<unknown>;
   readonly signal: AbortSignal;
 }
 
@@ -131,11 +127,12 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
         response.once('close', resolve);
         const refused: Buffer[] = [];
         const lines = new JsonLines((event) => {
-          const failure = watchFailure(event as WatchEvent<KubeObject>);
+          const failure = watchFailure(event as WatchEvent<unknown>);
           if (failure !== undefined) throw failure;
-          at.onEvent(event as WatchEvent<KubeObject>);
+          at.hear.event(event as WatchEvent<unknown>);
         });
         const ok = response.statusCode === 200;
+        if (ok) at.hear.accepted?.();
         response.on('data', (chunk: Buffer) => {
           guard.touch();
           if (!ok) return void refused.push(chunk);
@@ -164,7 +161,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
 }
 
 /** An ERROR event is a Status in disguise. */
-function watchFailure(event: WatchEvent<KubeObject>): AppError | undefined {
+function watchFailure(event: WatchEvent<unknown>): AppError | undefined {
   if (event.type !== 'ERROR') return undefined;
   const status = event.object as { code?: number };
   return statusError(status.code ?? 500, JSON.stringify(event.object));

@@ -70,9 +70,13 @@ export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Pro
     stall() {
       for (const line of lines) line.stalled = true;
     },
-    newLines: (next) => void (mode = next),
+    newLines(next) {
+      mode = next;
+    },
     cut,
-    trickle: (bytes, everyMs = 1) => void (pace = bytes === undefined ? undefined : { bytes, everyMs }),
+    trickle(bytes, everyMs = 1) {
+      pace = bytes === undefined ? undefined : { bytes, everyMs };
+    },
     async close() {
       const closed = new Promise((resolve) => listener.close(resolve));
       cut();

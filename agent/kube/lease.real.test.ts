@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { leases } from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { openCluster } from './cluster.ts';
+import { connectKubeconfig } from './kubeconfig.ts';
+import { runAsLeader } from './lease.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import type { Cluster } from './types.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const patience = { timeout: 20_000, interval: 10 };
+let server: TestApiServer;
+const stopAll = new AbortController();
+beforeAll(async () => {
+  server = await startApiServer();
+}, 900_000);
+afterAll(async () => {
+  stopAll.abort();
+  await server?.stop();
+});
+
+async function open(proxy?: TcpProxy): Promise<Cluster> {
+  const url = proxy === undefined ? server.url : `https://127.0.0.1:${proxy.port}`;
+  return openCluster(await connectKubeconfig(server.kubeconfig.replaceAll(server.url, url)), deps, stopAll.signal);
+}
+
+interface Candidate {
+  readonly leading: () => boolean;
+  readonly terms: () => number;
+  /** Shuts down cleanly. */
+  leave(): Promise<void>;
+}
+
+/** Appends to `history` when a term begins and ends. */
+function candidate(cluster: Cluster, name: string, identity: string, history: string[], fast = false): Candidate {
+  const stop = new AbortController();
+  let leading = false;
+  let terms = 0;
+  const timing = fast ? { durationMs: 3_000, renewDeadlineMs: 1_000, retryMs: 200 } : {};
+  const running = runAsLeader(
+    { ...deps, ...cluster },
+    { namespace: 'default', name, identity, ...timing },
+    stop.signal,
+    async (signal) => {
+      leading = true;
+      terms++;
+      history.push(`${identity} begins`);
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      history.push(`${identity} ends`);
+      leading = false;
+    },
+  );
+  const leave = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return { leading: () => leading, terms: () => terms, leave };
+}
+
+test('of three candidates one leads, and when it leaves another begins at once, never before the first has ended', async () => {
+  const history: string[] = [];
+  const cluster = await open();
+  const all = ['one', 'two', 'three'].map((identity) => candidate(cluster, 'shared', identity, history));
+  await expect.poll(() => all.filter((c) => c.leading()).length, patience).toBe(1);
+  const first = all.find((c) => c.leading());
+  const leftAt = performance.now();
+  await first?.leave();
+  await expect.poll(() => all.filter((c) => c.leading()).length, patience).toBe(1);
+  // Far less than the 2 s between two looks, and than the 15 s of a lease that was not released.
+  expect(performance.now() - leftAt).toBeLessThan(1_500);
+  await Promise.all(all.map((c) => c.leave()));
+  expect(history.filter((entry) => entry.endsWith('begins')).length).toBeGreaterThanOrEqual(2);
+  for (let i = 0; i + 1 < history.length; i += 2) {
+    expect(history[i + 1]).toBe(history[i]?.replace('begins', 'ends'));
+  }
+  const lease = await cluster.api.get(leases, { namespace: 'default', name: 'shared' });
+  expect(lease?.spec?.holderIdentity ?? '').toBe('');
+});
+
+test('a leader whose line to the server stalls steps down before its lease runs out, and only then a successor begins', async () => {
+  const history: string[] = [];
+  const proxy = await startTcpProxy(Number(new URL(server.url).port));
+  const cutOff = candidate(await open(proxy), 'stalling', 'cut-off', history, true);
+  await expect.poll(() => cutOff.leading(), patience).toBe(true);
+  const other = candidate(await open(), 'stalling', 'other', history, true);
+  proxy.newLines('stall');
+  proxy.stall();
+  await expect.poll(() => other.leading(), patience).toBe(true);
+  expect(history).toEqual(['cut-off begins', 'cut-off ends', 'other begins']);
+  await Promise.all([cutOff.leave(), other.leave()]);
+  await proxy.close();
+});
+
+test('a leader leads on through a restart of the server that is shorter than its deadline', async () => {
+  const history: string[] = [];
+  const leader = candidate(await open(), 'steady', 'leader', history);
+  await expect.poll(() => leader.leading(), patience).toBe(true);
+  await server.kill();
+  await server.start();
+  const cluster = await open();
+  const renewTime = async () =>
+    (await cluster.api.get(leases, { namespace: 'default', name: 'steady' }))?.spec?.renewTime;
+  const before = await renewTime();
+  await expect.poll(renewTime, patience).not.toBe(before);
+  expect(history).toEqual(['leader begins']);
+  await leader.leave();
+});
