@@ -27,6 +27,8 @@ export interface Caller extends Principal {
 /** An agent whose signature was verified. */
 export interface AgentCaller extends Principal {
   readonly clusterId: string;
+  /** When the agent signed the request, in milliseconds: of two reports the later one counts. */
+  readonly signedAt?: number;
 }
 
 /** Each permission and the least role that has it. */

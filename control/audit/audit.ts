@@ -1,6 +1,8 @@
 /** Who changed what, from where, before and after: written by the transaction that makes the change. */
-import type { Caller } from '../access/caller.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
+import { partition } from '../keys.ts';
+import { pageOf } from '../pages.ts';
 import type { Page } from '../ports/store.ts';
 
 export interface AuditRecord {
@@ -25,6 +27,15 @@ export interface Audit {
   ): Promise<Page<AuditRecord>>;
 }
 
-export function createAudit(_deps: ControlDeps): Audit {
-  throw new Error('bodies follow');
-}
+export const createAudit = ({ store }: Pick<ControlDeps, 'store'>): Audit => ({
+  async list(caller, page = {}, signal) {
+    mustHave(caller, 'audit:read');
+    return pageOf<AuditRecord, AuditRecord>(
+      store,
+      { partition: partition.audit(caller.tenant), reverse: true },
+      page,
+      ({ value }) => (page.subject === undefined || page.subject === value.subject ? value : undefined),
+      signal,
+    );
+  },
+});

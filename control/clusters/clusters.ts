@@ -1,8 +1,24 @@
 /** Clusters of a tenant: join tokens, enrolment, the agent's identity, facts, liveness, leaving. */
-import type { ClusterFacts, EnrollRequest, EnrollResponse } from '#shared/schema/protocol/agent-protocol.ts';
-import type { AgentCaller, Caller, Origin } from '../access/caller.ts';
+import { calculateJwkThumbprint } from 'jose';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import {
+  type ClusterFacts,
+  ClusterId,
+  type EnrollRequest,
+  type EnrollResponse,
+  protocolVersion,
+} from '#shared/schema/protocol/agent-protocol.ts';
+import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
-import type { Page } from '../ports/store.ts';
+import { key, partition, prefix } from '../keys.ts';
+import { pageOf } from '../pages.ts';
+import type { Coordinator } from '../peerings/coordinate.ts';
+import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
+import { newSecret, sha256Hex } from '../secrets.ts';
+import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
+import { type ClusterRecord, clusterView, defaultHeartbeatSeconds, type SeenRecord, silenceMsOf } from './cluster.ts';
+import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
 
 export interface ClusterView {
   readonly id: string;
@@ -65,6 +81,265 @@ export interface Clusters {
   ): Promise<ClusterView>;
 }
 
-export function createClusters(_deps: ControlDeps): Clusters {
-  throw new Error('bodies follow');
+type ClustersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'broker' | 'heartbeatSeconds'>;
+
+export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Clusters {
+  const { store, clock, ids, log } = deps;
+  const heartbeatSeconds = deps.heartbeatSeconds ?? defaultHeartbeatSeconds;
+  const silenceMs = silenceMsOf(heartbeatSeconds);
+
+  const load = (tenant: string, id: string, signal?: AbortSignal): Promise<Item<ClusterRecord> | undefined> => {
+    const { pk, sk } = key.cluster(tenant, id);
+    return store.get<ClusterRecord>(pk, sk, signal);
+  };
+  const seenOf = (tenant: string, id: string, signal?: AbortSignal): Promise<Item<SeenRecord> | undefined> => {
+    const { pk, sk } = key.seen(tenant, id);
+    return store.get<SeenRecord>(pk, sk, signal);
+  };
+
+  async function mustLoad(caller: Caller, id: string, signal?: AbortSignal): Promise<Item<ClusterRecord>> {
+    const item = await load(caller.tenant, id, signal);
+    if (!item)
+      throw new AppError('not_found', `there is no cluster ${JSON.stringify(id)}`, { detail: { cluster: id } });
+    return item;
+  }
+
+  async function view(tenant: string, item: Item<ClusterRecord>, signal?: AbortSignal): Promise<ClusterView> {
+    const seen = await seenOf(tenant, item.value.id, signal);
+    return clusterView(item.value, item.version, seen?.value, { now: clock.now(), silenceMs });
+  }
+
+  /** A signed request counts once: whoever puts its `jti` first is served. */
+  async function spend(tenant: string, clusterId: string, jti: string, signal?: AbortSignal): Promise<void> {
+    const expiresAt = clock.now() + (maxAgeSeconds + 3 * clockSkewSeconds) * 1_000;
+    const op: Op = { op: 'put', ...key.spent(tenant, clusterId, sha256Hex(jti)), value: {}, expiresAt };
+    try {
+      await store.transact([op], [], signal);
+    } catch (error) {
+      if (codeOf(error) !== 'version_conflict') throw error;
+      throw new AppError('request_replayed', 'this signed request was received before', {
+        detail: { cluster: clusterId },
+      });
+    }
+  }
+
+  /** Writes at most every third of a heartbeat. Losing the race against another request of the same cluster is as good as winning. */
+  async function heard(
+    cluster: { readonly tenant: string; readonly clusterId: string },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const now = clock.now();
+    const at = key.seen(cluster.tenant, cluster.clusterId);
+    const seen = await store.get<SeenRecord>(at.pk, at.sk, signal);
+    if (seen && now - seen.value.at < (heartbeatSeconds * 1_000) / 3) return;
+    const op: Op = seen
+      ? { op: 'update', ...at, value: { ...seen.value, at: now }, ifVersion: seen.version }
+      : { op: 'put', ...at, value: { at: now, acked: 0 } satisfies SeenRecord };
+    try {
+      await store.transact([op], [], signal);
+    } catch (error) {
+      if (codeOf(error) !== 'version_conflict') throw error;
+    }
+    // Back from silence: peerings that were degraded by it want to know.
+    if (seen && now - seen.value.at >= silenceMs) await coordinator.lookAtCluster(cluster, signal);
+  }
+
+  async function livePeerings(tenant: string, id: string, signal?: AbortSignal): Promise<string[]> {
+    const live: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { partition: partition.cluster(tenant, id), ...withPrefix(prefix.peeringsOfCluster), limit: 100 };
+      const page = await store.query<{ readonly id: string }>(
+        { ...query, ...(cursor === undefined ? {} : { cursor }) },
+        signal,
+      );
+      for (const { value } of page.items) if (await coordinator.isLive(tenant, value.id, signal)) live.push(value.id);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return live;
+  }
+
+  return {
+    heard,
+
+    async createJoinToken(caller, clusterId, signal) {
+      mustHave(caller, 'clusters:join');
+      const parsed = ClusterId.safeParse(clusterId);
+      if (!parsed.success) {
+        throw new AppError(
+          'invalid_input',
+          `cluster is ${JSON.stringify(clusterId)}; it ${parsed.error.issues[0]?.message}`,
+          {
+            detail: { field: 'cluster', value: clusterId },
+          },
+        );
+      }
+      const { url, caHash } = deps.broker();
+      const secret = newSecret(ids);
+      const expiresAt = clock.now() + joinTokenLifeMs;
+      const subject = `cluster/${clusterId}`;
+      await store.transact(
+        [
+          putToken(caller.tenant, secret, { clusterId, createdBy: caller.principal, expiresAt }),
+          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt } }),
+        ],
+        [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
+        signal,
+      );
+      const token = tokenText({
+        url,
+        tenant: caller.tenant,
+        clusterId,
+        secret,
+        ...(caHash === undefined ? {} : { caHash }),
+      });
+      return { token, clusterId, expiresAt };
+    },
+
+    async enroll(request, signed, signal) {
+      const token = bearerOf(signed.authorization);
+      const { tenant, clusterId } = claimedCluster(token);
+      if (clusterId !== request.clusterId) {
+        throw new AppError(
+          'signature_invalid',
+          `the request enrols ${request.clusterId} and is signed for ${clusterId}`,
+        );
+      }
+      const { publicKey } = request;
+      const claims = await verifySignature({
+        request: signed,
+        token,
+        publicKey,
+        audience: deps.broker().url,
+        now: clock.now(),
+      });
+      const thumbprint = await calculateJwkThumbprint({ ...publicKey });
+      const stored = await findToken(deps, { tenant, secret: request.token, clusterId, thumbprint }, signal);
+      await spend(tenant, clusterId, claims.jti, signal);
+      const before = await load(tenant, clusterId, signal);
+      const answer: EnrollResponse = { clusterId, tenant, protocolVersion, heartbeatSeconds };
+      if (stored.value.usedAt !== undefined) {
+        if (before?.value.state === 'joined' && before.value.keyThumbprint === thumbprint) return answer;
+        throw new AppError(
+          'join_token_used',
+          'the join token was used, and the cluster has left or changed its key since',
+        );
+      }
+      const now = clock.now();
+      const record: ClusterRecord = {
+        id: clusterId,
+        state: 'joined',
+        joinedAt: now,
+        facts: request.facts,
+        publicKey,
+        keyThumbprint: thumbprint,
+      };
+      const seen = await seenOf(tenant, clusterId, signal);
+      const heardNow: SeenRecord = { at: now, acked: 0 };
+      const at = key.cluster(tenant, clusterId);
+      const seenAt = key.seen(tenant, clusterId);
+      const subject = `cluster/${clusterId}`;
+      const who = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
+      await store.transact(
+        [
+          spendToken(stored, thumbprint, now),
+          before
+            ? { op: 'update', ...at, value: record, ifVersion: before.version }
+            : { op: 'put', ...at, value: record },
+          seen
+            ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
+            : { op: 'put', ...seenAt, value: heardNow },
+          auditOp(deps, who, {
+            action: 'cluster.enroll',
+            subject,
+            ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
+            after: { state: 'joined', keyThumbprint: thumbprint, tokenBy: stored.value.createdBy },
+          }),
+        ],
+        [eventOf(deps, tenant, 'cluster.joined', subject, { keyThumbprint: thumbprint })],
+        signal,
+      );
+      log.info('cluster joined', { tenant, cluster: clusterId });
+      await coordinator.lookAtCluster({ tenant, clusterId }, signal);
+      return answer;
+    },
+
+    async authenticateAgent(signed, signal) {
+      const token = bearerOf(signed.authorization);
+      const { tenant, clusterId } = claimedCluster(token);
+      const item = await load(tenant, clusterId, signal);
+      if (item?.value.state !== 'joined') {
+        throw new AppError('signature_invalid', `cluster ${clusterId} has not joined, or has left; join it again`);
+      }
+      const { publicKey } = item.value;
+      const claims = await verifySignature({
+        request: signed,
+        token,
+        publicKey,
+        audience: deps.broker().url,
+        now: clock.now(),
+      });
+      await spend(tenant, clusterId, claims.jti, signal);
+      await heard({ tenant, clusterId }, signal);
+      return {
+        tenant,
+        clusterId,
+        principal: `cluster/${clusterId}`,
+        from: signed.from,
+        requestId: signed.requestId,
+        signedAt: claims.iat * 1_000,
+      };
+    },
+
+    async get(caller, id, signal) {
+      mustHave(caller, 'clusters:read');
+      return view(caller.tenant, await mustLoad(caller, id, signal), signal);
+    },
+
+    async list(caller, page = {}, signal) {
+      mustHave(caller, 'clusters:read');
+      const { tenant } = caller;
+      return pageOf<ClusterRecord, ClusterView>(
+        store,
+        { partition: partition.clusters(tenant) },
+        page,
+        (item) => (item.value.state === 'left' && !page.includeLeft ? undefined : view(tenant, item, signal)),
+        signal,
+      );
+    },
+
+    async remove(caller, id, options = {}, signal) {
+      mustHave(caller, 'clusters:remove');
+      const { tenant } = caller;
+      const item = await mustLoad(caller, id, signal);
+      if (item.value.state === 'left') return view(tenant, item, signal);
+      const live = await livePeerings(tenant, id, signal);
+      if (live.length > 0 && !options.force) {
+        throw new AppError(
+          'in_use',
+          `cluster ${id} has peerings: ${live.join(', ')}; unpeer them first, or use force`,
+          {
+            detail: { cluster: id, peerings: live },
+          },
+        );
+      }
+      const record: ClusterRecord = { ...item.value, state: 'left', leftAt: clock.now() };
+      const subject = `cluster/${id}`;
+      await store.transact(
+        [
+          { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
+          auditOp(deps, caller, {
+            action: 'cluster.remove',
+            subject,
+            before: { state: 'joined' },
+            after: { state: 'left', force: options.force ?? false, peerings: live },
+          }),
+        ],
+        [eventOf(deps, tenant, 'cluster.left', subject)],
+        signal,
+      );
+      await coordinator.lookAtCluster({ tenant, clusterId: id }, signal);
+      return view(tenant, { ...item, value: record, version: item.version + 1 }, signal);
+    },
+  };
 }

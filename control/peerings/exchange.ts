@@ -1,16 +1,187 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
-import type { DesiredAnswer, ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
+import type {
+  ClusterFacts,
+  DesiredAnswer,
+  DesiredSet,
+  ObservedBatch,
+  ObservedSet,
+} from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
+import { key, partition, prefix } from '../keys.ts';
+import { type Op, withPrefix } from '../ports/store.ts';
+import type { Asks } from './asks.ts';
+import { sameJson } from './canonical.ts';
+import { type Coordinator, untilWritten } from './coordinate.ts';
+import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
 export interface Exchange {
-  /** Stores what changed and looks at the peerings concerned. Answers with the newest desired revision, so that an agent without a doorbell sees it must fetch. */
+  /**
+   * Stores what changed and looks at the peerings concerned. Answers with the newest desired revision, so that an agent without a doorbell
+   * sees that it must fetch.
+   */
   observe(agent: AgentCaller, batch: ObservedBatch, signal?: AbortSignal): Promise<{ readonly revision: number }>;
   /** Sets changed after `after`; all of them when `after` is 0 or unknown here. */
   desired(agent: AgentCaller, after: number, signal?: AbortSignal): Promise<DesiredAnswer>;
   ack(agent: AgentCaller, revision: number, signal?: AbortSignal): Promise<void>;
 }
 
-export function createExchange(_deps: ControlDeps): Exchange {
-  throw new Error('bodies follow');
+type ExchangeDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>;
+
+/** Sets stored by one transaction. */
+const chunkSize = 40;
+
+export function createExchange(
+  deps: ExchangeDeps,
+  { coordinator, asks }: { readonly coordinator: Coordinator; readonly asks: Asks },
+): Exchange {
+  const { store, log } = deps;
+
+  async function revisionOf({ tenant, clusterId }: AgentCaller, signal?: AbortSignal): Promise<number> {
+    const { pk, sk } = key.revision(tenant, clusterId);
+    return (await store.get<RevisionRecord>(pk, sk, signal))?.value.revision ?? 0;
+  }
+
+  async function storeFacts(agent: AgentCaller, facts: ClusterFacts, signal?: AbortSignal): Promise<boolean> {
+    const { tenant, clusterId } = agent;
+    const at = key.cluster(tenant, clusterId);
+    const item = await store.get<ClusterRecord>(at.pk, at.sk, signal);
+    if (!item || sameJson(item.value.facts, facts)) return false;
+    const subject = `cluster/${clusterId}`;
+    const { policies } = item.value.facts;
+    const policiesChanged = !sameJson(policies, facts.policies);
+    const audit = auditOp(deps, agent, {
+      action: 'cluster.policies',
+      subject,
+      before: policies,
+      after: facts.policies,
+    });
+    await store.transact(
+      [
+        { op: 'update', ...at, value: { ...item.value, facts } satisfies ClusterRecord, ifVersion: item.version },
+        ...(policiesChanged ? [audit] : []),
+      ],
+      [eventOf(deps, tenant, 'cluster.facts-changed', subject, { policiesChanged })],
+      signal,
+    );
+    return true;
+  }
+
+  /** Undefined: nothing new, or not this cluster's to report. */
+  async function storeSet(agent: AgentCaller, set: ObservedSet, signal?: AbortSignal): Promise<Op | undefined> {
+    const { tenant, clusterId } = agent;
+    const peeringAt = key.peering(tenant, set.peering);
+    const peering = await store.get<PeeringRecord>(peeringAt.pk, peeringAt.sk, signal);
+    if (peering?.value.spec[set.role] !== clusterId) {
+      log.warn('report about a peering that this cluster has no part in', {
+        tenant,
+        cluster: clusterId,
+        peering: set.peering,
+      });
+      return undefined;
+    }
+    if (peering.value.state.removal?.finishedAt !== undefined) return undefined;
+    const at = key.observed(tenant, clusterId, set.peering);
+    const item = await store.get<ObservedRecord & { readonly signedAt?: number }>(at.pk, at.sk, signal);
+    const { signedAt: known = 0, ...before } = item?.value ?? {};
+    // A request that was overtaken by a later one of the same agent says nothing any more.
+    if (agent.signedAt !== undefined && agent.signedAt < known) return undefined;
+    // A restarted agent counts from 0 again until it has applied everything once more; what it had applied stays applied.
+    const applied = Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0);
+    const value: ObservedRecord = { ...set, appliedRevision: applied };
+    if (item && sameJson(before, value)) return undefined;
+    const kept = { ...value, signedAt: agent.signedAt ?? known };
+    return item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept };
+  }
+
+  async function storeSets(
+    agent: AgentCaller,
+    sets: readonly ObservedSet[],
+    signal?: AbortSignal,
+  ): Promise<readonly string[]> {
+    const changed = new Set<string>();
+    for (let start = 0; start < sets.length; start += chunkSize) {
+      const chunk = sets.slice(start, start + chunkSize);
+      const stored = await untilWritten(async () => {
+        const ops: Op[] = [];
+        const peerings: string[] = [];
+        for (const set of chunk) {
+          const op = await storeSet(agent, set, signal);
+          if (!op) continue;
+          ops.push(op);
+          peerings.push(set.peering);
+        }
+        if (ops.length === 0) return peerings;
+        const event = eventOf(deps, agent.tenant, 'cluster.observed', `cluster/${agent.clusterId}`, { peerings });
+        await store.transact(ops, [event], signal);
+        return peerings;
+      }, signal);
+      for (const peering of stored) changed.add(peering);
+    }
+    return [...changed];
+  }
+
+  return {
+    async observe(agent, batch, signal) {
+      const { facts } = batch;
+      const factsChanged = facts !== undefined && (await untilWritten(() => storeFacts(agent, facts, signal), signal));
+      const changed = await storeSets(agent, lastPerPeering(batch.sets), signal);
+      if (factsChanged) await coordinator.lookAtCluster(agent, signal);
+      else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);
+      if (batch.asks) await asks.accept(agent, batch.asks, signal);
+      return { revision: await revisionOf(agent, signal) };
+    },
+
+    async desired(agent, after, signal) {
+      const revision = await revisionOf(agent, signal);
+      const full = after <= 0 || after > revision;
+      const answers = await asks.answers(agent, signal);
+      // Read after the revision: what was written since may be among the sets, and comes again next time.
+      const sets = !full && after === revision ? [] : await readSets(agent, full ? 0 : after, signal);
+      return { revision, full, sets, answers };
+    },
+
+    async ack({ tenant, clusterId }, revision, signal) {
+      const at = key.seen(tenant, clusterId);
+      await untilWritten(async () => {
+        const seen = await store.get<SeenRecord>(at.pk, at.sk, signal);
+        if (!seen || seen.value.acked >= revision) return;
+        const value: SeenRecord = { ...seen.value, acked: revision };
+        await store.transact([{ op: 'update', ...at, value, ifVersion: seen.version }], [], signal);
+      }, signal);
+    },
+  };
+
+  async function readSets(
+    { tenant, clusterId }: AgentCaller,
+    after: number,
+    signal?: AbortSignal,
+  ): Promise<DesiredSet[]> {
+    const sets: DesiredSet[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.query<DesiredRecord>(
+        {
+          partition: partition.cluster(tenant, clusterId),
+          ...withPrefix(prefix.desired),
+          limit: 100,
+          ...(cursor === undefined ? {} : { cursor }),
+        },
+        signal,
+      );
+      for (const { value } of page.items) {
+        const { absentRevision: _, ...set } = value;
+        if (set.revision > after) sets.push({ ...set, objects: [...set.objects] });
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return sets.sort((a, b) => a.revision - b.revision);
+  }
 }
+
+/** One key may be written once per transaction; of two reports in one batch the later one counts. */
+const lastPerPeering = (sets: readonly ObservedSet[]): ObservedSet[] => [
+  ...new Map(sets.map((set) => [set.peering, set])).values(),
+];

@@ -1,8 +1,16 @@
 /** Use cases around peerings for people and portals: request, read, unpeer; and the sweep that bounds every delay. */
-import type { Caller } from '../access/caller.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
-import type { Page } from '../ports/store.ts';
+import { key, partition, prefix, sortableTime } from '../keys.ts';
+import { pageOf } from '../pages.ts';
+import { type Item, type Page, withPrefix } from '../ports/store.ts';
+import type { Asks } from './asks.ts';
+import type { Coordinator } from './coordinate.ts';
+import { peeringNames } from './desired-objects.ts';
 import type { PeeringView, Resources } from './peering.ts';
+import type { PairRecord, PeeringRecord } from './records.ts';
+import type { Requests } from './request-peering.ts';
 
 export interface PeeringRequest {
   readonly consumer: string;
@@ -45,6 +53,143 @@ export interface Peerings {
   sweep(signal?: AbortSignal): Promise<{ readonly nextDueAt?: number }>;
 }
 
-export function createPeerings(_deps: ControlDeps): Peerings {
-  throw new Error('bodies follow');
+/** One sentence for people who look at a list. */
+function waitingFor({ state }: PeeringRecord): string {
+  if (state.phase === 'Gone')
+    return state.leftBehind.length === 0 ? 'nothing, it has ended' : 'the agents named under leftBehind';
+  return state.conditions.find(({ status }) => status !== 'True')?.message ?? 'nothing';
+}
+
+export function peeringView(record: PeeringRecord, version: number): PeeringView {
+  const { spec, state } = record;
+  return {
+    id: spec.id,
+    consumer: spec.consumer,
+    provider: spec.provider,
+    resources: spec.resources,
+    class: spec.class,
+    phase: state.phase,
+    conditions: state.conditions,
+    waitingFor: waitingFor(record),
+    ...(state.granted === undefined ? {} : { granted: state.granted }),
+    nodeName: peeringNames(spec).slice,
+    createdAt: spec.createdAt,
+    phaseSince: state.phaseSince,
+    ...(spec.unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt: spec.unpeerRequestedAt }),
+    leftBehind: state.leftBehind,
+    version,
+  };
+}
+
+interface Parts {
+  readonly coordinator: Coordinator;
+  readonly requests: Requests;
+  readonly asks: Asks;
+}
+
+export function createPeerings({ store, clock }: Pick<ControlDeps, 'store' | 'clock'>, parts: Parts): Peerings {
+  const { coordinator, requests, asks } = parts;
+
+  async function load(tenant: string, id: string, signal?: AbortSignal): Promise<Item<PeeringRecord>> {
+    const { pk, sk } = key.peering(tenant, id);
+    const item = await store.get<PeeringRecord>(pk, sk, signal);
+    if (!item)
+      throw new AppError('not_found', `there is no peering ${JSON.stringify(id)}`, { detail: { peering: id } });
+    return item;
+  }
+
+  const viewOf = async (tenant: string, id: string, signal?: AbortSignal): Promise<PeeringView> => {
+    const { value, version } = await load(tenant, id, signal);
+    return peeringView(value, version);
+  };
+
+  /** Those that ended and left nothing behind are shown only when asked for. */
+  const shown = ({ value, version }: Item<PeeringRecord>, includeGone: boolean): PeeringView | undefined =>
+    value.state.removal?.finishedAt !== undefined && !includeGone ? undefined : peeringView(value, version);
+
+  async function lookAtDue(tenant: string, signal?: AbortSignal): Promise<number | undefined> {
+    const before = sortableTime(clock.now() + 1);
+    for (;;) {
+      const due = await store.query<{ readonly peering?: string; readonly asksOf?: string }>(
+        { partition: partition.due(tenant), to: before, limit: 100 },
+        signal,
+      );
+      for (const { value } of due.items) {
+        if (value.peering !== undefined) await coordinator.look(tenant, value.peering, signal);
+        if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
+      }
+      if (due.items.length < 100) break;
+    }
+    const next = await store.query({ partition: partition.due(tenant), from: before, limit: 1 }, signal);
+    const [first] = next.items;
+    return first && Number(first.sk.slice(0, before.length));
+  }
+
+  return {
+    async request(caller, input, signal) {
+      mustHave(caller, 'peerings:write');
+      const { consumer, provider, resources } = input;
+      const terms = { consumer, provider, resources, ...(input.class === undefined ? {} : { class: input.class }) };
+      const { id, created } = await requests.request(caller, terms, signal);
+      return { peering: await viewOf(caller.tenant, id, signal), created };
+    },
+
+    async get(caller, id, signal) {
+      mustHave(caller, 'peerings:read');
+      return viewOf(caller.tenant, id, signal);
+    },
+
+    async find(caller, consumer, provider, signal) {
+      mustHave(caller, 'peerings:read');
+      const item = await requests.loadPair(caller.tenant, consumer, provider, signal);
+      if (!item) {
+        throw new AppError('not_found', `${consumer} and ${provider} are not peered`, {
+          detail: { consumer, provider },
+        });
+      }
+      return peeringView(item.value, item.version);
+    },
+
+    async list(caller, filter = {}, signal) {
+      mustHave(caller, 'peerings:read');
+      const { tenant } = caller;
+      const includeGone = filter.includeGone ?? false;
+      if (filter.cluster === undefined) {
+        const query = { partition: partition.peerings(tenant) };
+        return pageOf<PeeringRecord, PeeringView>(store, query, filter, (item) => shown(item, includeGone), signal);
+      }
+      return pageOf<PairRecord, PeeringView>(
+        store,
+        { partition: partition.cluster(tenant, filter.cluster), ...withPrefix(prefix.peeringsOfCluster) },
+        filter,
+        async ({ value }) => {
+          const { pk, sk } = key.peering(tenant, value.id);
+          const item = await store.get<PeeringRecord>(pk, sk, signal);
+          return item && shown(item, includeGone);
+        },
+        signal,
+      );
+    },
+
+    async unpeer(caller, id, options = {}, signal) {
+      mustHave(caller, 'peerings:write');
+      await requests.unpeer(caller, id, options, signal);
+      return viewOf(caller.tenant, id, signal);
+    },
+
+    async sweep(signal) {
+      let nextDueAt: number | undefined;
+      let cursor: string | undefined;
+      do {
+        const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
+        const page = await store.query(query, signal);
+        for (const { sk: tenant } of page.items) {
+          const next = await lookAtDue(tenant, signal);
+          if (next !== undefined) nextDueAt = Math.min(next, nextDueAt ?? next);
+        }
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      return nextDueAt === undefined ? {} : { nextDueAt };
+    },
+  };
 }

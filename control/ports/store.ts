@@ -95,6 +95,8 @@ export interface Store {
     stream?: string,
     signal?: AbortSignal,
   ): Promise<readonly OutboxEvent[]>;
+  /** The position after everything committed so far. */
+  newestCursor(signal?: AbortSignal): Promise<string>;
   /** Removes what expired and outbox events older than they must be kept. Safe to call at any time, and never necessary for correctness. */
   sweep(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;

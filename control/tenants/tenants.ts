@@ -1,7 +1,22 @@
 /** Tenants and their API keys: made, rotated, revoked, checked. Only hashes are stored. */
-import type { Caller, Origin, Permission, Role } from '../access/caller.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { type Caller, mustHave, type Origin, type Permission, type Principal, type Role } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
-import type { Page } from '../ports/store.ts';
+import { key, partition } from '../keys.ts';
+import { pageOf } from '../pages.ts';
+import type { Item, Op, Page } from '../ports/store.ts';
+import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import {
+  type ApiKeyRecord,
+  checkNewKey,
+  isLive,
+  keyText,
+  mustNotExceed,
+  parseKeyText,
+  viewOfKey,
+  visiblePrefix,
+} from './api-key.ts';
 
 export interface ApiKeyView {
   readonly id: string;
@@ -12,6 +27,7 @@ export interface ApiKeyView {
   readonly scopes?: readonly Permission[];
   readonly createdAt: number;
   readonly expiresAt?: number;
+  /** From then on it is refused; in the future while a rotated key overlaps its successor. */
   readonly revokedAt?: number;
   /** The key that replaced this one. */
   readonly replacedBy?: string;
@@ -42,6 +58,170 @@ export interface Tenants {
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
 }
 
-export function createTenants(_deps: ControlDeps): Tenants {
-  throw new Error('bodies follow');
+const tenantName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const maxOverlapSeconds = 30 * 86_400;
+
+export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): Tenants {
+  const { store, clock, ids } = deps;
+
+  function forge(tenant: string, maker: Principal, input: NewApiKey): { record: ApiKeyRecord; secret: string } {
+    const id = ids.next('ak');
+    const text = keyText(tenant, id, newSecret(ids));
+    const { name, role, scopes, expiresInSeconds } = input;
+    const now = clock.now();
+    const record: ApiKeyRecord = {
+      id,
+      name,
+      role,
+      prefix: visiblePrefix(tenant, id),
+      createdAt: now,
+      createdBy: maker.principal,
+      hash: sha256Hex(text),
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(expiresInSeconds === undefined ? {} : { expiresAt: now + expiresInSeconds * 1_000 }),
+    };
+    return { record, secret: text };
+  }
+
+  const putKey = (tenant: string, record: ApiKeyRecord): Op => ({
+    op: 'put',
+    ...key.apiKey(tenant, record.id),
+    value: record,
+  });
+
+  async function load(caller: Caller, id: string, signal?: AbortSignal): Promise<Item<ApiKeyRecord>> {
+    const { pk, sk } = key.apiKey(caller.tenant, id);
+    const item = await store.get<ApiKeyRecord>(pk, sk, signal);
+    if (!item) throw new AppError('not_found', `there is no API key ${JSON.stringify(id)}`, { detail: { id } });
+    return item;
+  }
+
+  return {
+    async bootstrap(name, origin, signal) {
+      if (!tenantName.test(name)) {
+        throw new AppError(
+          'invalid_input',
+          `tenant ${JSON.stringify(name)} must be a DNS-1123 label of at most 63 characters`,
+          {
+            detail: { field: 'tenant', value: name },
+          },
+        );
+      }
+      const system: Principal = { ...origin, tenant: name, principal: 'system' };
+      const { record, secret } = forge(name, system, { name: 'first admin', role: 'admin' });
+      const subject = `tenant/${name}`;
+      try {
+        await store.transact(
+          [
+            { op: 'put', ...key.tenant(name), value: { name, createdAt: clock.now() } },
+            { op: 'put', ...key.tenantName(name), value: {} },
+            putKey(name, record),
+            auditOp(deps, system, { action: 'tenant.create', subject, after: { name, firstKey: record.id } }),
+          ],
+          [eventOf(deps, name, 'tenant.created', subject)],
+          signal,
+        );
+      } catch (error) {
+        if (codeOf(error) === 'version_conflict') return undefined;
+        throw error;
+      }
+      return { key: viewOfKey(record), secret };
+    },
+
+    async createKey(caller, input, signal) {
+      mustHave(caller, 'keys:write');
+      checkNewKey(input);
+      mustNotExceed(caller, input);
+      const { record, secret } = forge(caller.tenant, caller, input);
+      const subject = `api-key/${record.id}`;
+      const view = viewOfKey(record);
+      await store.transact(
+        [putKey(caller.tenant, record), auditOp(deps, caller, { action: 'api-key.create', subject, after: view })],
+        [eventOf(deps, caller.tenant, 'api-key.created', subject, { name: view.name, role: view.role })],
+        signal,
+      );
+      return { key: view, secret };
+    },
+
+    async rotateKey(caller, id, overlapSeconds = 0, signal) {
+      mustHave(caller, 'keys:write');
+      if (!Number.isInteger(overlapSeconds) || overlapSeconds < 0 || overlapSeconds > maxOverlapSeconds) {
+        throw new AppError(
+          'invalid_input',
+          `overlapSeconds is ${overlapSeconds}; accepted is 0 to ${maxOverlapSeconds}`,
+          {
+            detail: { field: 'overlapSeconds', value: overlapSeconds },
+          },
+        );
+      }
+      const now = clock.now();
+      const { value: old, version } = await load(caller, id, signal);
+      mustNotExceed(caller, old);
+      if (!isLive(old, now) || old.replacedBy !== undefined) {
+        throw new AppError('in_use', `API key ${id} is expired, revoked or already rotated; create a new one`, {
+          detail: { id },
+        });
+      }
+      const { record, secret } = forge(caller.tenant, caller, old);
+      const next: ApiKeyRecord = old.expiresAt === undefined ? record : { ...record, expiresAt: old.expiresAt };
+      const retired: ApiKeyRecord = { ...old, revokedAt: now + overlapSeconds * 1_000, replacedBy: next.id };
+      const subject = `api-key/${id}`;
+      await store.transact(
+        [
+          putKey(caller.tenant, next),
+          { op: 'update', ...key.apiKey(caller.tenant, id), value: retired, ifVersion: version },
+          auditOp(deps, caller, { action: 'api-key.rotate', subject, before: viewOfKey(old), after: viewOfKey(next) }),
+        ],
+        [eventOf(deps, caller.tenant, 'api-key.rotated', subject, { replacedBy: next.id })],
+        signal,
+      );
+      return { key: viewOfKey(next), secret };
+    },
+
+    async revokeKey(caller, id, signal) {
+      mustHave(caller, 'keys:write');
+      const now = clock.now();
+      const { value: old, version } = await load(caller, id, signal);
+      if (old.revokedAt !== undefined && old.revokedAt <= now) return viewOfKey(old);
+      const revoked: ApiKeyRecord = { ...old, revokedAt: now };
+      const subject = `api-key/${id}`;
+      await store.transact(
+        [
+          { op: 'update', ...key.apiKey(caller.tenant, id), value: revoked, ifVersion: version },
+          auditOp(deps, caller, {
+            action: 'api-key.revoke',
+            subject,
+            before: viewOfKey(old),
+            after: viewOfKey(revoked),
+          }),
+        ],
+        [eventOf(deps, caller.tenant, 'api-key.revoked', subject)],
+        signal,
+      );
+      return viewOfKey(revoked);
+    },
+
+    async listKeys(caller, page = {}, signal) {
+      mustHave(caller, 'keys:read');
+      const query = { partition: partition.apiKeys(caller.tenant) };
+      return pageOf<ApiKeyRecord, ApiKeyView>(store, query, page, ({ value }) => viewOfKey(value), signal);
+    },
+
+    async authenticate(text, origin, signal) {
+      const parsed = parseKeyText(text);
+      const { pk, sk } = key.apiKey(parsed?.tenant ?? 'none', parsed?.id ?? 'none');
+      const item = parsed && (await store.get<ApiKeyRecord>(pk, sk, signal));
+      if (!parsed || !item || !sameText(item.value.hash, sha256Hex(text)) || !isLive(item.value, clock.now())) {
+        throw new AppError('unauthenticated', 'this API key is unknown, revoked or expired');
+      }
+      const { id, role, scopes } = item.value;
+      return {
+        ...origin,
+        tenant: parsed.tenant,
+        principal: `api-key/${id}`,
+        role,
+        ...(scopes === undefined ? {} : { scopes }),
+      };
+    },
+  };
 }

@@ -1,0 +1,197 @@
+/** The store in one SQLite file: the embedded default. WAL with synchronous=FULL, so that what was acknowledged survives a power cut. */
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import {
+  checkTransaction,
+  type Item,
+  type NewEvent,
+  type Op,
+  type OutboxEvent,
+  type Store,
+} from '../../ports/store.ts';
+import { conflict } from '../../ports/store-conflict.ts';
+import { type Database, openDatabase, type Statement } from './driver.ts';
+
+/** Raised when the tables change; `open` refuses a file of a newer program. */
+const schemaVersion = 1;
+const schema = `
+  CREATE TABLE IF NOT EXISTS item (
+    pk TEXT NOT NULL, sk TEXT NOT NULL, value TEXT NOT NULL, version INTEGER NOT NULL, expires_at INTEGER,
+    PRIMARY KEY (pk, sk)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS item_expiry ON item (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, at INTEGER NOT NULL, event TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream, seq);
+  CREATE INDEX IF NOT EXISTS outbox_at ON outbox (at);
+`;
+const outboxKeptMs = 24 * 3_600_000;
+const cursorOf = (seq: number): string => String(seq).padStart(16, '0');
+
+interface Row {
+  readonly sk: string;
+  readonly value: string;
+  readonly version: number;
+  readonly expires_at: number | null;
+}
+
+export interface SqliteStoreOptions {
+  /** Path of the file, or `:memory:`. */
+  readonly path: string;
+  readonly clock: Clock;
+}
+
+export function openSqliteStore({ path, clock }: SqliteStoreOptions): Store {
+  const db = openDatabase(path);
+  prepareDatabase(db, path);
+  const statement = statements(db);
+  let closed = false;
+
+  const ready = (signal?: AbortSignal): void => {
+    signal?.throwIfAborted();
+    if (closed) throw new AppError('internal', 'the store is closed');
+  };
+
+  function versionOf(op: Op): number {
+    const row = statement.get.get(op.pk, op.sk, clock.now()) as Row | undefined;
+    return row?.version ?? 0;
+  }
+
+  function apply(op: Op, text: string | undefined): void {
+    if (op.op === 'check') return;
+    if (op.op === 'delete') {
+      statement.remove.run(op.pk, op.sk);
+      return;
+    }
+    const version = op.op === 'put' ? 1 : op.ifVersion + 1;
+    statement.put.run(op.pk, op.sk, text ?? 'null', version, op.expiresAt ?? null);
+  }
+
+  /** Synchronous from begin to commit, hence isolated from everything else in this process; BEGIN IMMEDIATE keeps others out. */
+  function commit(ops: readonly Op[], texts: readonly (string | undefined)[], events: readonly NewEvent[]): void {
+    db.exec('BEGIN IMMEDIATE');
+    try {
+      ops.forEach((op, index) => {
+        const expected = op.op === 'put' ? 0 : op.ifVersion;
+        const found = versionOf(op);
+        if (found !== expected) throw conflict(op, index, { expected, found });
+      });
+      ops.forEach((op, index) => {
+        apply(op, texts[index]);
+      });
+      for (const event of events) statement.emit.run(event.stream, event.at, JSON.stringify(event));
+      db.exec('COMMIT');
+    } catch (error) {
+      db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  return {
+    async get<T>(pk: string, sk: string, signal?: AbortSignal) {
+      ready(signal);
+      const row = statement.get.get(pk, sk, clock.now()) as Row | undefined;
+      return row && itemOf<T>(pk, row);
+    },
+
+    async query<T>(
+      { partition, from, to, limit, cursor, reverse }: Parameters<Store['query']>[0],
+      signal?: AbortSignal,
+    ) {
+      ready(signal);
+      const after = reverse ? undefined : cursor;
+      const before = reverse ? cursor : undefined;
+      const rows = (reverse ? statement.down : statement.up).all(
+        partition,
+        from ?? '',
+        after ?? '',
+        lower(to, before),
+        clock.now(),
+        limit + 1,
+      ) as Row[];
+      const items = rows.slice(0, limit).map((row) => itemOf<T>(partition, row));
+      const last = items.at(-1);
+      return rows.length > limit && last ? { items, cursor: last.sk } : { items };
+    },
+
+    async transact(ops, events = [], signal) {
+      ready(signal);
+      commit(ops, checkTransaction(ops, events), events);
+    },
+
+    async outbox(after, limit, stream, signal) {
+      ready(signal);
+      const from = after === undefined ? 0 : Number(after);
+      const rows = (
+        stream === undefined ? statement.outbox.all(from, limit) : statement.outboxOf.all(stream, from, limit)
+      ) as { readonly seq: number; readonly event: string }[];
+      return rows.map(({ seq, event }) => ({ ...(JSON.parse(event) as OutboxEvent), cursor: cursorOf(seq) }));
+    },
+
+    async newestCursor(signal) {
+      ready(signal);
+      const row = statement.newest.get() as { readonly seq: number } | undefined;
+      return cursorOf(row?.seq ?? 0);
+    },
+
+    async sweep(signal) {
+      ready(signal);
+      const now = clock.now();
+      statement.expire.run(now);
+      statement.forget.run(now - outboxKeptMs);
+    },
+
+    async close() {
+      if (closed) return;
+      closed = true;
+      db.close();
+    },
+  };
+}
+
+/** The smaller of two exclusive upper bounds; beyond every printable key when there is none. */
+const lower = (a: string | undefined, b: string | undefined): string =>
+  [a, b].filter((bound) => bound !== undefined).reduce((x, y) => (x < y ? x : y), '\x7f');
+
+const itemOf = <T>(pk: string, { sk, value, version, expires_at }: Row): Item<T> => ({
+  pk,
+  sk,
+  value: JSON.parse(value) as T,
+  version,
+  ...(expires_at === null ? {} : { expiresAt: expires_at }),
+});
+
+function prepareDatabase(db: Database, path: string): void {
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON');
+  const { user_version: found } = db.prepare('PRAGMA user_version').get() as { readonly user_version: number };
+  if (found > schemaVersion) {
+    db.close();
+    throw new AppError(
+      'host_unsupported',
+      `${path} was written by a newer program (format ${found}, this one reads up to ${schemaVersion}); run that version or newer`,
+    );
+  }
+  db.exec(schema);
+  db.exec(`PRAGMA user_version = ${schemaVersion}`);
+}
+
+/** `sk > ''` holds for every key, so that one statement serves with and without a cursor. */
+function statements(db: Database): Readonly<Record<Name, Statement>> {
+  const alive = '(expires_at IS NULL OR expires_at > ?)';
+  const page = `SELECT sk, value, version, expires_at FROM item WHERE pk = ? AND sk >= ? AND sk > ? AND sk < ? AND ${alive}`;
+  return {
+    get: db.prepare(`SELECT sk, value, version, expires_at FROM item WHERE pk = ? AND sk = ? AND ${alive}`),
+    up: db.prepare(`${page} ORDER BY sk LIMIT ?`),
+    down: db.prepare(`${page} ORDER BY sk DESC LIMIT ?`),
+    put: db.prepare('INSERT OR REPLACE INTO item (pk, sk, value, version, expires_at) VALUES (?, ?, ?, ?, ?)'),
+    remove: db.prepare('DELETE FROM item WHERE pk = ? AND sk = ?'),
+    emit: db.prepare('INSERT INTO outbox (stream, at, event) VALUES (?, ?, ?)'),
+    outbox: db.prepare('SELECT seq, event FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?'),
+    outboxOf: db.prepare('SELECT seq, event FROM outbox WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?'),
+    newest: db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"),
+    expire: db.prepare('DELETE FROM item WHERE expires_at <= ?'),
+    forget: db.prepare('DELETE FROM outbox WHERE at <= ?'),
+  };
+}
+type Name = 'get' | 'up' | 'down' | 'put' | 'remove' | 'emit' | 'outbox' | 'outboxOf' | 'newest' | 'expire' | 'forget';

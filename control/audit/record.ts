@@ -1,0 +1,55 @@
+/** Shapes the audit record and the event that a change carries in its own transaction. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import type { Principal } from '../access/caller.ts';
+import type { EventType } from '../events/types.ts';
+import { key } from '../keys.ts';
+import type { NewEvent, Op } from '../ports/store.ts';
+import type { AuditRecord } from './audit.ts';
+
+/** Audit records are kept for 400 days: a year and the time to notice. */
+export const auditKeptMs = 400 * 86_400_000;
+
+export interface Change {
+  readonly action: string;
+  readonly subject: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+interface Recorder {
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export function auditOp({ clock, ids }: Recorder, who: Principal, change: Change): Op {
+  const at = clock.now();
+  const id = ids.next('au');
+  const record: AuditRecord = {
+    id,
+    at,
+    principal: who.principal,
+    from: who.from,
+    requestId: who.requestId,
+    ...change,
+  };
+  return { op: 'put', ...key.audit(who.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
+}
+
+export function eventOf(
+  { clock, ids }: Recorder,
+  tenant: string,
+  type: EventType,
+  subject: string,
+  data: Readonly<Record<string, unknown>> = {},
+): NewEvent {
+  return { id: ids.next('ev'), stream: tenant, type, subject, at: clock.now(), data };
+}
+
+/** Changes that the broker makes by itself. */
+export const systemPrincipal = (tenant: string): Principal => ({
+  tenant,
+  principal: 'system',
+  from: 'broker',
+  requestId: '',
+});

@@ -1,0 +1,102 @@
+/**
+ * The driver of the state machine, level-triggered: whatever happened, it reads everything about a peering, lets `reconcilePeering` decide, and
+ * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
+ * nothing but the delay.
+ */
+import { codeOf } from '#shared/errors/app-error.ts';
+import { defaultHeartbeatSeconds, silenceMsOf } from '../clusters/cluster.ts';
+import type { ControlDeps } from '../deps.ts';
+import { key, partition, prefix } from '../keys.ts';
+import type { ClusterRef } from '../ports/agent-channel.ts';
+import { withPrefix } from '../ports/store.ts';
+import { hasEnded, loadPeering } from './load-peering.ts';
+import { reconcilePeering } from './reconcile-peering.ts';
+import type { PairRecord, PeeringRecord } from './records.ts';
+import { planWrite } from './write-peering.ts';
+
+export interface Coordinator {
+  /** Brings one peering up to date. Absent ones are none of anybody's business. */
+  look(tenant: string, peering: string, signal?: AbortSignal): Promise<void>;
+  /** Brings every peering of a cluster up to date. */
+  lookAtCluster(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
+  /** Not ended yet. */
+  isLive(tenant: string, peering: string, signal?: AbortSignal): Promise<boolean>;
+}
+
+export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log' | 'heartbeatSeconds'> & {
+  /** A look was planned for that time: whoever sweeps may have to wake up earlier. */
+  readonly onDue?: (at: number) => void;
+};
+
+/** Two looks at once conflict at most once each; many peerings of one cluster contend for its revision. */
+const maxAttempts = 25;
+
+/** Runs `work` again while it meets version conflicts: it must read everything it decides on anew. */
+export async function untilWritten<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    signal?.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (codeOf(error) !== 'version_conflict' || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+export function createCoordinator(deps: CoordinatorDeps): Coordinator {
+  const { store, channel, clock, log } = deps;
+  const silenceMs = silenceMsOf(deps.heartbeatSeconds ?? defaultHeartbeatSeconds);
+
+  async function lookOnce(tenant: string, id: string, signal?: AbortSignal): Promise<void> {
+    const loaded = await loadPeering(store, tenant, id, signal);
+    if (!loaded) return;
+    const { spec, state } = loaded.item.value;
+    const result = reconcilePeering({
+      spec,
+      state,
+      consumer: loaded.consumer.input,
+      provider: loaded.provider.input,
+      opposite: loaded.opposite,
+      now: clock.now(),
+      silenceMs,
+    });
+    const { ops, events, rings, dueAt } = planWrite(deps, loaded, result);
+    if (ops.length === 0) return;
+    await store.transact(ops, events, signal);
+    if (result.state.phase !== state.phase) {
+      log.info('peering moved', { tenant, peering: id, from: state.phase, to: result.state.phase });
+    }
+    for (const { clusterId, revision } of rings) channel.ring({ tenant, clusterId }, revision);
+    if (dueAt !== undefined) deps.onDue?.(dueAt);
+  }
+
+  const look = (tenant: string, id: string, signal?: AbortSignal): Promise<void> =>
+    untilWritten(() => lookOnce(tenant, id, signal), signal);
+
+  return {
+    look,
+
+    async lookAtCluster({ tenant, clusterId }, signal) {
+      let cursor: string | undefined;
+      do {
+        const page = await store.query<PairRecord>(
+          {
+            partition: partition.cluster(tenant, clusterId),
+            ...withPrefix(prefix.peeringsOfCluster),
+            limit: 100,
+            ...(cursor === undefined ? {} : { cursor }),
+          },
+          signal,
+        );
+        for (const { value } of page.items) await look(tenant, value.id, signal);
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+    },
+
+    async isLive(tenant, id, signal) {
+      const { pk, sk } = key.peering(tenant, id);
+      const item = await store.get<PeeringRecord>(pk, sk, signal);
+      return item !== undefined && !hasEnded(item.value);
+    },
+  };
+}

@@ -1,0 +1,123 @@
+/** What the store keeps about peerings. */
+import type {
+  ClusterFacts,
+  DesiredSet,
+  KubeManifest,
+  ObservedSet,
+  PeeringAsk,
+} from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeeringCondition, Phase, Resources } from './peering.ts';
+
+/** What was asked for. Changed by people only. */
+export interface PeeringSpec {
+  readonly id: string;
+  readonly consumer: string;
+  readonly provider: string;
+  readonly resources: Resources;
+  readonly class: string;
+  /** base64 of 64 random bytes: what the consumer signs to prove its key to the provider. */
+  readonly nonce: string;
+  readonly createdAt: number;
+  readonly requestedBy: string;
+  /** The `Peering` object in the consumer cluster that asks for this peering. */
+  readonly ask?: { readonly name: string; readonly uid: string; readonly generation: number };
+  readonly unpeerRequestedAt?: number;
+}
+
+/** What the consumer answered to the nonce; base64 as in its Secret. */
+export interface Signed {
+  readonly signedNonce: string;
+  readonly csr: string;
+  readonly publicKey: string;
+}
+
+/** What the provider issued. */
+export interface Issued {
+  readonly authParams: Readonly<Record<string, string>>;
+  readonly tenantNamespace: string;
+}
+
+/** The progress of an end. All times are when something was first seen to be so. */
+export interface Removal {
+  readonly startedAt: number;
+  readonly consumerCleanAt?: number;
+  readonly providerCleanAt?: number;
+  /** The consumer was told to stop waiting for the provider. */
+  readonly consumerForcedAt?: number;
+  readonly providerAskedAt?: number;
+  /** The provider was told to stop waiting for the consumer. */
+  readonly providerForcedAt?: number;
+  readonly endedAt?: number;
+  /** Both sides are clean or gone for good: nothing is left to wait for. */
+  readonly finishedAt?: number;
+}
+
+/** What the state machine remembers. Written by `reconcilePeering` only. */
+export interface PeeringState {
+  readonly phase: Phase;
+  readonly conditions: readonly PeeringCondition[];
+  readonly phaseSince: Readonly<Partial<Record<Phase, number>>>;
+  readonly consentedAt?: number;
+  readonly signed?: Signed;
+  readonly issued?: Issued;
+  readonly granted?: Resources;
+  readonly removal?: Removal;
+  readonly leftBehind: readonly string[];
+}
+
+export interface PeeringRecord {
+  readonly spec: PeeringSpec;
+  readonly state: PeeringState;
+}
+
+/** What a side should look like. */
+export interface DesiredContent {
+  readonly state: DesiredSet['state'];
+  readonly peerDead: boolean;
+  readonly objects: readonly KubeManifest[];
+}
+
+export interface DesiredRecord extends DesiredContent {
+  readonly peering: string;
+  readonly role: DesiredSet['role'];
+  readonly peer: string;
+  readonly revision: number;
+  /** The revision that first said `absent`. */
+  readonly absentRevision?: number;
+}
+
+export type ObservedRecord = ObservedSet;
+
+export interface PairRecord {
+  readonly id: string;
+}
+
+export interface RevisionRecord {
+  readonly revision: number;
+}
+
+export interface AsksRecord {
+  readonly asks: readonly AskRecord[];
+}
+
+/** A `Peering` object as last reported, and why it was refused, if it was. */
+export interface AskRecord extends PeeringAsk {
+  readonly refusal?: { readonly code: string; readonly message: string; readonly at: number };
+}
+
+export interface LookRecord {
+  readonly at: number;
+}
+
+/** One side as the state machine sees it. */
+export interface SideInput {
+  readonly facts: ClusterFacts;
+  readonly lastSeenAt: number;
+  /** The cluster left the tenant: nobody will ever report for it. */
+  readonly left: boolean;
+  readonly observed?: ObservedSet;
+  /** What it is asked for at present. */
+  readonly desired?: DesiredRecord;
+}
+
+export const initialState: PeeringState = { phase: 'Proposed', conditions: [], phaseSince: {}, leftBehind: [] };

@@ -1,0 +1,182 @@
+/** Turns the answer of the state machine into one transaction: state, both desired sets, revisions, audit, event, next look. Pure but for identifiers. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import { key } from '../keys.ts';
+import type { Item, Key, NewEvent, Op } from '../ports/store.ts';
+import { sameJson } from './canonical.ts';
+import type { LoadedPeering, LoadedSide } from './load-peering.ts';
+import type { ReconcileResult } from './reconcile-peering.ts';
+import type { DesiredContent, DesiredRecord, PeeringRecord } from './records.ts';
+
+/** An ended peering can be looked up for a day. */
+export const goneKeptMs = 24 * 3_600_000;
+
+export interface PlannedWrite {
+  readonly ops: readonly Op[];
+  readonly events: readonly NewEvent[];
+  /** Whom to ring, with the revision to tell. */
+  readonly rings: readonly { readonly clusterId: string; readonly revision: number }[];
+  readonly dueAt?: number;
+}
+
+interface Planner {
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export function planWrite(deps: Planner, loaded: LoadedPeering, result: ReconcileResult): PlannedWrite {
+  const { tenant, item } = loaded;
+  const now = deps.clock.now();
+  const { spec, state: before } = item.value;
+  const stateChanged = !sameJson(before, result.state);
+  const finished = result.state.removal?.finishedAt;
+  const expiresAt = finished === undefined ? undefined : finished + goneKeptMs;
+  const consumer = planSide(loaded, 'consumer', result.desiredConsumer, expiresAt);
+  const provider = planSide(loaded, 'provider', result.desiredProvider, expiresAt);
+  // A Peering object inside the consumer shows phase and conditions: its agent must come and read them.
+  const answers =
+    stateChanged && spec.ask !== undefined && consumer.ring === undefined ? bump(loaded, loaded.consumer) : undefined;
+  const look = planLook(loaded, finished === undefined ? result.nextLook : undefined, now);
+  const changed = [
+    ...consumer.ops,
+    ...provider.ops,
+    ...(answers?.ops ?? []),
+    ...look.ops,
+    ...(stateChanged && expiresAt !== undefined ? expireIndexes(loaded, expiresAt) : []),
+  ];
+  if (!stateChanged && changed.length === 0) return { ops: [], events: [], rings: [] };
+  const value: PeeringRecord = { spec, state: result.state };
+  const at = key.peering(tenant, spec.id);
+  const own: Op = stateChanged
+    ? { op: 'update', ...at, value, ifVersion: item.version, ...(expiresAt === undefined ? {} : { expiresAt }) }
+    : { op: 'check', ...at, ifVersion: item.version };
+  const { phase } = result.state;
+  const subject = `peering/${spec.id}`;
+  const moved = phase !== before.phase;
+  return {
+    ops: [
+      own,
+      ...changed,
+      ...(moved
+        ? [
+            auditOp(deps, systemPrincipal(tenant), {
+              action: 'peering.phase',
+              subject,
+              before: { phase: before.phase },
+              after: { phase },
+            }),
+          ]
+        : []),
+    ],
+    events: moved
+      ? [
+          eventOf(deps, tenant, 'peering.phase-changed', subject, {
+            consumer: spec.consumer,
+            provider: spec.provider,
+            from: before.phase,
+            to: phase,
+          }),
+        ]
+      : [],
+    rings: [consumer.ring, provider.ring, answers?.ring].filter((ring) => ring !== undefined),
+    ...(look.dueAt === undefined ? {} : { dueAt: look.dueAt }),
+  };
+}
+
+interface SidePlan {
+  readonly ops: readonly Op[];
+  readonly ring?: { readonly clusterId: string; readonly revision: number };
+}
+
+function planSide(
+  loaded: LoadedPeering,
+  role: PeeringRole,
+  content: DesiredContent | undefined,
+  expiresAt: number | undefined,
+): SidePlan {
+  const side = loaded[role];
+  const { tenant, item } = loaded;
+  const { spec } = item.value;
+  const stored = side.desired;
+  const observed = expiresAt === undefined ? [] : expire(side.observed, expiresAt);
+  if (!content || (stored && sameContent(stored.value, content))) {
+    return { ops: expiresAt === undefined ? [] : [...expire(stored, expiresAt), ...observed] };
+  }
+  const { ops: bumped, ring } = bump(loaded, side);
+  const absentRevision = content.state === 'absent' ? (stored?.value.absentRevision ?? ring.revision) : undefined;
+  const value: DesiredRecord = {
+    peering: spec.id,
+    role,
+    peer: role === 'consumer' ? spec.provider : spec.consumer,
+    revision: ring.revision,
+    state: content.state,
+    peerDead: content.peerDead,
+    objects: content.objects,
+    ...(absentRevision === undefined ? {} : { absentRevision }),
+  };
+  const at = key.desired(tenant, side.clusterId, spec.id);
+  const write: Op = stored ? { op: 'update', ...at, value, ifVersion: stored.version } : { op: 'put', ...at, value };
+  return {
+    ops: [expiresAt === undefined ? write : { ...write, expiresAt }, ...bumped, ...observed],
+    ring,
+  };
+}
+
+const sameContent = (a: DesiredContent, b: DesiredContent): boolean =>
+  a.state === b.state && a.peerDead === b.peerDead && sameJson(a.objects, b.objects);
+
+function bump({ tenant }: LoadedPeering, { clusterId, revision }: LoadedSide): Required<SidePlan> {
+  const next = (revision?.value.revision ?? 0) + 1;
+  const at = key.revision(tenant, clusterId);
+  const op: Op = revision
+    ? { op: 'update', ...at, value: { revision: next }, ifVersion: revision.version }
+    : { op: 'put', ...at, value: { revision: next } };
+  return { ops: [op], ring: { clusterId, revision: next } };
+}
+
+/** Gives an item its end, once. */
+const expire = (item: Item | undefined, expiresAt: number): Op[] =>
+  item && item.expiresAt === undefined
+    ? [{ op: 'update', pk: item.pk, sk: item.sk, value: item.value, ifVersion: item.version, expiresAt }]
+    : [];
+
+/** Indexes are written once, at creation; their end comes with the peering's. The pair may have been taken over by a successor meanwhile. */
+function expireIndexes({ item, pair, indexes }: LoadedPeering, expiresAt: number): Op[] {
+  const { id } = item.value.spec;
+  const ofPair = pair?.value.id === id ? expire(pair, expiresAt) : [];
+  return [...ofPair, ...indexes.flatMap((index) => expire(index, expiresAt))];
+}
+
+function planLook(
+  { tenant, item, look }: LoadedPeering,
+  wanted: number | undefined,
+  now: number,
+): { readonly ops: readonly Op[]; readonly dueAt?: number } {
+  const { id } = item.value.spec;
+  // A look that is too early does no harm; moving it at each report would cost a write each.
+  if (look && wanted !== undefined && look.value.at > now && look.value.at <= wanted) return { ops: [] };
+  const at = key.look(tenant, id);
+  const dueKey = (time: number): Key => key.due(tenant, time, id);
+  if (wanted === undefined) {
+    if (!look) return { ops: [] };
+    return {
+      ops: [
+        { op: 'delete', ...at, ifVersion: look.version },
+        { op: 'delete', ...dueKey(look.value.at), ifVersion: 1 },
+      ],
+    };
+  }
+  if (look?.value.at === wanted) return { ops: [] };
+  return {
+    ops: [
+      look
+        ? { op: 'update', ...at, value: { at: wanted }, ifVersion: look.version }
+        : { op: 'put', ...at, value: { at: wanted } },
+      ...(look ? [{ op: 'delete' as const, ...dueKey(look.value.at), ifVersion: 1 }] : []),
+      { op: 'put', ...dueKey(wanted), value: { peering: id } },
+    ],
+    dueAt: wanted,
+  };
+}
