@@ -1,0 +1,177 @@
+/** The REST API as the commands use it: typed answers, the broker's own errors, patience with a broker that is just restarting. */
+import { Agent, request } from 'node:https';
+import type * as z from 'zod';
+import type { CliIo } from '#cli/io.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
+import { Problem } from '#shared/schema/api/resources.ts';
+import { type Login, loadLogin } from './login-config.ts';
+
+export interface Call<S extends z.ZodType> {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Of the JSON body; of `undefined` for 204 and 304. */
+  readonly answer: S;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long the broker may think; default 15 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface BrokerClient {
+  readonly url: string;
+  call<S extends z.ZodType>(call: Call<S>): Promise<z.output<S>>;
+  /** All pages. */
+  all<T>(path: string, query: Call<z.ZodType>['query'], page: z.ZodType<Page<T>>, most?: number): Promise<T[]>;
+  close(): void;
+}
+
+interface Page<T> {
+  readonly items: T[];
+  readonly cursor?: string | undefined;
+}
+
+const defaultTimeoutMs = 15_000;
+/** Every call is safe to repeat: GET and DELETE by nature, POST by its Idempotency-Key. */
+const pausesMs = [200, 800, 2_000];
+
+export const openBroker = async (io: CliIo): Promise<BrokerClient> => createBrokerClient(io, await loadLogin(io));
+
+export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomId'>, login: Login): BrokerClient {
+  const url = login.url.replace(/\/+$/, '');
+  const agent = new Agent({ keepAlive: true, ...(login.caPem !== undefined && { ca: login.caPem }) });
+
+  async function once(call: Call<z.ZodType>, key: string): Promise<Received> {
+    const query = new URLSearchParams(
+      Object.entries(call.query ?? {}).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, String(value)] as [string, string]],
+      ),
+    ).toString();
+    const text = call.body === undefined ? undefined : JSON.stringify(call.body);
+    const target = new URL(`${url}${call.path}${query === '' ? '' : `?${query}`}`);
+    return exchange(target, {
+      agent,
+      method: call.method,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${login.key}`,
+        ...call.headers,
+        ...(call.method === 'POST' && { 'idempotency-key': key }),
+        ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+      },
+      signal: AbortSignal.any([io.signal, AbortSignal.timeout(call.timeoutMs ?? defaultTimeoutMs)]),
+      ...(text !== undefined && { body: text }),
+    });
+  }
+
+  async function patiently(call: Call<z.ZodType>): Promise<Received> {
+    const key = io.randomId();
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const received = await once(call, key);
+        if (received.status < 400) return received;
+        throw errorOf(received, url);
+      } catch (error) {
+        io.signal.throwIfAborted();
+        const pause = pausesMs[attempt];
+        const worthIt = ['broker_unreachable', 'rate_limited', 'in_progress'].includes(codeOf(error) ?? '');
+        if (pause === undefined || !worthIt) throw error;
+        await io.clock.sleep(pause, io.signal);
+      }
+    }
+  }
+
+  const client: BrokerClient = {
+    url,
+    async call(call) {
+      const { body } = await patiently(call);
+      const parsed = call.answer.safeParse(body);
+      if (parsed.success) return parsed.data as never;
+      throw new AppError('broker_unreachable', `the broker at ${url} answered ${call.path} in an unknown form`, {
+        cause: parsed.error,
+        detail: { remedy: 'check that the URL is that of an Isthmus broker, of the version of this command line' },
+      });
+    },
+    async all(path, query, page, most = Number.POSITIVE_INFINITY) {
+      const items: never[] = [];
+      let cursor: string | undefined;
+      do {
+        const answer: Page<unknown> = await client.call({
+          method: 'GET',
+          path,
+          query: { limit: Math.min(200, most - items.length), ...query, cursor },
+          answer: page,
+        });
+        items.push(...(answer.items as never[]));
+        cursor = answer.cursor;
+      } while (cursor !== undefined && items.length < most);
+      return items;
+    },
+    close: () => agent.destroy(),
+  };
+  return client;
+}
+
+interface Received {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+interface Sent {
+  readonly agent: Agent;
+  readonly method: string;
+  readonly headers: Record<string, string | number>;
+  readonly signal: AbortSignal;
+  readonly body?: string;
+}
+
+function exchange(url: URL, { body, ...options }: Sent): Promise<Received> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error) =>
+      reject(
+        new AppError('broker_unreachable', `the broker at ${url.origin} did not answer: ${reasonOf(cause)}`, {
+          cause,
+          detail: { url: url.origin },
+        }),
+      );
+    const sent = request(url, options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', fail);
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve({ status: response.statusCode ?? 0, body: text === '' ? undefined : parse(text) });
+      });
+    });
+    sent.on('error', fail);
+    sent.end(body);
+  });
+}
+
+function reasonOf(error: Error): string {
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return 'no answer in time';
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'DEPTH_ZERO_SELF_SIGNED_CERT' || code === 'SELF_SIGNED_CERT_IN_CHAIN' || code?.startsWith('UNABLE_TO_'))
+    return `its certificate is not the one trusted at login (${code}); log in again`;
+  return error.message;
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+function errorOf({ status, body }: Received, url: string): AppError {
+  const problem = Problem.safeParse(body);
+  if (!problem.success) {
+    const code: ErrorCode = status === 401 ? 'unauthenticated' : status === 404 ? 'not_found' : 'broker_unreachable';
+    return new AppError(code, `the broker at ${url} answered with status ${status}`);
+  }
+  const { code, detail, errors, requestId, remedy } = problem.data;
+  const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : 'internal';
+  return new AppError(known, detail, { detail: { ...(errors && { errors }), requestId, remedy } });
+}

@@ -1,0 +1,186 @@
+/** isthmus join: installs or updates the agent in a cluster and brings it to the broker. */
+import { createHash } from 'node:crypto';
+import { Command } from 'commander';
+import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import { applyManifests, poll, waitForAgent } from '#cli/install/apply.ts';
+import { type ClusterState, orUndefined, readCluster } from '#cli/install/cluster-state.ts';
+import { agentManifests } from '#cli/install/manifests.ts';
+import type { CliIo } from '#cli/io.ts';
+import { openCluster } from '#cli/kube/kube-client.ts';
+import { createProgress, during, type Progress } from '#cli/output/progress.ts';
+import { agentImage } from '#cli/version.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { Cluster, JoinTokenAnswer, Me } from '#shared/schema/api/resources.ts';
+import {
+  clusterName,
+  contextOption,
+  kubeconfigOption,
+  labelList,
+  positiveInt,
+  timeoutMsOf,
+  timeoutOption,
+} from './options.ts';
+
+interface JoinOptions {
+  readonly kubeconfig: string;
+  readonly context?: string;
+  readonly image?: string;
+  readonly apiServerUrl?: string;
+  readonly replicas?: number;
+  readonly labels: Record<string, string>;
+  readonly timeout: string;
+}
+
+export const joinCommand = (io: CliIo): Command =>
+  new Command('join')
+    .description('install or update the agent in a cluster and connect it to the broker')
+    .argument('<name>', 'name of the cluster, by which peers know it', clusterName)
+    .addOption(kubeconfigOption())
+    .addOption(contextOption())
+    .option('--image <ref>', `image of the agent (default: what is installed, else ${agentImage})`)
+    .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")
+    .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
+    .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
+    .addOption(timeoutOption('3m'))
+    .addHelpText(
+      'after',
+      `
+Needs a login at the broker and administrator rights in the cluster. Running it again updates the agent and repairs what is missing.
+
+Example:
+  isthmus join rome --kubeconfig rome.kubeconfig`,
+    )
+    .action((name: string, options: JoinOptions) => join(io, name, options));
+
+async function join(io: CliIo, name: string, options: JoinOptions): Promise<void> {
+  const broker = await openBroker(io);
+  try {
+    const progress = createProgress(io);
+    const startedAt = io.clock.now();
+    const kube = await openCluster(options, io.signal);
+    const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
+    const state = await during(progress, 'looking at the cluster', async (step) => {
+      step.update(await kube.version());
+      const found = await readCluster(kube);
+      refuseOther(found, name);
+      return found;
+    });
+    const token = await tokenIfNeeded(broker, progress, name, state);
+    const joinStamp =
+      token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
+    const manifests = agentManifests({
+      clusterId: name,
+      image: options.image ?? state.image ?? agentImage,
+      apiServerUrl,
+      replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
+      labels: options.labels,
+      ...(token !== undefined && { joinToken: token }),
+      ...(joinStamp !== undefined && { joinStamp }),
+    });
+    const deadline = startedAt + timeoutMsOf(options);
+    await during(progress, 'applying', (step) => applyManifests(io, kube, manifests, step));
+    await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
+    const cluster = await during(progress, 'broker', () =>
+      waitForConnection(io, broker, name, startedAt, deadline - io.clock.now()),
+    );
+    io.stdout.write(
+      `cluster ${name} is connected: Kubernetes ${cluster.kubernetesVersion}, agent ${cluster.agentVersion}, ${cluster.nodes} node${cluster.nodes === 1 ? '' : 's'}, API server for peers ${cluster.apiServerUrl}\n`,
+    );
+  } finally {
+    broker.close();
+  }
+}
+
+const loopback = /^(localhost|127\.|\[::1\])/;
+
+function peerUrl(asked: string | undefined, server: string): string {
+  const text = asked ?? server;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:') {
+    throw new AppError(
+      'invalid_input',
+      `the API server URL is ${JSON.stringify(text)}, accepted is https://HOST:PORT`,
+      {
+        detail: { field: 'api-server-url', value: text },
+      },
+    );
+  }
+  if (asked === undefined && loopback.test(url.host)) {
+    throw new AppError('invalid_input', `the kubeconfig names the API server ${server}, which peers cannot reach`, {
+      detail: {
+        field: 'api-server-url',
+        value: server,
+        remedy: 'say with --api-server-url https://HOST:PORT how other clusters reach this API server',
+      },
+    });
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function refuseOther({ clusterId }: ClusterState, name: string): void {
+  if (clusterId === undefined || clusterId === name) return;
+  throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
+    detail: {
+      remedy: `update it with \`isthmus join ${clusterId} …\`, or let it leave first with \`isthmus leave ${clusterId} --kubeconfig FILE\``,
+    },
+  });
+}
+
+/** A cluster that the broker knows and that knows the broker needs none: joining again only updates it. */
+async function tokenIfNeeded(
+  broker: BrokerClient,
+  progress: Progress,
+  name: string,
+  { link }: ClusterState,
+): Promise<string | undefined> {
+  const path = `/v1/clusters/${encodeURIComponent(name)}`;
+  const [me, known] = await Promise.all([
+    broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me }),
+    orUndefined(orUndefined(broker.call({ method: 'GET', path, answer: Cluster }), 'not_found'), 'cluster_unknown'),
+  ]);
+  if (known?.state === 'joined' && link?.spec.tenant === me.tenant) {
+    progress.note('already joined: updating the agent');
+    return undefined;
+  }
+  if (known?.state === 'joined' && known.online) {
+    throw new AppError('already_exists', `another cluster is connected to the broker as ${name}`, {
+      detail: {
+        field: 'name',
+        value: name,
+        remedy: `choose another name, or let that one leave with \`isthmus leave ${name}\``,
+      },
+    });
+  }
+  const { token } = await during(progress, 'join token', () =>
+    broker.call({ method: 'POST', path: '/v1/join-tokens', body: { cluster: name }, answer: JoinTokenAnswer }),
+  );
+  return token;
+}
+
+const waitForConnection = (
+  io: CliIo,
+  broker: BrokerClient,
+  name: string,
+  since: number,
+  timeoutMs: number,
+): Promise<Cluster> =>
+  poll(
+    io,
+    timeoutMs,
+    async () => {
+      const path = `/v1/clusters/${encodeURIComponent(name)}`;
+      const cluster = await orUndefined(
+        orUndefined(broker.call({ method: 'GET', path, answer: Cluster }), 'not_found'),
+        'cluster_unknown',
+      );
+      // Heard since this began: not just the old agent's last words.
+      const heard = cluster?.state === 'joined' && cluster.online && Date.parse(cluster.lastSeenAt) >= since;
+      return heard ? cluster : undefined;
+    },
+    () =>
+      new AppError('deadline_exceeded', `the agent runs, but the broker has not heard from ${name}`, {
+        detail: {
+          remedy: `pods of the cluster must reach ${broker.url}; the agent's log says what it tries: kubectl -n liqo logs deploy/isthmus-agent`,
+        },
+      }),
+  );

@@ -1,0 +1,97 @@
+/** isthmus leave: the cluster is forgotten by the broker and, with a kubeconfig, freed of the agent. */
+import { Command } from 'commander';
+import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import { orUndefined } from '#cli/install/cluster-state.ts';
+import { removeAgent } from '#cli/install/remove.ts';
+import type { CliIo } from '#cli/io.ts';
+import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
+import { createProgress, during } from '#cli/output/progress.ts';
+import { arrow } from '#cli/peerings/follow.ts';
+import { configMaps } from '#shared/domain/core-kinds.ts';
+import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { Cluster, Peering, PeeringPage } from '#shared/schema/api/resources.ts';
+import { clusterName, contextOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { follow } from './peer.ts';
+
+interface LeaveOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly force?: boolean;
+  readonly purge?: boolean;
+  readonly timeout: string;
+}
+
+export const leaveCommand = (io: CliIo): Command =>
+  new Command('leave')
+    .description('take a cluster out: forget it at the broker and remove its agent')
+    .argument('<name>', 'name of the cluster', clusterName)
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster; without it the agent stays, cut off')
+    .addOption(contextOption())
+    .option('--force', 'end its peerings first, whatever state they are in')
+    .option('--purge', 'also remove the custom resource definitions, and with them every object of theirs')
+    .addOption(timeoutOption('2m'))
+    .addHelpText('after', '\nRefused while the cluster has peerings, unless --force.')
+    .action((name: string, options: LeaveOptions) => leave(io, name, options));
+
+async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<void> {
+  const broker = await openBroker(io);
+  try {
+    const progress = createProgress(io);
+    const { kubeconfig, context } = options;
+    const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io.signal);
+    if (kube) await mustBe(kube, name);
+    const open = await broker.all('/v1/peerings', { cluster: name }, PeeringPage);
+    if (open.length > 0 && !options.force) {
+      throw new AppError('in_use', `${name} takes part in ${open.map(arrow).join(', ')}`, {
+        detail: { remedy: 'unpeer first with `isthmus unpeer CONSUMER PROVIDER --wait`, or use --force' },
+      });
+    }
+    for (const peering of open) await end(io, broker, peering, timeoutMsOf(options));
+    const left = await during(progress, 'broker', () => forget(broker, name, options.force === true));
+    if (kube) {
+      const removal = { purge: options.purge === true, timeoutMs: timeoutMsOf(options) };
+      await during(progress, 'removing the agent', (step) => removeAgent(io, kube, removal, step));
+    }
+    io.stdout.write(
+      left ? `cluster ${name} has left\n` : `the broker knows no cluster ${name}; nothing to forget there\n`,
+    );
+    if (!kube) io.stderr.write('its agent still runs; remove it with the same command and --kubeconfig FILE\n');
+  } finally {
+    broker.close();
+  }
+}
+
+async function mustBe(kube: KubeClient, name: string): Promise<void> {
+  const map = await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap });
+  const actual = map?.data?.CLUSTER_ID;
+  if (actual === undefined || actual === name) return;
+  throw new AppError('invalid_input', `the kubeconfig is that of cluster ${actual}, not of ${name}`, {
+    detail: { field: 'kubeconfig', value: actual, remedy: `name the kubeconfig of ${name}` },
+  });
+}
+
+/** With --force a dead side must not stop us: what it leaves behind is said. */
+async function end(io: CliIo, broker: BrokerClient, peering: Peering, timeoutMs: number): Promise<void> {
+  const path = `/v1/peerings/${encodeURIComponent(peering.id)}`;
+  const ending = await broker.call({ method: 'DELETE', path, answer: Peering });
+  try {
+    const gone = await follow(io, broker, ending, timeoutMs, ['Gone']);
+    for (const what of gone.leftBehind) io.stderr.write(`left behind: ${what}\n`);
+  } catch (error) {
+    if (codeOf(error) !== 'deadline_exceeded') throw error;
+    io.stderr.write(`${(error as Error).message}; going on because of --force\n`);
+  }
+}
+
+async function forget(broker: BrokerClient, name: string, force: boolean): Promise<boolean> {
+  const path = `/v1/clusters/${encodeURIComponent(name)}`;
+  const left = await orUndefined(
+    orUndefined(
+      broker.call({ method: 'DELETE', path, query: { force: force || undefined }, answer: Cluster }),
+      'not_found',
+    ),
+    'cluster_unknown',
+  );
+  return left !== undefined;
+}

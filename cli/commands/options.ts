@@ -1,0 +1,64 @@
+/** Options and arguments that several commands share, parsed once into what the commands work with. */
+import { InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '#cli/output/duration.ts';
+import { formats } from '#cli/output/print.ts';
+import { tryParseQuantity } from '#shared/domain/quantity.ts';
+import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
+
+export const kubeconfigOption = (): Option =>
+  new Option('--kubeconfig <file>', 'kubeconfig of the cluster').makeOptionMandatory();
+
+export const contextOption = (): Option =>
+  new Option('--context <name>', 'context in the kubeconfig (default: the current one)');
+
+export const outputOption = (): Option =>
+  new Option('-o, --output <format>', 'output format').choices([...formats]).default('table');
+
+export const timeoutOption = (preset: string): Option =>
+  new Option('--timeout <duration>', 'how long to wait, for example 90s or 5m')
+    .default(preset)
+    .argParser((text: string) => {
+      if (parseDuration(text) === undefined)
+        throw new InvalidArgumentError('Accepted are durations like 30s, 5m or 1h.');
+      return text;
+    });
+
+/** Of a value that `timeoutOption` let through. */
+export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;
+
+export function clusterName(text: string): string {
+  const parsed = ClusterId.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(`A cluster name ${parsed.error.issues[0]?.message ?? 'must be a DNS-1123 label'}.`);
+}
+
+export function quantity(text: string): string {
+  if (tryParseQuantity(text) !== undefined) return text;
+  throw new InvalidArgumentError('Accepted are Kubernetes quantities like 2, 500m or 4Gi.');
+}
+
+/** Collects repeated `key=quantity`. */
+export function extraResource(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const equals = text.lastIndexOf('=');
+  if (equals <= 0) throw new InvalidArgumentError('Accepted is NAME=QUANTITY, for example nvidia.com/gpu=1.');
+  return { ...before, [text.slice(0, equals)]: quantity(text.slice(equals + 1)) };
+}
+
+/** `a=b,c=d` */
+export function labelList(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = text.split(',').map((pair) => {
+    const equals = pair.indexOf('=');
+    if (equals <= 0) throw new InvalidArgumentError('Accepted is KEY=VALUE, more than one separated by commas.');
+    return [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const;
+  });
+  return { ...before, ...Object.fromEntries(pairs) };
+}
+
+export function positiveInt(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError('Accepted are whole numbers from 1.');
+}
+
+/** Collects a repeated option. */
+export const collect = (text: string, before: readonly string[]): string[] => [...before, text];

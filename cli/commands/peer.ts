@@ -1,0 +1,156 @@
+/** isthmus peer, isthmus unpeer. */
+import { Command } from 'commander';
+import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import type { CliIo } from '#cli/io.ts';
+import { createProgress } from '#cli/output/progress.ts';
+import { arrow, findPeering, followPeering } from '#cli/peerings/follow.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { Peering } from '#shared/schema/api/resources.ts';
+import { clusterName, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
+
+interface PeerOptions {
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly pods?: string;
+  readonly resource: Record<string, string>;
+  readonly class?: string;
+  readonly wait?: boolean;
+  readonly timeout: string;
+}
+
+export const peerCommand = (io: CliIo): Command =>
+  new Command('peer')
+    .description('let CONSUMER use capacity of PROVIDER as one more node')
+    .argument('<consumer>', 'cluster that gets the node', clusterName)
+    .argument('<provider>', 'cluster that runs the pods', clusterName)
+    .option('--cpu <quantity>', 'CPU to ask for, for example 2 or 500m', quantity)
+    .option('--memory <quantity>', 'memory to ask for, for example 4Gi', quantity)
+    .option('--pods <quantity>', 'number of pods to ask for', quantity)
+    .option('--resource <name=quantity>', 'another resource to ask for; may be repeated', extraResource, {})
+    .option('--class <name>', 'resource class at the provider')
+    .option('--wait', 'wait until the node is Ready, showing what happens')
+    .addOption(timeoutOption('3m'))
+    .addHelpText(
+      'after',
+      `
+What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed.
+
+Examples:
+  isthmus peer rome milan --cpu 2 --memory 4Gi --wait
+  isthmus peer rome milan --resource nvidia.com/gpu=1`,
+    )
+    .action((consumer: string, provider: string, options: PeerOptions) => peer(io, consumer, provider, options));
+
+const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
+  ...resource,
+  ...(cpu !== undefined && { cpu }),
+  ...(memory !== undefined && { memory }),
+  ...(pods !== undefined && { pods }),
+});
+
+async function peer(io: CliIo, consumer: string, provider: string, options: PeerOptions): Promise<void> {
+  const broker = await openBroker(io);
+  try {
+    const peering = await broker.call({
+      method: 'POST',
+      path: '/v1/peerings',
+      body: { consumer, provider, resources: asked(options), ...(options.class && { class: options.class }) },
+      answer: Peering,
+    });
+    if (!options.wait) {
+      io.stdout.write(`peering ${arrow(peering)} (${peering.id}) is ${peering.phase}: ${peering.waitingFor}\n`);
+      io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${provider}\n`);
+      return;
+    }
+    const ended = await follow(io, broker, peering, timeoutMsOf(options), ['Ready', 'Failed', 'Gone']);
+    if (ended.phase !== 'Ready') throw failed(ended);
+    io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
+  } finally {
+    broker.close();
+  }
+}
+
+export async function follow(
+  io: CliIo,
+  broker: BrokerClient,
+  start: Peering,
+  timeoutMs: number,
+  until: readonly Peering['phase'][],
+): Promise<Peering> {
+  const step = createProgress(io).step(`${until.includes('Ready') ? 'peering' : 'unpeering'} ${arrow(start)}`);
+  try {
+    const peering = await followPeering(io, broker, start, {
+      done: ({ phase }) => until.includes(phase),
+      timeoutMs,
+      onNews: ({ phase, waitingFor }) => step.update(waitingFor ? `${phase}, ${waitingFor}` : phase),
+    });
+    step.done(peering.phase);
+    return peering;
+  } catch (error) {
+    step.fail();
+    throw error;
+  }
+}
+
+function failed(peering: Peering): AppError {
+  const open = peering.conditions.filter(({ status }) => status === 'False');
+  const why = open.map(({ message }) => message).join('; ') || peering.waitingFor;
+  const action = open.find((condition) => condition.action !== '')?.action;
+  return new AppError('peering_failed', `the peering ${arrow(peering)} is ${peering.phase}: ${why}`, {
+    detail: { peering: peering.id, ...(action && { remedy: action }) },
+  });
+}
+
+export const unpeerCommand = (io: CliIo): Command =>
+  new Command('unpeer')
+    .description('end a peering and remove everything of it on both sides')
+    .argument('<consumer>', 'cluster that has the node', clusterName)
+    .argument('<provider>', 'cluster that runs the pods', clusterName)
+    .option('--wait', 'wait until nothing is left, showing what happens')
+    .addOption(timeoutOption('2m'))
+    .addHelpText(
+      'after',
+      `
+The end always comes: a side that is unreachable is cleaned by its agent when it is back. Unpeering twice does no harm.`,
+    )
+    .action((consumer: string, provider: string, options: { wait?: boolean; timeout: string }) =>
+      unpeer(io, consumer, provider, options),
+    );
+
+async function unpeer(
+  io: CliIo,
+  consumer: string,
+  provider: string,
+  options: { readonly wait?: boolean; readonly timeout: string },
+): Promise<void> {
+  const broker = await openBroker(io);
+  try {
+    const found = await findPeering(broker, consumer, provider);
+    if (found === undefined) {
+      throw new AppError('not_found', `${consumer} is not peered with ${provider} as its provider`, {
+        detail: { remedy: 'list peerings with `isthmus get peerings`; the order is CONSUMER PROVIDER' },
+      });
+    }
+    if (found.phase === 'Gone') {
+      io.stdout.write(`peering ${arrow(found)} is gone already\n`);
+      return;
+    }
+    const ending = await broker.call({
+      method: 'DELETE',
+      path: `/v1/peerings/${encodeURIComponent(found.id)}`,
+      answer: Peering,
+    });
+    if (!options.wait) {
+      io.stdout.write(`peering ${arrow(ending)} is ${ending.phase}: ${ending.waitingFor}\n`);
+      return;
+    }
+    const gone = await follow(io, broker, ending, timeoutMsOf(options), ['Gone']);
+    io.stdout.write(`peering ${arrow(gone)} is gone\n`);
+    if (gone.leftBehind.length > 0) {
+      io.stderr.write('left behind on a side that could not be reached; its agent cleans up when it is back:\n');
+      for (const what of gone.leftBehind) io.stderr.write(`  ${what}\n`);
+    }
+  } finally {
+    broker.close();
+  }
+}

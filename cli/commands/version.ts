@@ -1,0 +1,38 @@
+/** isthmus version. */
+import { Command, Option } from 'commander';
+import { createBrokerClient } from '#cli/broker/broker-client.ts';
+import { loadLogin } from '#cli/broker/login-config.ts';
+import type { CliIo } from '#cli/io.ts';
+import { printObject } from '#cli/output/print.ts';
+import { agentImage, version } from '#cli/version.ts';
+import { Health } from '#shared/schema/api/resources.ts';
+
+const patienceMs = 3_000;
+
+export const versionCommand = (io: CliIo): Command =>
+  new Command('version')
+    .description('print the versions of this program and of the broker it is logged in to')
+    .option('--client', 'this program only; asks nobody')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'))
+    .action(async ({ client, output }: { client?: boolean; output: 'text' | 'json' | 'yaml' }) => {
+      const broker = client ? undefined : await brokerVersion(io);
+      if (output !== 'text') return printObject(io, output, { client: version, agentImage, ...(broker && { broker }) });
+      io.stdout.write(`isthmus ${version}\n`);
+      if (broker) io.stdout.write(`broker ${broker.version ?? `unknown: ${broker.problem}`} at ${broker.url}\n`);
+    });
+
+/** Undefined when not logged in; never fails, because the version of this program is what was asked for. */
+async function brokerVersion(io: CliIo): Promise<{ url: string; version?: string; problem?: string } | undefined> {
+  const login = await loadLogin(io).catch(() => undefined);
+  if (login === undefined) return undefined;
+  const impatient = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(patienceMs)]) };
+  const broker = createBrokerClient(impatient, login);
+  try {
+    const health = await broker.call({ method: 'GET', path: '/v1/health', answer: Health });
+    return { url: login.url, version: health.version };
+  } catch (error) {
+    return { url: login.url, problem: (error as Error).message };
+  } finally {
+    broker.close();
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * What the agent may do in its own cluster: no more than its controllers need. It hands rights to peers by binding the three remote roles,
+ * by name, which needs no rights of its own inside them.
+ */
+import type { ClusterRole } from '#shared/domain/core-kinds.ts';
+
+type Rule = NonNullable<ClusterRole['rules']>[number];
+
+const full = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
+const read = ['get', 'list', 'watch'];
+
+const rule = (group: string, resources: string[], verbs: string[], resourceNames?: string[]): Rule => ({
+  apiGroups: [group],
+  resources,
+  verbs,
+  ...(resourceNames && { resourceNames }),
+});
+
+/** `grantable`: names of the ClusterRoles that it may bind for peers. */
+export const agentRules = (grantable: readonly string[]): Rule[] => [
+  // Its own kinds, status and finalizers included.
+  ...['core.liqo.io', 'authentication.liqo.io', 'offloading.liqo.io', 'isthmus.dev'].map((group) =>
+    rule(group, ['*'], full),
+  ),
+  // Tenant namespaces and mapped namespaces, with what the handshake and offloaded pods need in them.
+  rule('', ['namespaces', 'secrets', 'configmaps'], full),
+  rule('', ['services', 'serviceaccounts'], read),
+  // Consumer: pods bound to virtual nodes get status and are deleted. Provider: shadow pods become pods.
+  rule('', ['pods'], full),
+  rule('', ['pods/status'], ['get', 'patch', 'update']),
+  rule('', ['pods/eviction'], ['create']),
+  rule('', ['nodes'], full),
+  rule('', ['nodes/status'], ['get', 'patch', 'update']),
+  rule('', ['events'], ['create', 'patch', 'update']),
+  rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
+  rule('coordination.k8s.io', ['leases'], full),
+  // Peers: certificates for them, and the bindings that say what those may do.
+  rule('rbac.authorization.k8s.io', ['rolebindings', 'clusterrolebindings'], full),
+  rule('rbac.authorization.k8s.io', ['clusterroles'], read),
+  rule('rbac.authorization.k8s.io', ['clusterroles'], ['bind'], [...grantable]),
+  rule('certificates.k8s.io', ['certificatesigningrequests'], full),
+  rule('certificates.k8s.io', ['certificatesigningrequests/approval'], ['patch', 'update']),
+  rule(
+    'certificates.k8s.io',
+    ['signers'],
+    ['approve'],
+    ['kubernetes.io/kube-apiserver-client', 'kubernetes.io/kubelet-serving'],
+  ),
+  // The kubelet endpoint asks whether its caller may do this.
+  rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),
+  rule('authentication.k8s.io', ['tokenreviews'], ['create']),
+  // Its own webhooks.
+  rule('admissionregistration.k8s.io', ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], full),
+  rule('apiextensions.k8s.io', ['customresourcedefinitions'], read),
+];

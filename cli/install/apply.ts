@@ -1,0 +1,156 @@
+/** Applies the manifests, waits for what the next ones need, and watches the agent come up. */
+import type { CliIo } from '#cli/io.ts';
+import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { Step } from '#cli/output/progress.ts';
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  configMaps,
+  customResourceDefinitions,
+  deployments,
+  namespaces,
+  pods,
+  roleBindings,
+  secrets,
+  serviceAccounts,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
+import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { agentName, controllerLabels } from './manifests.ts';
+
+const kinds: readonly ResourceType[] = [
+  namespaces,
+  customResourceDefinitions,
+  clusterRoles,
+  clusterRoleBindings,
+  roleBindings,
+  serviceAccounts,
+  configMaps,
+  secrets,
+  services,
+  deployments,
+  peeringPolicies,
+];
+
+export function typeOf(object: KubeObject): ResourceType {
+  const type = kinds.find(({ kind }) => kind === object.kind);
+  if (type === undefined) throw new TypeError(`no handle for kind ${object.kind}`);
+  return type;
+}
+
+export const installManager = 'isthmus-cli';
+const lookAgainMs = 250;
+
+/** `ask` until it answers; fails with `deadline_exceeded` in the words of `late`. */
+export async function poll<T>(
+  io: Pick<CliIo, 'clock' | 'signal'>,
+  timeoutMs: number,
+  ask: () => Promise<T | undefined>,
+  late: () => AppError,
+): Promise<T> {
+  const deadline = io.clock.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (io.clock.now() >= deadline) throw late();
+    await io.clock.sleep(lookAgainMs, io.signal);
+  }
+}
+
+/** Policies are made once and then belong to the administrator; everything else is brought to the state of the manifests. */
+export async function applyManifests(
+  io: CliIo,
+  kube: KubeClient,
+  manifests: readonly KubeObject[],
+  step: Step,
+): Promise<void> {
+  const crds = manifests.filter(({ kind }) => kind === 'CustomResourceDefinition');
+  const others = manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition');
+  step.update(`${crds.length} custom resource definitions`);
+  await Promise.all(crds.map((crd) => kube.apply(typeOf(crd), crd, installManager)));
+  await Promise.all(crds.map((crd) => established(io, kube, crd.metadata.name)));
+  for (const object of others) {
+    step.update(`${object.kind} ${object.metadata.name}`);
+    if (object.kind !== 'PeeringPolicy') await kube.apply(typeOf(object), object, installManager);
+    else await createIfAbsent(io, kube, object);
+  }
+  step.update(`${manifests.length} objects`);
+}
+
+async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): Promise<void> {
+  // The path of a fresh CRD answers 404 for a moment after it is established.
+  await poll(
+    io,
+    10_000,
+    async () => {
+      try {
+        await kube.create(typeOf(object), object);
+        return true;
+      } catch (error) {
+        if (codeOf(error) === 'kube_already_exists') return true;
+        if (codeOf(error) === 'kube_not_found') return undefined;
+        throw error;
+      }
+    },
+    () => new AppError('deadline_exceeded', `the API server does not serve ${object.kind} yet`),
+  );
+}
+
+const established = (io: CliIo, kube: KubeClient, name: string): Promise<true> =>
+  poll(
+    io,
+    30_000,
+    async () => {
+      const crd = await kube.get(customResourceDefinitions, { name });
+      const conditions = crd?.status?.conditions ?? [];
+      return conditions.some(({ type, status }) => type === 'Established' && status === 'True') ? true : undefined;
+    },
+    () => new AppError('deadline_exceeded', `the API server has not established the CRD ${name} within 30 s`),
+  );
+
+const selector = Object.entries(controllerLabels)
+  .map(([key, value]) => `${key}=${value}`)
+  .join(',');
+
+/** What keeps a pod from running, in the kubelet's words. */
+function troubleOf(pod: Pod): string | undefined {
+  const waiting = pod.status?.containerStatuses
+    ?.map(({ state }) => state?.waiting)
+    .find((state) => state !== undefined);
+  if (waiting) return [waiting.reason, waiting.message].filter(Boolean).join(': ');
+  const unscheduled = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+  if (unscheduled) return unscheduled.message ?? unscheduled.reason;
+  const ended = pod.status?.containerStatuses
+    ?.map(({ lastState }) => lastState?.terminated)
+    .find((s) => s !== undefined);
+  return ended ? `it ended with code ${ended.exitCode}; see its log` : undefined;
+}
+
+export async function waitForAgent(io: CliIo, kube: KubeClient, timeoutMs: number, step: Step): Promise<void> {
+  let news = 'no pod yet';
+  await poll(
+    io,
+    timeoutMs,
+    async () => {
+      const agent = await kube.get(deployments, { namespace: systemNamespace, name: agentName });
+      const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = agent?.status ?? {};
+      const wanted = agent?.spec?.replicas ?? 1;
+      const current = observedGeneration >= (agent?.metadata.generation ?? 0);
+      if (current && updatedReplicas === wanted && replicas === wanted && availableReplicas >= wanted) return true;
+      const running = await kube.list(pods, selector);
+      const trouble = running.map(troubleOf).find((text) => text !== undefined);
+      news = `${availableReplicas} of ${wanted} available${trouble ? `, ${trouble}` : ''}`;
+      step.update(news);
+      return undefined;
+    },
+    () =>
+      new AppError('deadline_exceeded', `the agent is not ready: ${news}`, {
+        detail: {
+          remedy: `look at it with \`kubectl -n ${systemNamespace} describe pods -l ${selector}\`; is the image on the nodes or in a registry they reach? (--image)`,
+        },
+      }),
+  );
+}

@@ -1,0 +1,57 @@
+/** What `join` and `leave` have to know of a cluster before they change it. */
+import type { KubeClient } from '#cli/kube/kube-client.ts';
+import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
+import type { Node } from '#shared/domain/kube-object.ts';
+import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { agentName, joinStampAnnotation } from './manifests.ts';
+
+export interface ClusterState {
+  /** Undefined: nothing of ours is installed. */
+  readonly clusterId?: string;
+  readonly link?: BrokerLink;
+  readonly joinStamp?: string;
+  readonly image?: string;
+  readonly schedulableNodes: number;
+}
+
+const isVirtual = (node: Node): boolean => node.metadata.labels?.[label.type] === virtualNodeType;
+
+export async function readCluster(kube: KubeClient): Promise<ClusterState> {
+  const within = { namespace: systemNamespace };
+  const [idMap, agent, liqo, link, allNodes] = await Promise.all([
+    kube.get(configMaps, { ...within, name: clusterIdConfigMap }),
+    kube.get(deployments, { ...within, name: agentName }),
+    kube.get(deployments, { ...within, name: 'liqo-controller-manager' }),
+    // Absent together with its CRD before the first join.
+    kube.get(brokerLinks, { name: 'broker' }),
+    kube.list(nodes),
+  ]);
+  if (liqo !== undefined) {
+    throw new AppError(
+      'in_use',
+      `Liqo itself is installed in this cluster (Deployment ${systemNamespace}/liqo-controller-manager)`,
+      {
+        detail: { remedy: 'Isthmus replaces Liqo and never runs beside it: run `liqoctl uninstall` first' },
+      },
+    );
+  }
+  const template = agent?.spec?.template;
+  const clusterId = idMap?.data?.CLUSTER_ID;
+  const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
+  const image = template?.spec?.containers?.[0]?.image;
+  return {
+    ...(clusterId !== undefined && { clusterId }),
+    ...(link !== undefined && { link }),
+    ...(joinStamp !== undefined && { joinStamp }),
+    ...(image !== undefined && { image }),
+    schedulableNodes: allNodes.filter((node) => !node.spec?.unschedulable && !isVirtual(node)).length,
+  };
+}
+
+export const orUndefined = async <T>(promise: Promise<T>, code: string): Promise<T | undefined> =>
+  promise.catch((error: unknown) => {
+    if (codeOf(error) === code) return undefined;
+    throw error;
+  });

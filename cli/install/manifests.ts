@@ -1,0 +1,250 @@
+/** Everything that `isthmus join` applies to a cluster, in the order of applying. Pure: same options, same objects. */
+import type {
+  ClusterRole,
+  ClusterRoleBinding,
+  Deployment,
+  Service,
+  ServiceAccount,
+} from '#shared/domain/core-kinds.ts';
+import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
+import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { customResourceDefinitions } from '#shared/schema/crd.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { agentRules } from './agent-rights.ts';
+
+export interface InstallOptions {
+  readonly clusterId: string;
+  readonly image: string;
+  /** How peers reach this cluster's API server. */
+  readonly apiServerUrl: string;
+  readonly replicas: number;
+  /** Labels of the cluster as peers see it. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Absent: the cluster is enrolled already and only updated. */
+  readonly joinToken?: string;
+  /** Changes with each token, so that a running agent starts anew and finds it. */
+  readonly joinStamp?: string;
+}
+
+export const agentName = 'isthmus-agent';
+export const joinSecret = 'isthmus-join';
+export const webhookService = 'isthmus-webhook';
+export const defaultPolicy = 'default';
+const webhookPort = 9443;
+const healthPort = 8080;
+/** The image's own user. */
+const agentUser = 65_532;
+
+/** On the pod template. */
+export const joinStampAnnotation = 'isthmus.dev/join-stamp';
+
+export const installLabel = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
+/** How liqoctl finds the Deployment, exactly one, and in it the container `controller-manager`. */
+export const controllerLabels = {
+  'app.kubernetes.io/name': 'controller-manager',
+  'app.kubernetes.io/component': 'controller-manager',
+} as const;
+
+const rbac = 'rbac.authorization.k8s.io';
+const within = { namespace: systemNamespace } as const;
+const subjects = [{ kind: 'ServiceAccount', name: agentName, namespace: systemNamespace }];
+
+/** Cluster-wide first, then what lives in the system namespace; the Deployment last, so that it starts into a complete world. */
+export function agentManifests(options: InstallOptions): KubeObject[] {
+  return [
+    namespace(),
+    ...customResourceDefinitions(),
+    ...remoteRoles(),
+    clusterRole(),
+    clusterRoleBinding(),
+    serverCaBinding(),
+    serviceAccount(),
+    clusterIdMap(options.clusterId),
+    policy(),
+    ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
+    service(),
+    deployment(options),
+  ];
+}
+
+const namespace = (): Namespace => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: systemNamespace, labels: { ...installLabel } },
+});
+
+const clusterRole = (): ClusterRole => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: agentName, labels: { ...installLabel } },
+  rules: agentRules(remoteRoles().map(({ metadata }) => metadata.name)),
+});
+
+const clusterRoleBinding = (): ClusterRoleBinding => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: agentName, labels: { ...installLabel } },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: agentName },
+  subjects,
+});
+
+/** The kubelet endpoint trusts the API server's client CA, which stands in a ConfigMap of kube-system. */
+const serverCaBinding = (): RoleBinding => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'RoleBinding',
+  metadata: { name: `${agentName}-authentication-reader`, namespace: 'kube-system', labels: { ...installLabel } },
+  roleRef: { apiGroup: rbac, kind: 'Role', name: 'extension-apiserver-authentication-reader' },
+  subjects,
+});
+
+const serviceAccount = (): ServiceAccount => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: agentName, ...within, labels: { ...installLabel } },
+});
+
+const clusterIdMap = (clusterId: string): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name: clusterIdConfigMap,
+    ...within,
+    labels: { ...installLabel, 'app.kubernetes.io/name': 'clusterid-configmap' },
+  },
+  data: { CLUSTER_ID: clusterId },
+});
+
+/** Inside one tenant clusters peer without anybody agreeing by hand, until the administrator says otherwise. */
+const policy = (): PeeringPolicy => ({
+  apiVersion: 'isthmus.dev/v1alpha1',
+  kind: 'PeeringPolicy',
+  metadata: { name: defaultPolicy, labels: { ...installLabel } },
+  spec: {
+    tenants: ['*'],
+    asConsumer: { enabled: true, autoAccept: true, peers: ['*'] },
+    asProvider: {
+      enabled: true,
+      autoAccept: true,
+      peers: ['*'],
+      maxResourcesPerPeer: {},
+      classes: ['default'],
+    },
+    reflectedKinds: [
+      'service',
+      'endpointslice',
+      'ingress',
+      'configmap',
+      'secret',
+      'serviceaccount',
+      'persistentvolumeclaim',
+      'event',
+    ],
+  },
+});
+
+const tokenSecret = (token: string): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: joinSecret, ...within, labels: { ...installLabel } },
+  type: 'Opaque',
+  data: { token: base64(token) },
+});
+
+const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+const service = (): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: webhookService, ...within, labels: { ...installLabel } },
+  spec: {
+    selector: { ...controllerLabels },
+    ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],
+  },
+});
+
+const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+
+function deployment(options: InstallOptions): Deployment {
+  const labels = Object.entries(options.labels ?? {})
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',');
+  const probe = (path: string) => ({ httpGet: { path, port: 'health' }, timeoutSeconds: 3 });
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: agentName, ...within, labels: { ...installLabel, ...controllerLabels } },
+    spec: {
+      replicas: options.replicas,
+      selector: { matchLabels: { ...controllerLabels } },
+      template: {
+        metadata: {
+          labels: { ...installLabel, ...controllerLabels },
+          ...(options.joinStamp !== undefined && { annotations: { [joinStampAnnotation]: options.joinStamp } }),
+        },
+        spec: {
+          serviceAccountName: agentName,
+          terminationGracePeriodSeconds: 20,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: agentUser,
+            runAsGroup: agentUser,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          affinity: {
+            podAntiAffinity: {
+              preferredDuringSchedulingIgnoredDuringExecution: [
+                {
+                  weight: 100,
+                  podAffinityTerm: {
+                    topologyKey: 'kubernetes.io/hostname',
+                    labelSelector: { matchLabels: { ...controllerLabels } },
+                  },
+                },
+              ],
+            },
+          },
+          containers: [
+            {
+              name: 'controller-manager',
+              image: options.image,
+              imagePullPolicy: 'IfNotPresent',
+              // The agent reads its environment; the two flags are where liqoctl looks for the same facts.
+              args: [
+                'controller',
+                `--api-server-address-override=${options.apiServerUrl}`,
+                ...(labels === '' ? [] : [`--cluster-labels=${labels}`]),
+              ],
+              env: [
+                { name: 'ISTHMUS_CLUSTER_ID', value: options.clusterId },
+                { name: 'ISTHMUS_API_SERVER_URL', value: options.apiServerUrl },
+                { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
+                { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
+                { name: 'ISTHMUS_WEBHOOK_PORT', value: String(webhookPort) },
+                { name: 'ISTHMUS_HEALTH_PORT', value: String(healthPort) },
+                field('POD_NAME', 'metadata.name'),
+                field('POD_NAMESPACE', 'metadata.namespace'),
+                field('POD_IP', 'status.podIP'),
+              ],
+              // Besides these: one port from 11250 on per virtual node, for its kubelet API.
+              ports: [
+                { name: 'webhook', containerPort: webhookPort, protocol: 'TCP' },
+                { name: 'health', containerPort: healthPort, protocol: 'TCP' },
+              ],
+              startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
+              livenessProbe: { ...probe('/healthz'), periodSeconds: 10, failureThreshold: 3 },
+              readinessProbe: { ...probe('/readyz'), periodSeconds: 2, failureThreshold: 2 },
+              resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '512Mi' } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+            },
+          ],
+        },
+      },
+    },
+  };
+}

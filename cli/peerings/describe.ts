@@ -1,0 +1,69 @@
+/** One peering in full, as text: both ends' conditions, what is waited for, what to do next. Pure. */
+import { age, elapsed } from '#cli/output/duration.ts';
+import type { Paint } from '#cli/output/style.ts';
+import { toneOf } from '#cli/output/style.ts';
+import type { Peering, PeeringCondition } from '#shared/schema/api/resources.ts';
+
+export const resourcesText = (resources: Readonly<Record<string, string>> | undefined): string =>
+  Object.entries(resources ?? {})
+    .map(([name, amount]) => `${name} ${amount}`)
+    .join(', ');
+
+const mark = { True: '✓', False: '✗', Unknown: '?' } as const;
+
+function conditionLines(condition: PeeringCondition, paint: Paint, now: number): string[] {
+  const head = `  ${paint(toneOf(condition.status), mark[condition.status])} ${condition.type.padEnd(17)} ${condition.reason}`;
+  const since = paint('faint', `(for ${age(Date.parse(condition.since), now)})`);
+  const lines = [`${head} ${since}`];
+  if (condition.message !== '') lines.push(`      ${condition.message}`);
+  if (condition.action !== '' && condition.status !== 'True') lines.push(`      to do: ${condition.action}`);
+  return lines;
+}
+
+/** The first thing that a person can do, else that there is nothing to do. */
+export function nextStep(peering: Peering): string {
+  const { consumer, provider, phase } = peering;
+  const open = peering.conditions.find(({ status, action }) => status !== 'True' && action !== '');
+  if (phase === 'Gone') return `nothing; peer again with \`isthmus peer ${consumer} ${provider}\``;
+  if (phase === 'Unpeering') return open?.action ?? 'nothing: the end always comes, also when a side is dead';
+  if (open) return open.action;
+  if (phase === 'Ready')
+    return `offload a namespace: \`isthmus offload namespace NAMESPACE --kubeconfig KUBECONFIG-OF-${consumer.toUpperCase()}\``;
+  return 'nothing but waiting';
+}
+
+export function describePeering(peering: Peering, paint: Paint, now: number): string {
+  const created = Date.parse(peering.createdAt);
+  const phaseAt = peering.phaseSince[peering.phase];
+  const rows: [string, string][] = [
+    ['Peering', `${peering.consumer} -> ${peering.provider} (${peering.id})`],
+    ['Phase', paint(toneOf(peering.phase), peering.phase) + (phaseAt ? ` for ${age(Date.parse(phaseAt), now)}` : '')],
+    ['Class', peering.class],
+    ['Asked', resourcesText(peering.resources) || 'as much as the provider gives'],
+    ['Granted', resourcesText(peering.granted) || '-'],
+    ['Node', `${peering.nodeName} in ${peering.consumer}`],
+    ['Age', age(created, now)],
+  ];
+  const lines = rows.map(([name, value]) => `${`${name}:`.padEnd(10)}${value}`);
+
+  const steps = Object.entries(peering.phaseSince)
+    .map(([phase, at]) => ({ phase, at: Date.parse(at) }))
+    .sort((a, b) => a.at - b.at);
+  lines.push('', 'Timeline:', ...steps.map(({ phase, at }) => `  +${elapsed(at - created).padEnd(8)} ${phase}`));
+
+  const sides = [
+    ['both', 'both sides'],
+    ['consumer', `consumer ${peering.consumer}`],
+    ['provider', `provider ${peering.provider}`],
+  ] as const;
+  for (const [side, title] of sides) {
+    const here = peering.conditions.filter((condition) => condition.side === side);
+    if (here.length === 0) continue;
+    lines.push('', `Conditions of ${title}:`, ...here.flatMap((condition) => conditionLines(condition, paint, now)));
+  }
+  if (peering.leftBehind.length > 0) {
+    lines.push('', 'Left behind on a dead side:', ...peering.leftBehind.map((what) => `  ${what}`));
+  }
+  lines.push('', `Waiting for: ${peering.waitingFor || 'nothing'}`, `Next step:   ${nextStep(peering)}`);
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,84 @@
+/** Watching a peering from outside: by long polls, through restarts of the broker, until it is where it should be. */
+import type { BrokerClient } from '#cli/broker/broker-client.ts';
+import type { CliIo } from '#cli/io.ts';
+import { elapsed } from '#cli/output/duration.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { Peering, PeeringPage } from '#shared/schema/api/resources.ts';
+
+/** Below the broker's own limit, with room for slow lines. */
+const longestPollSeconds = 20;
+
+export const arrow = ({ consumer, provider }: Pick<Peering, 'consumer' | 'provider'>): string =>
+  `${consumer} -> ${provider}`;
+
+/** Undefined when the pair is not peered, nor was within the last day. */
+export async function findPeering(
+  broker: BrokerClient,
+  consumer: string,
+  provider: string,
+): Promise<Peering | undefined> {
+  const { items } = await broker.call({
+    method: 'GET',
+    path: '/v1/peerings',
+    query: { consumer, provider },
+    answer: PeeringPage,
+  });
+  return items[0];
+}
+
+export interface Following {
+  readonly done: (peering: Peering) => boolean;
+  readonly timeoutMs: number;
+  /** Called with each state that is news. */
+  readonly onNews: (peering: Peering) => void;
+}
+
+/** Fails with `deadline_exceeded`, saying what was being waited for. */
+export async function followPeering(
+  io: CliIo,
+  broker: BrokerClient,
+  start: Peering,
+  { done, timeoutMs, onNews }: Following,
+): Promise<Peering> {
+  const deadline = io.clock.now() + timeoutMs;
+  let peering = start;
+  let silence: unknown;
+  for (;;) {
+    if (silence === undefined) onNews(peering);
+    if (done(peering)) return peering;
+    const left = deadline - io.clock.now();
+    if (left <= 0) throw tooLate(peering, timeoutMs, silence);
+    const wait = Math.min(longestPollSeconds, Math.ceil(left / 1_000));
+    try {
+      const news = await broker.call({
+        method: 'GET',
+        path: `/v1/peerings/${encodeURIComponent(peering.id)}`,
+        query: { wait },
+        headers: { 'if-none-match': `"${peering.version}"` },
+        timeoutMs: (wait + 10) * 1_000,
+        answer: Peering.optional(),
+      });
+      peering = news ?? peering;
+      silence = undefined;
+    } catch (error) {
+      // A broker that is away now may be back before the deadline; the peering goes on by itself.
+      if (codeOf(error) !== 'broker_unreachable') throw error;
+      silence = error;
+    }
+  }
+}
+
+function tooLate(peering: Peering, timeoutMs: number, silence: unknown): AppError {
+  if (silence instanceof AppError) return silence;
+  return new AppError(
+    'deadline_exceeded',
+    `after ${elapsed(timeoutMs)} the peering ${arrow(peering)} is ${peering.phase}: ${peering.waitingFor}`,
+    {
+      detail: {
+        peering: peering.id,
+        phase: peering.phase,
+        remedy: `see \`isthmus describe peering ${peering.consumer} ${peering.provider}\`; it goes on without this command`,
+      },
+    },
+  );
+}

@@ -1,0 +1,98 @@
+/** The command tree, and what running it comes to: an exit code. */
+import { Command, CommanderError } from 'commander';
+import { codes } from '#shared/errors/codes.ts';
+import { brokerCommand } from './commands/broker.ts';
+import { completionCommand } from './commands/completion.ts';
+import { describeCommand } from './commands/describe.ts';
+import { getCommand } from './commands/get.ts';
+import { joinCommand } from './commands/join.ts';
+import { keyCommand } from './commands/key.ts';
+import { leaveCommand } from './commands/leave.ts';
+import { loginCommand } from './commands/login.ts';
+import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
+import { peerCommand, unpeerCommand } from './commands/peer.ts';
+import { versionCommand } from './commands/version.ts';
+import type { CliIo } from './io.ts';
+import { explain } from './output/failure.ts';
+import { version } from './version.ts';
+
+/** As shells report a process that ended by SIGINT. */
+const interrupted = 130;
+
+const exitCodes = [...new Map(Object.values(codes).map(({ exit }) => [exit, exit])).values()].sort((a, b) => a - b);
+const meaning: Readonly<Record<number, string>> = {
+  1: 'a defect',
+  2: 'wrong input',
+  3: 'not allowed',
+  4: 'not found',
+  5: 'conflict with what exists',
+  6: 'refused by a policy or limit',
+  7: 'something did not answer; try again',
+  8: 'waited too long',
+  9: 'this machine lacks something',
+};
+
+export function createProgram(io: CliIo): Command {
+  const program = new Command('isthmus')
+    .description(
+      'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
+    )
+    .version(version, '-V, --version', 'print the version of this program')
+    .helpCommand('help [command]', 'help about a command')
+    .showHelpAfterError('(add --help for what is accepted)')
+    .addCommand(brokerCommand(io))
+    .addCommand(loginCommand(io))
+    .addCommand(joinCommand(io))
+    .addCommand(leaveCommand(io))
+    .addCommand(peerCommand(io))
+    .addCommand(unpeerCommand(io))
+    .addCommand(offloadCommand(io))
+    .addCommand(unoffloadCommand(io))
+    .addCommand(getCommand(io))
+    .addCommand(describeCommand(io))
+    .addCommand(keyCommand(io))
+    .addCommand(versionCommand(io))
+    .addCommand(completionCommand(io))
+    .addHelpText(
+      'after',
+      `
+From nothing to a pod that runs next door:
+  isthmus broker serve --data ./broker                  start a broker; it prints the login line
+  isthmus login URL --ca-hash HASH --key KEY
+  isthmus join rome --kubeconfig rome.kubeconfig        once for each cluster
+  isthmus join milan --kubeconfig milan.kubeconfig
+  isthmus peer rome milan --cpu 2 --memory 4Gi --wait   milan becomes a node of rome
+  isthmus offload namespace demo --kubeconfig rome.kubeconfig
+
+Exit codes: 0 done${exitCodes.map((exit) => `, ${exit} ${meaning[exit] ?? 'failed'}`).join('')}.`,
+    );
+  settle(program, io);
+  return program;
+}
+
+/** Sub-commands do not inherit these. */
+function settle(command: Command, io: CliIo): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => void io.stdout.write(text),
+    writeErr: (text) => void io.stderr.write(text),
+    getOutHelpWidth: () => 110,
+    getErrHelpWidth: () => 110,
+    outputError: (text, write) => write(text.replace(/^error: /, 'error: ')),
+  });
+  for (const child of command.commands) settle(child, io);
+}
+
+/** `args` without node and script. Never throws, never exits. */
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  try {
+    await createProgram(io).parseAsync([...args], { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has said it already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : codes.invalid_input.exit;
+    if (io.signal.aborted) return interrupted;
+    const { exit, text } = explain(error);
+    io.stderr.write(text);
+    return exit;
+  }
+}

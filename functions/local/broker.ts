@@ -1,0 +1,186 @@
+/** The whole broker in one process: HTTPS and WebSocket in front of the very handlers of the cloud, SQLite and the outbox bus behind. */
+import type { RequestListener } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { createLocalBus } from '#control/adapters/local-bus/local-bus.ts';
+import { openSqliteStore } from '#control/adapters/sqlite/sqlite-store.ts';
+import { type Control, createControl } from '#control/control.ts';
+import { httpFunctions } from '#functions/routes.ts';
+import type { Composition } from '#functions/runtime/composition.ts';
+import { systemClock } from '#functions/runtime/system-clock.ts';
+import { createSystemIds } from '#functions/runtime/system-ids.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { servingCertificates } from './certificates.ts';
+import { listenIn } from './change-signal.ts';
+import { lockDirectory } from './data-lock.ts';
+import { createDoorbells } from './doorbells.ts';
+import { createRouter } from './gateway-router.ts';
+import { createHttpGateway } from './http-gateway.ts';
+import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
+import { makePrivateDirectory } from './private-files.ts';
+
+export interface BrokerOptions {
+  readonly dataDir: string;
+  /** `HOST:PORT`; port 0 lets the system choose. */
+  readonly listen: string;
+  /** How agents reach it; default: derived from `listen`. Join tokens carry it and agents sign for it. */
+  readonly publicUrl?: string;
+  readonly tenant?: string;
+  /** Issue one more admin key: for who lost the first. */
+  readonly newAdminKey?: boolean;
+  readonly heartbeatSeconds?: number;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly version: string;
+}
+
+export interface Broker {
+  readonly url: string;
+  readonly port: number;
+  readonly caPem: string;
+  readonly caHash: string;
+  readonly caFile: string;
+  readonly tenant: string;
+  /** At the first start, and with `newAdminKey`; stored only as a hash. */
+  readonly adminKey?: string;
+  readonly control: Control;
+  /** Rejects when the background work fails for good. */
+  readonly failed: Promise<never>;
+  /** Finishes what was accepted, refuses new requests, closes the store. */
+  close(): Promise<void>;
+}
+
+const drainMs = 5_000;
+const certificateCheckMs = 6 * 3_600_000;
+const origin = { from: 'local', requestId: 'start' } as const;
+
+export async function startBroker(options: BrokerOptions): Promise<Broker> {
+  const { dataDir, log, clock = systemClock, tenant = 'default', version } = options;
+  const address = parseListenAddress(options.listen);
+  const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
+  await makePrivateDirectory(dataDir);
+  const unlock = await lockDirectory(dataDir);
+  const stopping = new AbortController();
+  const server = createServer();
+  // Idle connections outlive the pauses of agents, so that a request never meets a connection that is just being closed.
+  server.keepAliveTimeout = 75_000;
+  let gateway: RequestListener = (_request, response) => {
+    response.writeHead(503, { 'retry-after': '1' }).end();
+  };
+  server.on('request', (request, response) => gateway(request, response));
+  const store = openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock });
+  try {
+    const names = servingNames(address.host, askedUrl);
+    const tls = await servingCertificates(path.join(dataDir, 'tls'), names, clock.now());
+    server.setSecureContext({ cert: tls.certPem, key: tls.keyPem, minVersion: 'TLSv1.2' });
+    const ids = createSystemIds(() => clock.now());
+    await listen(server, address.host, address.port);
+    const { port } = server.address() as AddressInfo;
+    const url = askedUrl ?? defaultPublicUrl(address.host, port);
+
+    const doorbells = createDoorbells();
+    const { bus, untilChange } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
+    const control = createControl({
+      store,
+      bus,
+      channel: doorbells,
+      clock,
+      ids,
+      log,
+      broker: () => ({ url, caHash: tls.caHash }),
+      ...(options.heartbeatSeconds !== undefined && { heartbeatSeconds: options.heartbeatSeconds }),
+    });
+    const adminKey = await firstKey(control, tenant, options.newAdminKey === true);
+    const composition: Composition = { control, connections: doorbells.connections, clock, log, version, untilChange };
+    doorbells.attach(server, composition, ids);
+    gateway = createHttpGateway(composition, createRouter(httpFunctions), ids);
+    const running = control.run(stopping.signal);
+    const renewing = keepCertificateFresh(
+      server,
+      { dataDir, names, clock, log, renewAt: tls.renewAt },
+      stopping.signal,
+    );
+    const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));
+    failed.catch(() => undefined);
+    log.info('broker started', { url, tenant, dataDir, version });
+
+    return {
+      url,
+      port,
+      caPem: tls.caPem,
+      caHash: tls.caHash,
+      caFile: path.join(dataDir, 'tls', 'ca.pem'),
+      tenant,
+      ...(adminKey !== undefined && { adminKey }),
+      control,
+      failed,
+      async close() {
+        if (stopping.signal.aborted) return;
+        log.info('broker stopping');
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        stopping.abort(new AppError('broker_unreachable', 'the broker is stopping'));
+        await doorbells.close();
+        server.closeIdleConnections();
+        const force = setTimeout(() => server.closeAllConnections(), drainMs);
+        await closed;
+        clearTimeout(force);
+        await Promise.allSettled([running, renewing]);
+        await store.close();
+        await unlock();
+        log.info('broker stopped');
+      },
+    };
+  } catch (error) {
+    stopping.abort(error);
+    server.close();
+    await store.close();
+    await unlock();
+    throw error;
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(
+        new AppError('host_unsupported', `cannot listen on ${host}:${port}: ${cause.message}`, {
+          cause,
+          detail: { field: 'listen', value: `${host}:${port}`, remedy: 'name a free address with --listen' },
+        }),
+      ),
+    );
+    server.listen(port, host, resolve);
+  });
+}
+
+async function firstKey(control: Control, tenant: string, another: boolean): Promise<string | undefined> {
+  const first = await control.tenants.bootstrap(tenant, origin);
+  if (first !== undefined) return first.secret;
+  if (!another) return undefined;
+  const self = { ...origin, tenant, principal: 'system', role: 'admin' } as const;
+  return (await control.tenants.createKey(self, { name: 'admin (issued at start)', role: 'admin' })).secret;
+}
+
+interface Renewal {
+  readonly dataDir: string;
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly renewAt: number;
+}
+
+async function keepCertificateFresh(server: Server, renewal: Renewal, signal: AbortSignal): Promise<void> {
+  const { dataDir, names, clock, log } = renewal;
+  let { renewAt } = renewal;
+  while (!signal.aborted) {
+    await clock.sleep(certificateCheckMs, signal).catch(() => undefined);
+    if (signal.aborted || clock.now() < renewAt) continue;
+    const tls = await servingCertificates(path.join(dataDir, 'tls'), names, clock.now());
+    server.setSecureContext({ cert: tls.certPem, key: tls.keyPem, minVersion: 'TLSv1.2' });
+    renewAt = tls.renewAt;
+    log.info('serving certificate renewed');
+  }
+}
