@@ -28,6 +28,8 @@ export interface ImageSpec {
   /** One list per layer, lowest first. Put what rarely changes first. */
   readonly layers: readonly (readonly ImageFile[])[];
   readonly config: ImageConfig;
+  /** `gzip` unless told; `none` for images that never travel. */
+  readonly compression?: 'gzip' | 'none';
 }
 
 export interface BuiltImage {
@@ -142,9 +144,11 @@ function gzipReproducibly(bytes: Uint8Array): Buffer {
 }
 
 export function buildImage(spec: ImageSpec): BuiltImage {
+  const compressed = spec.compression !== 'none';
+  const layerType = compressed ? 'layer.v1.tar+gzip' : 'layer.v1.tar';
   const layers = spec.layers.map((files) => {
     const plain = writeTar(layerEntries(files));
-    const packed = gzipReproducibly(plain);
+    const packed = compressed ? gzipReproducibly(plain) : plain;
     return { packed, digest: sha256(packed), diffId: sha256(plain) };
   });
   const config = Buffer.from(
@@ -164,7 +168,7 @@ export function buildImage(spec: ImageSpec): BuiltImage {
       mediaType: mediaType('manifest.v1+json'),
       config: { mediaType: mediaType('config.v1+json'), digest: sha256(config), size: config.length },
       layers: layers.map(({ packed, digest }) => ({
-        mediaType: mediaType('layer.v1.tar+gzip'),
+        mediaType: mediaType(layerType),
         digest,
         size: packed.length,
       })),

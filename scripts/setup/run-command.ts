@@ -1,5 +1,5 @@
 /** Runs a program to its end and gives back what it printed; a failure becomes `command_failed` with the end of its output. */
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface RunOptions {
@@ -9,31 +9,37 @@ export interface RunOptions {
   readonly timeoutMs?: number;
   /** Written to the program's standard input, which is then closed. */
   readonly input?: string;
+  /** An open file that becomes the program's standard input, instead of `input`. */
+  readonly stdin?: number;
 }
 
 const tail = (text: string): string => text.trim().split('\n').slice(-15).join('\n');
 
 export function runCommand(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const line = [command, ...args.slice(0, 12)].join(' ');
   return new Promise((resolve, reject) => {
-    const child = execFile(
-      command,
-      [...args],
-      {
-        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-        ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs, killSignal: 'SIGKILL' }),
-        env: { ...process.env, ...options.env },
-        maxBuffer: 64 * 1024 * 1024,
-      },
-      (error, stdout, stderr) => {
-        if (!error) return resolve(stdout);
-        const said = tail(stderr) || tail(stdout) || error.message;
-        const line = [command, ...args.slice(0, 6)].join(' ');
-        reject(
-          new AppError('command_failed', `\`${line}\` failed: ${said}`, { detail: { exit: error.code }, cause: error }),
-        );
-      },
-    );
+    const child = spawn(command, [...args], {
+      stdio: [options.stdin ?? 'pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...options.env },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs, killSignal: 'SIGKILL' as const }),
+    });
+    const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
+    child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
     child.stdin?.on('error', () => undefined); // a program that ends without reading its input
     child.stdin?.end(options.input ?? '');
+    child.once('error', (cause) =>
+      reject(new AppError('command_failed', `cannot start \`${command}\`: ${cause.message}`, { cause })),
+    );
+    child.once('close', (exit, signal) => {
+      const printed = Buffer.concat(stdout).toString();
+      if (exit === 0) return resolve(printed);
+      const said =
+        tail(Buffer.concat(stderr).toString()) ||
+        tail(printed) ||
+        (signal ? `ended by ${signal}` : `exit code ${exit}`);
+      reject(new AppError('command_failed', `\`${line}\` failed: ${said}`, { detail: { exit, signal } }));
+    });
   });
 }

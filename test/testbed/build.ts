@@ -115,3 +115,10 @@ export async function buildWorkload(options: BuildOptions = {}): Promise<string>
   const program: Program = { name: 'workload', source: { folder: 'workload' }, flags, about: 'seconds' };
   return await buildProgram(program, goDirective(await readGoMod('workload')), options);
 }
+
+/** Process 1 of every node. */
+export async function buildNodebox(options: BuildOptions = {}): Promise<string> {
+  const flags = ['-trimpath', '-ldflags', '-s -w'];
+  const program: Program = { name: 'nodebox', source: { folder: 'nodebox' }, flags, about: 'seconds' };
+  return await buildProgram(program, goDirective(await readGoMod('nodebox')), options);
+}

@@ -1,6 +1,7 @@
 /** Says early and clearly what keeps the test bed from running on this machine. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import os from 'node:os';
+import { runCommand } from '#scripts/setup/run-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface HostFacts {
@@ -45,4 +46,20 @@ export function hostObstacle(facts: HostFacts): string | undefined {
 export function checkHost(facts: HostFacts = readHostFacts()): void {
   const obstacle = hostObstacle(facts);
   if (obstacle !== undefined) throw new AppError('host_unsupported', obstacle, { detail: { ...facts } });
+}
+
+/** Features that are modules on some kernels and would otherwise be missed in a confusing place. */
+const kernelFeatures: readonly { readonly proof: string; readonly module: string }[] = [
+  { proof: '/proc/sys/net/bridge/bridge-nf-call-iptables', module: 'br_netfilter' },
+];
+
+export async function ensureKernelModules(): Promise<void> {
+  for (const { proof, module } of kernelFeatures) {
+    if (existsSync(proof)) continue;
+    await runCommand('modprobe', [module]).catch((cause: unknown) => {
+      throw new AppError('host_unsupported', `this kernel lacks ${module}: load it with \`modprobe ${module}\``, {
+        cause,
+      });
+    });
+  }
 }

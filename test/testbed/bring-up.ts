@@ -1,0 +1,305 @@
+/** Brings one cluster up: namespaces, network, certificates, daemons, add-ons; as much as possible at the same time. */
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile, statfs, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '#shared/errors/app-error.ts';
+import { addonsOf } from './addons.ts';
+import { type Access, callApi, waitUntilReady } from './api-ready.ts';
+import { nodeGroup } from './cgroups.ts';
+import { type Component, clusterDir, componentsOf } from './cluster-state.ts';
+import {
+  apiServerArgs,
+  apiServerUrl,
+  type ControlPlane,
+  controllerManagerArgs,
+  etcdArgs,
+  kubeconfigOf,
+  schedulerArgs,
+  writeCredentials,
+} from './control-plane.ts';
+import type { BedImages } from './images.ts';
+import { connectCluster } from './internet.ts';
+import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForFile } from './node.ts';
+import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
+import type { CertificateAuthority } from './pki.ts';
+import { runningComponents } from './processes.ts';
+import type { ClusterSpec, NodeSpec } from './spec.ts';
+
+export interface BedContext {
+  readonly slot: number;
+  readonly dir: string;
+  readonly kubebox: string;
+  readonly nodebox: string;
+  readonly images: BedImages;
+  readonly log: (line: string) => void;
+}
+
+const overlayMagic = 0x794c7630;
+
+export const placeOf = (
+  bed: { readonly slot: number; readonly dir: string },
+  spec: ClusterSpec,
+  node: string,
+): NodePlace => ({
+  slot: bed.slot,
+  node,
+  clusterDir: clusterDir(bed.dir, spec.name),
+});
+
+/** The control plane as the daemons see it (`inside`) or as the host's files lie. */
+export function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
+  return {
+    name: spec.name,
+    dir,
+    address: spec.nodes[0]?.ip ?? '',
+    port: 6443,
+    etcdUrl: 'unix:///run/etcd.sock',
+    serviceCidr: spec.serviceCidr,
+    serviceIp: spec.serviceIp,
+  };
+}
+
+export async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
+  const pki = (name: string): Promise<string> =>
+    readFile(path.join(clusterDir(bedDir, spec.name), 'pki', name), 'utf8');
+  const [ca, cert, key] = await Promise.all([pki('ca.crt'), pki('admin.crt'), pki('admin.key')]);
+  return { url: apiServerUrl(controlPlaneOf(spec, '')), ca, cert, key };
+}
+
+function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): readonly string[] {
+  const plane = controlPlaneOf(spec, inNode.cluster);
+  const kubebox = `${inNode.bin}/kubebox`;
+  const commands: Record<Component, () => readonly string[]> = {
+    etcd: () => [kubebox, ...etcdArgs(plane)],
+    'kube-apiserver': () => [kubebox, ...apiServerArgs(plane)],
+    // Node ranges are fixed beforehand, hence no allocation by the controller manager.
+    'kube-controller-manager': () => [kubebox, ...controllerManagerArgs(plane, [`--cluster-cidr=${spec.podCidr}`])],
+    'kube-scheduler': () => [kubebox, ...schedulerArgs(plane)],
+    containerd: () => ['containerd', `--config=${inNode.node}/containerd.toml`],
+    kubelet: () => [kubebox, ...kubeletArgs(node)],
+    'kube-proxy': () => [kubebox, ...proxyArgs],
+  };
+  return commands[component]();
+}
+
+class Bringing {
+  readonly #bed: BedContext;
+  readonly #spec: ClusterSpec;
+  readonly #pids = new Map<string, number>();
+
+  constructor(bed: BedContext, spec: ClusterSpec) {
+    this.#bed = bed;
+    this.#spec = spec;
+  }
+
+  get #dir(): string {
+    return clusterDir(this.#bed.dir, this.#spec.name);
+  }
+
+  place(node: string): NodePlace {
+    return placeOf(this.#bed, this.#spec, node);
+  }
+
+  adopt(running: ReadonlyMap<string, number>): void {
+    for (const { name } of this.#spec.nodes) this.#pids.set(name, running.get(`${name}/init`) ?? 0);
+  }
+
+  pid(node: string): number {
+    return this.#pids.get(node) ?? 0;
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true });
+    const [credentials] = await Promise.all([
+      writeCredentials(controlPlaneOf(this.#spec, this.#dir)),
+      ...this.#spec.nodes.map(async ({ name }) => {
+        this.#pids.set(name, await startNamespaces(this.place(name), this.#bed.nodebox, this.#bed.kubebox));
+      }),
+    ]);
+    await Promise.all([
+      connectCluster(this.#bed.slot, this.#spec, this.#pids),
+      ...this.#spec.nodes.map((node) => this.#writeNodeFiles(node, credentials.ca)),
+    ]);
+  }
+
+  async #writeNodeFiles(node: NodeSpec, ca: CertificateAuthority): Promise<void> {
+    const dir = nodeDir(this.place(node.name));
+    const url = apiServerUrl(controlPlaneOf(this.#spec, ''));
+    const pair = await ca.issue({
+      commonName: `system:node:${node.name}`,
+      organization: 'system:nodes',
+      ips: [node.ip],
+      dnsNames: [node.name],
+    });
+    const snapshotter = (await statfs(dir)).type === overlayMagic ? 'native' : 'overlayfs';
+    const files = {
+      ...nodeFiles(this.#spec, node, { cgroupRoot: `/${nodeGroup(this.#bed.slot, node.name)}`, snapshotter }),
+      'kubelet.conf': kubeconfigOf(this.#spec.name, url, ca.cert, pair),
+      'kubelet.crt': pair.cert,
+      'kubelet.key': pair.key,
+    };
+    await mkdir(path.join(dir, 'cni'), { recursive: true });
+    await Promise.all(
+      Object.entries(files).map(([name, text]) => writeFile(path.join(dir, name), text, { mode: 0o600 })),
+    );
+  }
+
+  async start(node: NodeSpec, component: Component): Promise<void> {
+    await startDaemon(this.place(node.name), this.pid(node.name), component, commandLine(this.#spec, node, component));
+  }
+
+  #isRunning(node: string, component: Component): boolean {
+    return runningComponents(this.#bed.slot).has(`${node}/${component}`);
+  }
+
+  /** The API server, kept alive by nobody: when it or etcd ends early, its last words are the error. */
+  async waitForApiServer(): Promise<void> {
+    const first = this.#spec.nodes[0]?.name ?? '';
+    const access = await adminAccess(this.#bed.dir, this.#spec);
+    await waitUntilReady(access, 120_000, () => {
+      const dead = (['etcd', 'kube-apiserver'] as const).find((component) => !this.#isRunning(first, component));
+      return dead && lastWords(this.place(first), dead);
+    });
+  }
+
+  async startRuntime(node: NodeSpec): Promise<void> {
+    await this.start(node, 'containerd');
+    await this.waitForRuntime(node);
+    const first = node.name === this.#spec.nodes[0]?.name;
+    const { everywhere, coreDns } = this.#bed.images;
+    const masquerade = execInNode(this.place(node.name), this.pid(node.name), 'nft', [
+      '-f',
+      `${inNode.node}/masquerade.nft`,
+    ]);
+    const imports = [...everywhere, ...(first ? [coreDns] : [])].map((tar) =>
+      importInto(this.place(node.name), this.pid(node.name), tar),
+    );
+    await Promise.all([masquerade, ...imports]);
+  }
+
+  async waitForRuntime(node: NodeSpec): Promise<void> {
+    const alive = (): boolean => this.#isRunning(node.name, 'containerd');
+    if (!(await waitForFile(this.pid(node.name), containerdSocket, 30_000, alive))) {
+      throw new AppError('command_failed', lastWords(this.place(node.name), 'containerd'));
+    }
+  }
+
+  async applyAddons(): Promise<void> {
+    const access = await adminAccess(this.#bed.dir, this.#spec);
+    for (const { path: target, object } of addonsOf(this.#spec)) {
+      const answer = await callApi(access, `${target}?fieldManager=testbed&force=true`, 'PATCH', object);
+      if (answer.status > 299)
+        throw new AppError('kube_failed', `${this.#spec.name} refused ${target}: ${answer.body}`);
+    }
+  }
+
+  /** All nodes Ready, cluster DNS answering. */
+  async waitForNodes(): Promise<void> {
+    const access = await adminAccess(this.#bed.dir, this.#spec);
+    const end = Date.now() + 180_000;
+    for (;;) {
+      const waiting = await this.#waitingFor(access);
+      if (waiting === undefined) return;
+      const dead = this.#spec.nodes
+        .flatMap(({ name }) => componentsOf(this.#spec, name).map((component) => ({ name, component })))
+        .find(({ name, component }) => !this.#isRunning(name, component));
+      if (dead) throw new AppError('command_failed', lastWords(this.place(dead.name), dead.component));
+      if (Date.now() > end)
+        throw new AppError(
+          'deadline_exceeded',
+          `${this.#spec.name} did not become ready: ${waiting}; logs are in ${this.#dir}/logs`,
+        );
+      await delay(150);
+    }
+  }
+
+  async #waitingFor(access: Access): Promise<string | undefined> {
+    interface Conditioned {
+      metadata: { name: string };
+      status?: { conditions?: { type: string; status: string; message?: string }[]; availableReplicas?: number };
+    }
+    const answer = await callApi(access, '/api/v1/nodes').catch(() => undefined);
+    if (answer?.status !== 200) return 'the API server does not answer';
+    for (const node of (JSON.parse(answer.body) as { items: Conditioned[] }).items) {
+      const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+      if (ready?.status !== 'True')
+        return `node ${node.metadata.name} is not Ready: ${ready?.message ?? 'the kubelet has not reported'}`;
+    }
+    const dns = await callApi(access, '/apis/apps/v1/namespaces/kube-system/deployments/coredns').catch(
+      () => undefined,
+    );
+    const available = dns?.status === 200 && ((JSON.parse(dns.body) as Conditioned).status?.availableReplicas ?? 0) > 0;
+    return available ? undefined : 'cluster DNS is not available';
+  }
+}
+
+/** Streams the file, so that it may lie where the node does not see it. */
+export async function importInto(place: NodePlace, pid: number, tar: string): Promise<void> {
+  const stdin = openSync(tar, 'r');
+  try {
+    await execInNode(place, pid, 'ctr', ['--namespace', 'k8s.io', 'images', 'import', '-'], { stdin });
+  } finally {
+    closeSync(stdin);
+  }
+}
+
+export async function createCluster(bed: BedContext, spec: ClusterSpec): Promise<void> {
+  const startedAt = Date.now();
+  const say = (what: string): void =>
+    bed.log(`${spec.name}: ${what} after ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  const bringing = new Bringing(bed, spec);
+  const [first] = spec.nodes;
+  if (!first) throw new AppError('invalid_input', `cluster ${spec.name} has no node`);
+  await bringing.prepare();
+  await Promise.all([bringing.start(first, 'etcd'), bringing.start(first, 'kube-apiserver')]);
+  const runtimes = Promise.all(spec.nodes.map((node) => bringing.startRuntime(node)));
+  runtimes.catch(() => undefined); // its failure is thrown below, not while the API server is awaited
+  await bringing.waitForApiServer();
+  say('API server ready');
+  const controllers = (['kube-controller-manager', 'kube-scheduler'] as const).map((component) =>
+    bringing.start(first, component),
+  );
+  await Promise.all([...controllers, bringing.applyAddons(), runtimes]);
+  await Promise.all(
+    spec.nodes.flatMap((node) => [bringing.start(node, 'kubelet'), bringing.start(node, 'kube-proxy')]),
+  );
+  await bringing.waitForNodes();
+  say('ready');
+}
+
+/** Starts again what has died in a cluster whose nodes still stand. */
+export async function repairCluster(
+  bed: BedContext,
+  spec: ClusterSpec,
+  missing: readonly { readonly node: string; readonly component: Component }[],
+): Promise<void> {
+  const bringing = new Bringing(bed, spec);
+  bringing.adopt(runningComponents(bed.slot));
+  const order: readonly Component[] = componentsOf(spec, spec.nodes[0]?.name ?? '');
+  const sorted = [...missing].sort((a, b) => order.indexOf(a.component) - order.indexOf(b.component));
+  for (const { node: name, component } of sorted) {
+    const node = spec.nodes.find((each) => each.name === name);
+    if (!node) continue;
+    bed.log(`${spec.name}: starting ${component} of ${name} again`);
+    await bringing.start(node, component);
+    if (component === 'kube-apiserver') await bringing.waitForApiServer();
+    if (component === 'containerd') await bringing.waitForRuntime(node);
+  }
+  await bringing.waitForNodes();
+}
+
+/** Starts the API server of a cluster and waits until it is ready. */
+export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>, spec: ClusterSpec): Promise<void> {
+  const [first] = spec.nodes;
+  const running = runningComponents(bed.slot);
+  const pid = running.get(`${first?.name}/init`);
+  if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
+  const place = placeOf(bed, spec, first.name);
+  if (!running.has(`${first.name}/kube-apiserver`)) {
+    await startDaemon(place, pid, 'kube-apiserver', commandLine(spec, first, 'kube-apiserver'));
+  }
+  await waitUntilReady(await adminAccess(bed.dir, spec), 120_000, () =>
+    runningComponents(bed.slot).has(`${first.name}/kube-apiserver`) ? undefined : lastWords(place, 'kube-apiserver'),
+  );
+}

@@ -1,0 +1,62 @@
+/** The images of the bed as tar files in the cache: pause, workload and CoreDNS, each one static binary. */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { buildImage, type ImageConfig, type ImageFile } from '#scripts/image/oci.ts';
+import { buildCoreDns, buildWorkload } from './build.ts';
+import { pauseImage } from './node-config.ts';
+
+export const workloadImage = 'isthmus.test/workload:1';
+export const coreDnsImage = 'isthmus.test/coredns:1';
+
+export interface BedImages {
+  /** Go into every node. */
+  readonly everywhere: readonly string[];
+  readonly coreDns: string;
+}
+
+/** Names under which the workload's binary can be called without a path: `kubectl exec POD -- cat`. */
+const links = ['cat', 'echo', 'env', 'sleep', 'get', 'dns', 'udp-send'];
+
+async function imageTar(
+  cache: string,
+  name: string,
+  binary: string,
+  config: ImageConfig,
+  more: readonly ImageFile[] = [],
+): Promise<string> {
+  const program = path.basename(binary);
+  const content = await readFile(binary);
+  const files: ImageFile[] = [
+    { path: `/bin/${program}`, mode: 0o755, content },
+    { path: '/tmp', mode: 0o1777, directory: true },
+    ...['/etc', '/proc', '/sys', '/dev', '/var'].map((dir): ImageFile => ({ path: dir, mode: 0o755, directory: true })),
+    ...more,
+  ];
+  const settings = { ...config, env: { PATH: '/bin', ...config.env } };
+  const key = createHash('sha256')
+    .update(JSON.stringify([name, settings, more]))
+    .update(content)
+    .digest('hex')
+    .slice(0, 16);
+  const file = path.join(cache, 'images', `${name.replaceAll(/[^a-z0-9.]+/g, '-')}-${key}.tar`);
+  if (existsSync(file)) return file;
+  await mkdir(path.dirname(file), { recursive: true });
+  const partial = `${file}.${process.pid}.partial`;
+  // Not compressed: these never travel, and unpacking is on the way to a ready cluster.
+  await writeFile(partial, buildImage({ name, layers: [files], config: settings, compression: 'none' }).tar);
+  await rename(partial, file);
+  return file;
+}
+
+export async function buildImages(cache: string, log: (line: string) => void): Promise<BedImages> {
+  const [workload, coreDns] = [await buildWorkload({ cache, log }), await buildCoreDns({ cache, log })];
+  const linked = links.map((name): ImageFile => ({ path: `/bin/${name}`, mode: 0o777, linkTo: 'workload' }));
+  const [pauseTar, workloadTar, coreDnsTar] = await Promise.all([
+    imageTar(cache, pauseImage, workload, { entrypoint: ['/bin/workload', 'pause'] }),
+    imageTar(cache, workloadImage, workload, { entrypoint: ['/bin/workload'], command: ['serve'] }, linked),
+    imageTar(cache, coreDnsImage, coreDns, { entrypoint: ['/bin/coredns'] }),
+  ]);
+  return { everywhere: [pauseTar, workloadTar], coreDns: coreDnsTar };
+}

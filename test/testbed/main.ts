@@ -1,0 +1,118 @@
+/** `npm run testbed -- up|down|status|exec`: the test bed from a terminal. */
+import { Command, InvalidArgumentError } from 'commander';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { codes } from '#shared/errors/codes.ts';
+import { placeOf } from './bring-up.ts';
+import { execInteractively } from './node.ts';
+import { runningComponents } from './processes.ts';
+import { slotOf } from './slots.ts';
+import type { ClusterRequest } from './spec.ts';
+import { down, status, up } from './testbed.ts';
+
+const list = (text: string): string[] => text.split(',').filter((name) => name !== '');
+
+function perCluster(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const pairs = list(text).map((pair) => pair.split('=') as [string, string | undefined]);
+  const bad = pairs.find(([name, value]) => !name || !value);
+  if (bad) throw new InvalidArgumentError('CLUSTER=RANGE is accepted, like rome=10.1.0.0/16');
+  return { ...before, ...(Object.fromEntries(pairs) as Record<string, string>) };
+}
+
+interface UpFlags {
+  readonly clusters: string[];
+  readonly nodes: number;
+  readonly podCidr: Readonly<Record<string, string>>;
+  readonly serviceCidr: Readonly<Record<string, string>>;
+}
+
+function requests(flags: UpFlags): ClusterRequest[] {
+  const stray = [...Object.keys(flags.podCidr), ...Object.keys(flags.serviceCidr)].find(
+    (name) => !flags.clusters.includes(name),
+  );
+  if (stray !== undefined)
+    throw new AppError(
+      'invalid_input',
+      `a range is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
+    );
+  return flags.clusters.map((name) => {
+    const [podCidr, serviceCidr] = [flags.podCidr[name], flags.serviceCidr[name]];
+    return { name, nodes: flags.nodes, ...(podCidr ? { podCidr } : {}), ...(serviceCidr ? { serviceCidr } : {}) };
+  });
+}
+
+async function printStatus(): Promise<void> {
+  const { bed, clusters } = await status();
+  if (clusters.length === 0) return console.log('the test bed is down');
+  for (const { spec, health } of clusters) {
+    const missing =
+      health.state === 'lame'
+        ? `: ${health.missing.map(({ node, component }) => `${component} of ${node}`).join(', ')} not running`
+        : '';
+    console.log(`${spec.name}  ${health.state}${health.state === 'broken' ? `: ${health.why}` : missing}`);
+    console.log(
+      `  pods ${spec.podCidr}  services ${spec.serviceCidr}  nodes ${spec.nodes.map(({ name, ip }) => `${name} (${ip})`).join(', ')}`,
+    );
+    console.log(`  ${bed.dir}/kubectl --kubeconfig ${bed.cluster(spec.name).kubeconfigPath} get nodes`);
+  }
+  console.log(`this host is ${bed.hostAddress} for all of them`);
+}
+
+async function execute(target: string, argv: readonly string[]): Promise<number> {
+  const [cluster = '', wanted = '1'] = target.split('/');
+  const { bed, clusters } = await status();
+  bed.cluster(cluster); // says which ones there are
+  const spec = clusters.find((each) => each.spec.name === cluster)?.spec;
+  const node = spec?.nodes.find(({ name }, i) => name === wanted || String(i + 1) === wanted);
+  if (!spec || !node)
+    throw new AppError(
+      'not_found',
+      `${cluster} has no node ${wanted}; it has ${spec?.nodes.map(({ name }) => name).join(', ')}`,
+    );
+  const slot = slotOf(bed.dir) ?? 0;
+  const pid = runningComponents(slot).get(`${node.name}/init`);
+  if (pid === undefined)
+    throw new AppError('not_found', `node ${node.name} does not run: bring it up with \`up --clusters ${cluster}\``);
+  return await execInteractively(placeOf({ slot, dir: bed.dir }, spec, node.name), pid, argv);
+}
+
+const program = new Command('testbed')
+  .description('real Kubernetes clusters on this machine')
+  .showHelpAfterError()
+  .enablePositionalOptions();
+program
+  .command('up')
+  .description('bring clusters up, beside those that run; mends what has died')
+  .requiredOption('--clusters <names>', 'comma-separated', list)
+  .option('--nodes <count>', 'nodes per cluster, 1 to 3', Number, 1)
+  .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster, {})
+  .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster, {})
+  .action(async (flags: UpFlags) => {
+    await up({ clusters: requests(flags), log: (line) => console.log(line) });
+    await printStatus();
+  });
+program
+  .command('down')
+  .description('remove clusters, all of them unless told which')
+  .option('--clusters <names>', 'comma-separated', list)
+  .action(async (flags: { readonly clusters?: string[] }) => {
+    await down({ log: (line) => console.log(line), ...flags });
+  });
+program.command('status').description('what stands').action(printStatus);
+program
+  .command('exec')
+  .description('run a command in the namespaces of a node')
+  .argument('<cluster[/node]>', 'the first node unless told; by name or number')
+  .argument('<command...>')
+  .passThroughOptions()
+  .action(async (target: string, argv: string[]) => {
+    process.exitCode = await execute(target, argv);
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const code = codeOf(error);
+  if (code === undefined || !(error instanceof Error)) throw error;
+  console.error(`testbed: ${error.message}`);
+  process.exitCode = codes[code].exit;
+}

@@ -1,0 +1,3 @@
+module isthmus.test/nodebox
+
+go 1.24

@@ -1,0 +1,133 @@
+/** What a bed's clusters look like: names, addresses and ranges, computed and checked before anything is made. */
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface ClusterRequest {
+  readonly name: string;
+  /** One to three; one when absent. */
+  readonly nodes?: number;
+  /** An IPv4 range of /16 to /22; each node gets a /24 of it. Two clusters may use the same. */
+  readonly podCidr?: string;
+  readonly serviceCidr?: string;
+}
+
+export interface NodeSpec {
+  /** `<cluster>-<number>`. */
+  readonly name: string;
+  readonly ip: string;
+  readonly podCidr: string;
+  /** Its interface in the internet namespace. */
+  readonly link: string;
+}
+
+export interface ClusterSpec {
+  readonly name: string;
+  /** Of the bed; decides addresses and interface names. */
+  readonly index: number;
+  readonly gateway: string;
+  readonly bridge: string;
+  readonly podCidr: string;
+  readonly serviceCidr: string;
+  readonly serviceIp: string;
+  readonly dnsIp: string;
+  readonly nodes: readonly NodeSpec[];
+}
+
+/** Beds of one machine get a slot each: a sixteenth part of 198.18.0.0/16 or 198.19.0.0/16 is their "internet". */
+export const slotCount = 32;
+export const maxClusters = 15;
+const maxNodes = 3;
+const internet = '198.18.0.0/15';
+
+interface Range {
+  readonly first: number;
+  readonly prefix: number;
+}
+
+const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+const toAddress = (value: number): string =>
+  [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
+
+export function parseRange(text: string): Range | undefined {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
+  if (!match) return undefined;
+  const prefix = Number(match[5]);
+  if (prefix > 32 || match.slice(1, 5).some((part) => Number(part) > 255)) return undefined;
+  const first = toNumber(match.slice(1, 5).join('.'));
+  return first % 2 ** (32 - prefix) === 0 ? { first, prefix } : undefined;
+}
+
+const overlaps = (a: Range, b: Range): boolean => {
+  const size = 2 ** (32 - Math.min(a.prefix, b.prefix));
+  return Math.floor(a.first / size) === Math.floor(b.first / size);
+};
+
+function checkedRange(field: string, text: string, least: number, most: number): Range {
+  const range = parseRange(text);
+  if (!range || range.prefix < least || range.prefix > most) {
+    const accepted = `an IPv4 range with a prefix from /${least} to /${most} and no host bits, like 10.1.0.0/16`;
+    throw new AppError('invalid_input', `${field} is ${JSON.stringify(text)}: ${accepted} is accepted`, {
+      detail: { field, value: text },
+    });
+  }
+  return range;
+}
+
+/** The address number `host` in network `index` of a slot. Network 0 joins host and internet, networks 1 to 15 belong to clusters. */
+export function internetAddress(slot: number, index: number, host: number): string {
+  return toAddress(toNumber('198.18.0.0') + slot * 4096 + index * 256 + host);
+}
+
+export const slotRange = (slot: number): string => `${internetAddress(slot, 0, 0)}/20`;
+
+export function planCluster(slot: number, index: number, request: ClusterRequest): ClusterSpec {
+  const { name } = request;
+  if (!/^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$/.test(name)) {
+    const accepted = 'lower-case letters, digits and dashes, starting with a letter, at most 30';
+    throw new AppError('invalid_input', `the cluster name ${JSON.stringify(name)} is not usable: ${accepted}`, {
+      detail: { value: name },
+    });
+  }
+  const nodes = request.nodes ?? 1;
+  if (!Number.isInteger(nodes) || nodes < 1 || nodes > maxNodes) {
+    throw new AppError('invalid_input', `nodes is ${nodes}: a whole number from 1 to ${maxNodes} is accepted`);
+  }
+  const podCidr = request.podCidr ?? `10.${index}.0.0/16`;
+  const serviceCidr = request.serviceCidr ?? `10.${100 + index}.0.0/16`;
+  const pods = checkedRange(`podCidr of ${name}`, podCidr, 8, 22);
+  const services = checkedRange(`serviceCidr of ${name}`, serviceCidr, 12, 24);
+  const reserved = checkedRange('internet', internet, 15, 15);
+  for (const [what, a, b] of [
+    [`podCidr ${podCidr} and serviceCidr ${serviceCidr}`, pods, services],
+    [`podCidr ${podCidr} and the bed's own ${internet}`, pods, reserved],
+    [`serviceCidr ${serviceCidr} and the bed's own ${internet}`, services, reserved],
+  ] as const) {
+    if (overlaps(a, b)) throw new AppError('invalid_input', `${what} of cluster ${name} overlap: choose another range`);
+  }
+  return {
+    name,
+    index,
+    gateway: internetAddress(slot, index, 1),
+    bridge: `c${index}`,
+    podCidr,
+    serviceCidr,
+    serviceIp: toAddress(services.first + 1),
+    dnsIp: toAddress(services.first + 10),
+    nodes: Array.from({ length: nodes }, (_, i) => ({
+      name: `${name}-${i + 1}`,
+      ip: internetAddress(slot, index, 11 + i),
+      podCidr: `${toAddress(pods.first + i * 256)}/24`,
+      link: `c${index}n${i + 1}`,
+    })),
+  };
+}
+
+/** Whether a cluster that exists is what is asked for now; what is not asked for does not matter. */
+export function differsFrom(existing: ClusterSpec, request: ClusterRequest): string | undefined {
+  const wanted: readonly (readonly [string, string | number, string | number | undefined])[] = [
+    ['nodes', existing.nodes.length, request.nodes],
+    ['podCidr', existing.podCidr, request.podCidr],
+    ['serviceCidr', existing.serviceCidr, request.serviceCidr],
+  ];
+  const other = wanted.find(([, is, asked]) => asked !== undefined && asked !== is);
+  return other && `${existing.name} is up with ${other[0]} ${other[1]}, asked for ${other[2]}: take it down first`;
+}

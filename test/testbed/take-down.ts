@@ -1,0 +1,44 @@
+/** Removes clusters and whatever else a bed, alive or dead, has left on the machine. */
+import { rm } from 'node:fs/promises';
+import { bedGroup, groupedNodes, groupProcesses, nodeGroup, removeGroups } from './cgroups.ts';
+import { clusterDir } from './cluster-state.ts';
+import { clusterLinks, removeInternet, removeLinks } from './internet.ts';
+import { bedProcesses, killAll } from './processes.ts';
+import type { ClusterSpec } from './spec.ts';
+
+/** Ends everything in these nodes. The death of a node's process 1 ends its process namespace, mounts and network included. */
+async function endNodes(slot: number, nodes: ReadonlySet<string>): Promise<void> {
+  if (nodes.size === 0) return;
+  await killAll(() => {
+    const marked = bedProcesses(slot).filter(({ node }) => nodes.has(node));
+    const grouped = [...nodes].flatMap((node) => groupProcesses(nodeGroup(slot, node)));
+    return [...new Set([...marked.map(({ pid }) => pid), ...grouped])];
+  });
+  for (const node of nodes) await removeGroups(nodeGroup(slot, node));
+}
+
+export async function removeCluster(slot: number, bedDir: string, spec: ClusterSpec): Promise<void> {
+  await endNodes(slot, new Set(spec.nodes.map(({ name }) => name)));
+  await removeLinks(slot, [...spec.nodes.map(({ link }) => link), spec.bridge]);
+  await rm(clusterDir(bedDir, spec.name), { recursive: true, force: true, maxRetries: 10 });
+}
+
+/** Removes what belongs to the slot but to none of these clusters; gives back what it found. */
+export async function sweep(slot: number, kept: readonly ClusterSpec[]): Promise<string[]> {
+  const keptNodes = new Set(kept.flatMap(({ nodes }) => nodes.map(({ name }) => name)));
+  const keptLinks = new Set(kept.flatMap(({ bridge, nodes }) => [bridge, ...nodes.map(({ link }) => link)]));
+  const seen = [...bedProcesses(slot).map(({ node }) => node), ...groupedNodes(slot)];
+  const nodes = new Set(seen.filter((node) => !keptNodes.has(node)));
+  await endNodes(slot, nodes);
+  const links = (await clusterLinks(slot)).filter((link) => !keptLinks.has(link));
+  await removeLinks(slot, links);
+  return [...[...nodes].map((node) => `node ${node}`), ...links.map((link) => `interface ${link}`)];
+}
+
+/** After the last cluster: the internet, the cgroup and the state folder. */
+export async function removeBed(slot: number, bedDir: string): Promise<void> {
+  await sweep(slot, []);
+  await removeInternet(slot);
+  await removeGroups(bedGroup(slot));
+  await rm(bedDir, { recursive: true, force: true, maxRetries: 10 });
+}
