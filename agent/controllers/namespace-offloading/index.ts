@@ -21,11 +21,11 @@ export interface OffloadingDeps extends ControllerDeps {
 const waitMs = 60_000;
 const staleMs = 100;
 
-/** Selectors look at nothing but name and labels. */
-const labelsOnly = ({ apiVersion, kind, metadata }: Node): Node => ({
+/** Selectors look at nothing but name and labels; the cache itself needs UID and version. */
+const labelsOnly = ({ apiVersion, kind, metadata: { name, uid, resourceVersion, labels } }: Node): Node => ({
   apiVersion,
   kind,
-  metadata: { name: metadata.name, ...(metadata.labels && { labels: metadata.labels }) },
+  metadata: { name, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }), ...(labels && { labels }) },
 });
 
 export function createNamespaceOffloadingController(deps: OffloadingDeps): Controller {

@@ -1,7 +1,7 @@
 /** The shared caches of ShadowPods and of the pods made of them, reduced to what controller and admission read. */
 import type { Cache, Caches, Transform } from '#agent/kube/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
-import type { ObjectMeta, Pod, PodSpec } from '#shared/domain/kube-object.ts';
+import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 
@@ -9,8 +9,6 @@ export const managedByShadowPod = 'shadowpod';
 export const creatorIndex = 'creator';
 
 type Container = PodSpec['containers'][number];
-
-const slimMeta = ({ managedFields, ...metadata }: ObjectMeta & { managedFields?: unknown }): ObjectMeta => metadata;
 
 const slimContainers = (containers: unknown): Container[] =>
   (Array.isArray(containers) ? (containers as Container[]) : []).map(({ name, image, resources, restartPolicy }) => ({
@@ -38,7 +36,7 @@ function slimSpec(spec: PodSpec): PodSpec {
 const slimShadowPod: Transform<ShadowPod> = ({ apiVersion, kind, metadata, spec, status }) => ({
   apiVersion,
   kind,
-  metadata: slimMeta(metadata),
+  metadata,
   spec: { pod: slimSpec(spec?.pod ?? { containers: [] }) },
   ...(status && { status }),
 });
@@ -46,7 +44,7 @@ const slimShadowPod: Transform<ShadowPod> = ({ apiVersion, kind, metadata, spec,
 const slimPod: Transform<Pod> = ({ apiVersion, kind, metadata, spec, status }) => ({
   apiVersion,
   kind,
-  metadata: slimMeta(metadata),
+  metadata,
   ...(spec && { spec: slimSpec(spec) }),
   ...(status?.phase !== undefined && { status: { phase: status.phase } }),
 });

@@ -1,7 +1,8 @@
 /** What to do about one ShadowPod and the pod of its name, from what is. Pure. */
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod, ShadowPodPhase } from '#shared/schema/liqo/shadow-pod.ts';
+import { managedByShadowPod } from './cache.ts';
 import { type JsonPatch, metadataPatch, specPatch } from './forge.ts';
 
 export interface Observed {
@@ -31,8 +32,18 @@ const phases: readonly ShadowPodPhase[] = ['Pending', 'Running', 'Succeeded', 'F
 export const isFinished = ({ status }: ShadowPod): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-export const ownerUid = ({ metadata }: Pod): string | undefined =>
-  metadata.ownerReferences?.find((owner) => owner.controller && owner.kind === 'ShadowPod')?.uid;
+/**
+ * UID of the ShadowPod that a pod was made for; undefined: somebody else's pod. Ours without an owner ('') is what a consumer leaves behind
+ * that deletes a ShadowPod but asks for its dependents to stay: nobody's quota would count it.
+ */
+export function ownerUid({ metadata }: Pod): string | undefined {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  if (controller) return controller.kind === 'ShadowPod' ? controller.uid : undefined;
+  const isMarked =
+    metadata.labels?.[label.managedBy] === managedByShadowPod &&
+    metadata.annotations?.[isthmusAnnotation.propagated] !== undefined;
+  return isMarked ? '' : undefined;
+}
 
 export function decide({ shadow, pod, namespaceOrigin }: Observed): Decision {
   const going = pod?.metadata.deletionTimestamp !== undefined;
