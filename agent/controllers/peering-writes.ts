@@ -38,24 +38,20 @@ export async function writeStatus<T extends KubeObject & { status?: unknown }>(
   return true;
 }
 
-/**
- * Applies unless `actual` covers it already. `whole` names members whose every entry is ours: an entry that `wanted` lacks is removed.
- */
+/** Applies unless `actual` covers it already. `exactly` selects what must be equal: entries there that `wanted` lacks are to go. */
 export async function applyWanted<T extends KubeObject>(
   api: KubeApi,
   type: ResourceType<T>,
   actual: T | undefined,
   wanted: Applied<T>,
-  whole: readonly Exclude<keyof T & keyof Applied<T>, 'metadata'>[],
+  exactly: (object: Applied<T>) => unknown,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const done =
+  const isDone =
     actual !== undefined &&
     covers(actual, wanted) &&
-    whole.every((member) =>
-      sameJson((actual as Record<PropertyKey, unknown>)[member], (wanted as Record<PropertyKey, unknown>)[member]),
-    );
-  if (done) return false;
+    sameJson(exactly(actual as unknown as Applied<T>), exactly(wanted));
+  if (isDone) return false;
   await api.apply(type, wanted, { fieldManager: fieldManager.agent }, signal);
   return true;
 }

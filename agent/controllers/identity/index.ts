@@ -75,7 +75,7 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         if (current?.metadata.deletionTimestamp !== undefined) {
           return explain(identity, waiting(`Secret ${secretName} of an earlier identity to go`, 5_000));
         }
-        await applyWanted(api, secrets, current, wanted, ['data'], signal);
+        await applyWanted(api, secrets, current, wanted, ({ data }) => data, signal);
         await writeStatus(
           api,
           identities,

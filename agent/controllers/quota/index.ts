@@ -81,7 +81,7 @@ export function createQuotaController({ cluster, config, clock, log }: PeeringDe
           quotas,
           current,
           forgeQuota(slice, { consumer, limitsEnforcement, ...decision }),
-          ['spec'],
+          ({ spec }) => spec,
           signal,
         );
         return explain(slice, settled);

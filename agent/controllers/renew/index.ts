@@ -81,7 +81,7 @@ export function createLocalRenewController({ cluster, clusterId, clock, log }: P
         if (!isControlPlane(identity) || identity.metadata.deletionTimestamp !== undefined) return settled;
         const renew = renewCache.get(ref);
         if (renew?.metadata.deletionTimestamp === undefined) {
-          await applyWanted(api, renews, renew, forgeRenew(identity, clusterId), ['spec'], signal);
+          await applyWanted(api, renews, renew, forgeRenew(identity, clusterId), ({ spec }) => spec, signal);
         }
         const authParams = renewedParams(identity, renew);
         if (authParams === undefined) return settled;

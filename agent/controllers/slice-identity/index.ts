@@ -50,7 +50,7 @@ export function createSliceIdentityController({ cluster, clock, log }: PeeringDe
         if (verdict?.status !== 'Accepted' || authParams === undefined) return settled;
         const wanted = forgeSliceIdentity(slice, provider, authParams);
         const current = identityCache.get({ namespace: ref.namespace ?? '', name: wanted.metadata.name });
-        await applyWanted(api, identities, current, wanted, [], signal);
+        await applyWanted(api, identities, current, wanted, ({ spec }) => spec, signal);
         return settled;
       },
     },

@@ -2,13 +2,13 @@
 import { ownerName } from '#agent/forge/owner.ts';
 import { forgeVirtualNode } from '#agent/forge/virtual-node.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Applied, Controller } from '#agent/kube/types.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { createExplain } from '../explain.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { applyWanted, deleteObject } from '../peering-writes.ts';
@@ -35,6 +35,9 @@ export function obstacle(slice: ResourceSlice, provider: string): Outcome | unde
   }
   return undefined;
 }
+
+/** Where an entry that is no longer granted must disappear. */
+const grantedParts = ({ spec }: Applied<VirtualNode>): unknown => [spec?.resourceQuota, spec?.labels];
 
 export function createVirtualNodeCreatorController({ cluster, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -73,7 +76,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
       virtualNodes,
       current,
       forgeVirtualNode(slice, provider, secret),
-      [],
+      grantedParts,
       signal,
     );
     if (applied && current === undefined)

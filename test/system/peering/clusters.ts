@@ -1,0 +1,107 @@
+/** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
+import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
+import { createKubeApi } from '#agent/kube/api.ts';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { KubeApi } from '#agent/kube/types.ts';
+import { systemIds } from '#agent/runtime/ids.ts';
+import { clusterRoles, customResourceDefinitions as crds, namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { type Log, silentLog } from '#shared/ports/log.ts';
+import { customResourceDefinitions } from '#shared/schema/crd.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { ShiftedClock } from './shifted-clock.ts';
+
+export interface TestCluster {
+  readonly id: string;
+  readonly server: TestApiServer;
+  /** As an administrator. */
+  readonly api: KubeApi;
+  startAgent(): Promise<void>;
+  /** As a crash would: whatever was under way stays half done. */
+  stopAgent(): Promise<void>;
+}
+
+export interface Pair {
+  readonly consumer: TestCluster;
+  readonly provider: TestCluster;
+  readonly clock: ShiftedClock;
+  stop(): Promise<void>;
+}
+
+const certificateLifetimeSeconds = 3_600;
+
+const consoleLog: Log = {
+  with: () => consoleLog,
+  debug() {},
+  info() {},
+  warn: (message, fields) => console.warn(message, fields),
+  error: (message, error, fields) => console.error(message, error, fields),
+};
+
+/** The API server's CEL decodes base64 by the URL alphabet and refuses + and /. */
+const withoutByteRules = <T>(crd: T): T =>
+  JSON.parse(
+    JSON.stringify(crd, (key, value) =>
+      key === 'x-kubernetes-validations' &&
+      value.some((rule: { message?: string }) => rule.message === 'must be base64 text')
+        ? undefined
+        : value,
+    ),
+  ) as T;
+
+async function startCluster(id: string, clock: ShiftedClock, arch: string): Promise<TestCluster> {
+  const server = await startApiServer({ controllerManager: true });
+  const log = process.env.TEST_LOG ? consoleLog : silentLog;
+  const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
+  await Promise.all(customResourceDefinitions().map((crd) => api.create(crds, withoutByteRules(crd))));
+  await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
+  await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
+  const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
+  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: `${id}-1`, labels } });
+  await eventually('the custom kinds to be served', async () => {
+    const all = await api.list(crds);
+    return all.every((crd) =>
+      crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True'),
+    );
+  });
+  let running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  return {
+    id,
+    server,
+    api,
+    async startAgent() {
+      const abort = new AbortController();
+      const connection = await connectKubeconfig(server.kubeconfig);
+      const cluster = openCluster(connection, { clock, log }, abort.signal);
+      const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
+      const controllers = createPeeringControllers({ cluster, clusterId: id, config, clock, log, ids: systemIds });
+      running = { abort, done: Promise.all(controllers.map((controller) => controller.run(abort.signal))) };
+    },
+    async stopAgent() {
+      running?.abort.abort(new Error('the test stops the agent'));
+      await running?.done;
+      running = undefined;
+    },
+  };
+}
+
+export async function startPair(): Promise<Pair> {
+  const clock = new ShiftedClock();
+  const [consumer, provider] = await Promise.all([
+    startCluster('rome', clock, 'amd64'),
+    startCluster('milan', clock, 'arm64'),
+  ]);
+  await Promise.all([consumer.startAgent(), provider.startAgent()]);
+  return {
+    consumer,
+    provider,
+    clock,
+    async stop() {
+      await Promise.all([consumer.stopAgent(), provider.stopAgent()]);
+      await Promise.all([consumer.server.stop(), provider.server.stop()]);
+    },
+  };
+}

@@ -1,0 +1,212 @@
+/** One peering from end to end through real API servers: what it makes, how it is held, how it ends. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { clusterRoleBindings, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
+import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { quotas } from '#shared/schema/liqo/quota.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { nothingLeft, peer, unpeerConsumer, unpeerProvider } from './broker-part.ts';
+import { type Pair, startPair } from './clusters.ts';
+
+let pair: Pair;
+const here = { namespace: name.tenantNamespace('milan'), name: 'milan' };
+const there = { namespace: name.tenantNamespace('rome'), name: 'milan' };
+const tenantRef = { namespace: name.tenantNamespace('rome'), name: 'rome' };
+const identityRef = { namespace: name.tenantNamespace('milan'), name: name.controlPlaneIdentity('milan') };
+
+beforeAll(async () => {
+  pair = await startPair();
+}, 900_000);
+afterAll(async () => await pair?.stop());
+
+describe('a peering', () => {
+  test('turns a slice into a virtual node with what was granted', async () => {
+    const startedAt = Date.now();
+    await peer(pair, { cpu: '2' });
+    console.info(`peer to VirtualNode: ${Date.now() - startedAt} ms`);
+    const node = await pair.consumer.api.get(virtualNodes, here);
+    expect(node?.spec).toMatchObject({
+      clusterID: 'milan',
+      kubeconfigSecretRef: { name: 'kubeconfig-resourceslice-milan' },
+      resourceQuota: { hard: { cpu: '2', memory: '8Gi', pods: '110' } },
+      labels: { 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' },
+    });
+    expect(Date.now() - startedAt).toBeLessThan(10_000);
+  });
+
+  test('makes a Quota at the provider for the user of the slice', async () => {
+    const [quota] = await pair.provider.api.list(quotas);
+    expect(quota?.spec).toMatchObject({
+      user: expect.stringMatching(/^milan-[0-9a-f]{12}$/),
+      limitsEnforcement: 'None',
+      resources: { cpu: '2' },
+    });
+  });
+
+  test('is summarised on both sides', async () => {
+    await eventually('summaries', async () => {
+      const seenHere = await pair.consumer.api.get(foreignClusters, { name: 'milan' });
+      const seenThere = await pair.provider.api.get(foreignClusters, { name: 'rome' });
+      expect(seenHere?.status).toMatchObject({
+        role: 'Provider',
+        apiServerUrl: pair.provider.server.url,
+        tenantNamespace: { local: 'liqo-tenant-milan', remote: 'liqo-tenant-rome' },
+        modules: { networking: { enabled: false }, authentication: { enabled: true }, offloading: { enabled: true } },
+        conditions: [{ type: 'APIServerStatus', status: 'Established' }],
+      });
+      expect(seenThere?.status).toMatchObject({
+        role: 'Consumer',
+        modules: { authentication: { conditions: [{ type: 'AuthTenantStatus', status: 'Ready' }] } },
+      });
+      return true;
+    });
+  });
+
+  test('grants a changed request, and no longer what was taken out of it', async () => {
+    const patch = { spec: { resources: { cpu: '3', 'example.com/gpu': '1' } } };
+    await pair.consumer.api.mergePatch(resourceSlices, here, patch);
+    await eventually(
+      'the bigger grant',
+      async () =>
+        (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard?.['example.com/gpu'] === '1',
+    );
+    await pair.consumer.api.mergePatch(resourceSlices, here, { spec: { resources: { 'example.com/gpu': null } } });
+    await eventually('the smaller grant', async () => {
+      const status = (await pair.consumer.api.get(resourceSlices, here))?.status;
+      const hard = (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard ?? {};
+      const [quota] = await pair.provider.api.list(quotas);
+      return (
+        status?.resources?.cpu === '3' &&
+        !('example.com/gpu' in hard) &&
+        !('example.com/gpu' in (quota?.spec.resources ?? {}))
+      );
+    });
+  });
+
+  test('denies what the PeeringPolicy of the provider does not allow, in words, and says so at the consumer', async () => {
+    await pair.provider.api.create(peeringPolicies, {
+      apiVersion: 'isthmus.dev/v1alpha1',
+      kind: 'PeeringPolicy',
+      metadata: { name: 'small' },
+      spec: {
+        tenants: ['*'],
+        asProvider: {
+          enabled: true,
+          autoAccept: true,
+          peers: ['*'],
+          maxResourcesPerPeer: { cpu: '2' },
+          classes: ['default'],
+        },
+        reflectedKinds: [],
+      },
+    });
+    await eventually('the denial', async () => {
+      const condition = (await pair.consumer.api.get(resourceSlices, here))?.status?.conditions?.find(
+        ({ type }) => type === 'Resources',
+      );
+      expect(condition).toMatchObject({ status: 'Denied', message: expect.stringContaining('cpu: asked 3, limit 2') });
+      const [quota] = await pair.provider.api.list(quotas);
+      expect(quota?.spec.cordoned).toBe(true);
+      return true;
+    });
+    await pair.consumer.api.mergePatch(resourceSlices, here, { spec: { resources: { cpu: '2' } } });
+    await eventually('the grant', async () => {
+      const slice = await pair.consumer.api.get(resourceSlices, here);
+      const [quota] = await pair.provider.api.list(quotas);
+      return (
+        slice?.status?.conditions?.every(({ status }) => status === 'Accepted') && quota?.spec.cordoned === undefined
+      );
+    });
+    await pair.provider.api.delete(peeringPolicies, { name: 'small' });
+  });
+
+  test('repairs a copy that was changed at the provider, and a binding that was widened', async () => {
+    await pair.provider.api.mergePatch(resourceSlices, there, { spec: { resources: { cpu: '64' } } });
+    const [binding] = await pair.provider.api.list(roleBindings, { labelSelector: `${label.remoteClusterId}=rome` });
+    if (binding === undefined) throw new Error('no binding for rome');
+    const extra = { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'mallory' };
+    await pair.provider.api.update(roleBindings, { ...binding, subjects: [...(binding.subjects ?? []), extra] });
+    await eventually('both repaired', async () => {
+      expect((await pair.provider.api.get(resourceSlices, there))?.spec.resources).toEqual({ cpu: '2' });
+      const [now] = await pair.provider.api.list(roleBindings, { labelSelector: `${label.remoteClusterId}=rome` });
+      expect(now?.subjects).toEqual([{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'rome' }]);
+      return true;
+    });
+  });
+
+  test('cordoned: nothing new, what is stays; drained: everything goes; active again: everything returns', async () => {
+    const setCondition = (tenantCondition: string) =>
+      pair.provider.api.mergePatch(tenants, tenantRef, { spec: { tenantCondition } });
+    await setCondition('Cordoned');
+    await eventually('a cordoned quota', async () => {
+      const [quota] = await pair.provider.api.list(quotas);
+      const copy = await pair.provider.api.get(resourceSlices, there);
+      return quota?.spec.cordoned === true && copy?.metadata.annotations?.[annotation.cordonTenant] === 'true';
+    });
+    await setCondition('Drained');
+    await eventually('nothing but the Tenant', async () => {
+      const left = await Promise.all([pair.provider.api.list(resourceSlices), pair.provider.api.list(quotas)]);
+      const bound = await pair.provider.api.list(clusterRoleBindings, { labelSelector: label.remoteClusterId });
+      return left.flat().length === 0 && bound.length === 0;
+    });
+    await setCondition('Active');
+    await eventually(
+      'the quota again',
+      async () =>
+        (await pair.provider.api.list(quotas))[0]?.spec.cordoned === undefined &&
+        (await pair.provider.api.list(quotas)).length === 1,
+      { withinMs: 40_000 },
+    );
+  });
+
+  test('renews every certificate after two thirds of its life, without a gap', async () => {
+    const certificates = async () => ({
+      tenant: (await pair.provider.api.get(tenants, tenantRef))?.status?.authParams?.signedCRT,
+      controlPlane: (await pair.consumer.api.get(identities, identityRef))?.spec.authParams.signedCRT,
+      slice: (await pair.consumer.api.get(identities, { ...identityRef, name: 'resourceslice-milan' }))?.spec.authParams
+        .signedCRT,
+    });
+    const before = await certificates();
+    expect(before.tenant).toBe(before.controlPlane);
+    const kubeconfigBefore = (
+      await pair.consumer.api.get(secrets, { ...identityRef, name: `kubeconfig-${identityRef.name}` })
+    )?.data?.kubeconfig;
+    // Certificates tell time by the second: the next one must not end in the same second.
+    await eventually('the next second', () => Math.floor(Date.now() / 1000) > Math.floor(Date.now() / 1000 - 1), {
+      everyMs: 1,
+    });
+    pair.clock.advance(2_500_000);
+    const after = await eventually('new certificates on both sides', async () => {
+      const now = await certificates();
+      return now.tenant !== before.tenant && now.controlPlane === now.tenant && now.slice !== before.slice
+        ? now
+        : undefined;
+    });
+    expect(after.controlPlane).toBeDefined();
+    await eventually(
+      'the new kubeconfig',
+      async () =>
+        (await pair.consumer.api.get(secrets, { ...identityRef, name: `kubeconfig-${identityRef.name}` }))?.data
+          ?.kubeconfig !== kubeconfigBefore,
+    );
+    await pair.consumer.api.mergePatch(resourceSlices, here, { spec: { resources: { cpu: '1' } } });
+    await eventually(
+      'a change through the new certificate',
+      async () => (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard?.cpu === '1',
+    );
+  });
+
+  test('leaves nothing on either side when it ends', async () => {
+    const startedAt = Date.now();
+    await unpeerConsumer(pair);
+    console.info(`unpeer of the consumer: ${Date.now() - startedAt} ms`);
+    await unpeerProvider(pair);
+    await nothingLeft(pair);
+    console.info(`unpeer: ${Date.now() - startedAt} ms`);
+  });
+});
