@@ -41,22 +41,32 @@ export function connectInCluster(options: InClusterOptions = {}): ClusterConnect
   const server = parseServer(`https://${host.includes(':') ? `[${host}]` : host}:${options.port ?? 443}`, 'host');
   const ca = readMounted(directory, 'ca.crt');
   const agent = createAgent(server, { ca });
-  let token = readMounted(directory, 'token').trim();
-  let readAt = now();
+  const token = rotatingToken(() => readMounted(directory, 'token'), now);
   return {
     server,
     ca,
     namespace: readMounted(directory, 'namespace').trim(),
     agent,
-    headers() {
-      if (now() - readAt >= tokenLifeMs) {
-        readAt = now();
-        token = readMounted(directory, 'token').trim();
-      }
-      return { authorization: `Bearer ${token}` };
-    },
+    headers: () => ({ authorization: `Bearer ${token()}` }),
     async authorize() {},
     close: () => agent.destroy(),
+  };
+}
+
+/** Reads a token at once and again each minute: whoever writes the file rotates it. A failed reading keeps the old one. */
+export function rotatingToken(read: () => string, now: () => number): () => string {
+  let token = read().trim();
+  let readAt = now();
+  return () => {
+    if (now() - readAt >= tokenLifeMs) {
+      readAt = now();
+      try {
+        token = read().trim();
+      } catch {
+        // The file is being replaced; the token in hand outlives the next minute.
+      }
+    }
+    return token;
   };
 }
 

@@ -94,8 +94,10 @@ export function createController(
 
   const subscribe = ({ cache, keys }: Watch): (() => void) =>
     cache.subscribe(({ before, after }: Change<KubeObject>) => {
-      if (before !== undefined) for (const key of keys(before)) queue.add(key);
-      if (after !== undefined) for (const key of keys(after)) queue.add(key);
+      // Once per change: an idle worker takes a key at its first addition, and a second one would cost a second pass.
+      const touched = new Set<string>();
+      for (const object of [before, after]) if (object !== undefined) for (const key of keys(object)) touched.add(key);
+      for (const key of touched) queue.add(key);
     });
 
   return {

@@ -4,6 +4,7 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { type LinkedAbort, linkedAbort } from './linked-abort.ts';
 import type { EventRecorder, KubeApi } from './types.ts';
 
 export interface EventRecorderDeps {
@@ -28,7 +29,6 @@ const refillMs = 500;
 const noteBytes = 1_024;
 
 interface Series {
-  readonly id: string;
   readonly namespace: string;
   readonly event: KubeEvent;
   count: number;
@@ -50,6 +50,7 @@ export function createEventRecorder(
   /** Series that have something to write, in order. */
   const pending = new Set<Series>();
   let writing = false;
+  let nap: LinkedAbort | undefined;
 
   function take(): boolean {
     const earned = Math.floor((clock.now() - refilledAt) / refillMs);
@@ -61,31 +62,32 @@ export function createEventRecorder(
   }
 
   async function drain(): Promise<void> {
-    if (writing) return;
     writing = true;
     try {
-      for (const next of pending) {
-        const waitMs = next.writtenCount === 0 ? 0 : next.writtenAt + repeatMs - clock.now();
-        if (waitMs > 0) continue;
-        if (!take()) {
-          await clock.sleep(refillMs, signal);
-          take();
-        }
-        pending.delete(next);
-        await write(next);
+      while (pending.size > 0 && !signal.aborted) {
+        const due = [...pending].find((next) => waitMs(next) <= 0);
+        if (due === undefined) await rest(Math.min(...[...pending].map(waitMs)));
+        else if (take()) {
+          pending.delete(due);
+          await write(due);
+        } else await clock.sleep(refillMs, signal);
       }
+    } catch (error) {
+      if (!signal.aborted) log.error('the event recorder failed', error);
     } finally {
       writing = false;
     }
-    await later();
   }
 
-  /** Repetitions that came too soon are written when their time comes, all in one. */
-  async function later(): Promise<void> {
-    const waits = [...pending].map((next) => (next.writtenCount === 0 ? 0 : next.writtenAt + repeatMs - clock.now()));
-    if (waits.length === 0) return;
-    await clock.sleep(Math.max(1, Math.min(...waits)), signal);
-    await drain();
+  const waitMs = (next: Series): number =>
+    next.writtenCount === 0 ? 0 : Math.max(0, next.writtenAt + repeatMs - clock.now());
+
+  /** Repetitions are written when their time comes, all in one; a new series does not wait for that. */
+  async function rest(ms: number): Promise<void> {
+    nap = linkedAbort(signal);
+    await clock.sleep(ms, nap.signal).catch(() => undefined);
+    nap.unlink();
+    nap = undefined;
   }
 
   async function write(next: Series): Promise<void> {
@@ -115,9 +117,8 @@ export function createEventRecorder(
   }
 
   function start(): void {
-    drain().catch((error: unknown) => {
-      if (!signal.aborted) log.error('the event recorder failed', error);
-    });
+    nap?.abort();
+    if (!writing) void drain();
   }
 
   return {
@@ -132,7 +133,7 @@ export function createEventRecorder(
         series.delete(key);
         series.set(key, known);
         pending.add(known);
-        start();
+        if (!writing) start();
         return;
       }
       if (pending.size >= maxSeries) {
@@ -143,7 +144,7 @@ export function createEventRecorder(
       const now = clock.now();
       const event = build(regarding, { type, reason, note }, author, now, serial++);
       const namespace = event.metadata.namespace ?? 'default';
-      const fresh = { id: key, namespace, event, count: 1, writtenCount: 0, lastAt: now, writtenAt: 0 };
+      const fresh = { namespace, event, count: 1, writtenCount: 0, lastAt: now, writtenAt: 0 };
       series.set(key, fresh);
       pending.add(fresh);
       start();

@@ -1,8 +1,10 @@
 /** Connections from kubeconfig text. Inline credentials are read here; plugins, auth providers and files go through client-node, loaded only then. */
+import { readFileSync } from 'node:fs';
 import type * as http from 'node:http';
 import type { RequestOptions } from 'node:https';
+import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type ClusterConnection, parseServer } from './connect.ts';
+import { type ClusterConnection, parseServer, rotatingToken } from './connect.ts';
 import { createAgent, type TlsMaterial } from './tls-agent.ts';
 
 export interface KubeconfigOptions {
@@ -36,7 +38,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
       ...definedString('servername', optional(cluster, 'tls-server-name', `${at}.tls-server-name`)),
       ...(cluster['insecure-skip-tls-verify'] === true ? { insecure: true } : {}),
     },
-    impersonation: impersonation(user, userAt),
+    credentials: credentials(user, userAt, options.directory),
   };
   if (fileFields.some((field) => field in user) || 'certificate-authority' in cluster) {
     return connectByPlugin(text, contextName, place, options.directory);
@@ -51,7 +53,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     const missing = tls.cert === undefined ? 'client-certificate-data' : 'client-key-data';
     throw refuse(`${userAt}.${missing}`, 'is missing; a client certificate needs its key and the key its certificate');
   }
-  return connection(place, () => createAgent(server, tls, proxy), tls.ca, inlineHeaders(user, userAt));
+  return connection(place, createAgent(server, tls, proxy), tls.ca);
 }
 
 interface Place {
@@ -59,25 +61,18 @@ interface Place {
   readonly proxy: URL | undefined;
   readonly namespace: string | undefined;
   readonly tls: TlsMaterial;
-  readonly impersonation: Readonly<Record<string, string>>;
+  readonly credentials: () => Readonly<Record<string, string>>;
 }
 
-const fileFields = ['exec', 'auth-provider', 'tokenFile', 'client-certificate', 'client-key'];
+const fileFields = ['exec', 'auth-provider', 'client-certificate', 'client-key'];
 
-function connection(
-  place: Place,
-  open: () => http.Agent,
-  ca: string | undefined,
-  credentials: Readonly<Record<string, string>>,
-): ClusterConnection {
-  const headers = { ...credentials, ...place.impersonation };
-  const agent = open();
+function connection(place: Place, agent: http.Agent, ca: string | undefined): ClusterConnection {
   return {
     server: place.server,
     ca,
     namespace: place.namespace,
     agent,
-    headers: () => headers,
+    headers: place.credentials,
     async authorize() {},
     close: () => agent.destroy(),
   };
@@ -116,8 +111,7 @@ async function connectByPlugin(
       material = next;
     }
     const given = Object.entries(found.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
-    const basic = found.auth ? { authorization: `Basic ${Buffer.from(found.auth).toString('base64')}` } : {};
-    headers = { ...Object.fromEntries(given), ...basic, ...place.impersonation };
+    headers = { ...Object.fromEntries(given), ...place.credentials() };
   };
   await authorize();
   return {
@@ -194,6 +188,28 @@ function pem(fields: Fields, key: string, at: string): string | undefined {
 function parseProxy(text: string | undefined, field: string): URL | undefined {
   if (text === undefined || text === '') return undefined;
   return parseServer(text, field);
+}
+
+/** What a request carries, apart from what a plugin adds. */
+function credentials(user: Fields, at: string, directory = '.'): () => Record<string, string> {
+  const as = impersonation(user, at);
+  const file = optional(user, 'tokenFile', `${at}.tokenFile`);
+  if (file !== undefined && file !== '') {
+    const read = (): string => {
+      try {
+        return readFileSync(path.resolve(directory, file), 'utf8');
+      } catch (cause) {
+        throw new AppError('invalid_input', `kubeconfig field ${at}.tokenFile names ${file}, which cannot be read`, {
+          detail: { field: `${at}.tokenFile`, value: file },
+          cause,
+        });
+      }
+    };
+    const token = rotatingToken(read, () => performance.now());
+    return () => ({ authorization: `Bearer ${token()}`, ...as });
+  }
+  const headers = { ...inlineHeaders(user, at), ...as };
+  return () => headers;
 }
 
 function inlineHeaders(user: Fields, at: string): Record<string, string> {

@@ -5,7 +5,9 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { microTime } from './events.ts';
+import { linkedAbort } from './linked-abort.ts';
 import type { Cache, Caches, KubeApi } from './types.ts';
+import { watchdog } from './watchdog.ts';
 
 export interface LeaseDeps {
   readonly api: KubeApi;
@@ -51,38 +53,39 @@ export async function runAsLeader(
     const acquired = await acquire({ ...deps, log }, timing, signal);
     if (acquired === undefined) return;
     log.info('leading');
-    const lost = new AbortController();
-    const ended = new AbortController();
-    const renewing = renew({ ...deps, log }, timing, AbortSignal.any([signal, ended.signal]), acquired).then((held) => {
-      if (!held) lost.abort(new Error('leadership lost'));
-      return held;
+    const term = linkedAbort(signal);
+    const holding = linkedAbort(signal);
+    let lost = false;
+    const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((held) => {
+      lost = !held;
+      if (lost) term.abort(new Error('leadership lost'));
     });
-    let finished = false;
     try {
-      await work(AbortSignal.any([signal, lost.signal]));
-      finished = !lost.signal.aborted;
+      await work(term.signal);
+      if (!term.signal.aborted) return;
     } catch (error) {
-      if (!signal.aborted && !lost.signal.aborted) throw error;
+      if (!term.signal.aborted) throw error;
     } finally {
-      ended.abort();
-      if (await renewing) await release({ ...deps, log }, timing);
+      holding.abort();
+      await renewing;
+      if (!lost) await release({ ...deps, log }, timing);
+      term.unlink();
+      holding.unlink();
     }
-    if (finished) return;
   }
 }
 
 /** The time of the write that made us the holder. Undefined: aborted. */
 async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<number | undefined> {
-  const stop = new AbortController();
-  const until = AbortSignal.any([signal, stop.signal]);
-  let wake = new AbortController();
+  const looking = linkedAbort(signal);
+  let nap = linkedAbort(signal);
   const cache: Cache<Lease> | undefined = deps.caches?.scoped(
     leases,
     { namespace: timing.namespace, fieldSelector: `metadata.name=${timing.name}` },
-    until,
+    looking.signal,
   );
   cache?.subscribe(({ after }) => {
-    if (after === undefined || isFree(after)) wake.abort();
+    if (after === undefined || isFree(after)) nap.abort();
   });
   let sighting: Sighting = { version: undefined, at: deps.clock.now() };
   try {
@@ -96,12 +99,15 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
         if (signal.aborted) return undefined;
         deps.log.debug('could not look at the lease', { code: codeOf(error) });
       }
-      await deps.clock.sleep(timing.retryMs, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
-      wake = new AbortController();
+      await deps.clock.sleep(timing.retryMs, nap.signal).catch(() => undefined);
+      nap.unlink();
+      nap = linkedAbort(signal);
     }
     return undefined;
   } finally {
-    stop.abort();
+    looking.abort();
+    looking.unlink();
+    nap.unlink();
   }
 }
 
@@ -186,24 +192,21 @@ async function renewOnce(
   signal: AbortSignal,
 ): Promise<'renewed' | 'lost' | 'failed'> {
   // The request may take longer than we may lead; the deadline must not wait for it.
-  const late = new AbortController();
-  const done = new AbortController();
-  clock.sleep(Math.max(0, withinMs), done.signal).then(
-    () => late.abort(new Error('too late')),
-    () => undefined,
-  );
-  const until = AbortSignal.any([signal, late.signal]);
+  const late = linkedAbort(signal);
+  const limit = { idleMs: Math.max(1, withinMs) };
+  const guard = watchdog(clock, limit, () => late.abort(new Error('too late')));
   try {
     const ref = { namespace: timing.namespace, name: timing.name };
-    const found = await api.get(leases, ref, until);
+    const found = await api.get(leases, ref, late.signal);
     if (found === undefined || found.spec?.holderIdentity !== timing.identity) return 'lost';
-    await api.update(leases, { ...found, spec: { ...found.spec, ...held(timing, clock.now()) } }, {}, until);
+    await api.update(leases, { ...found, spec: { ...found.spec, ...held(timing, clock.now()) } }, {}, late.signal);
     return 'renewed';
   } catch (error) {
     if (!signal.aborted) log.debug('could not renew the lease', { code: codeOf(error) });
     return 'failed';
   } finally {
-    done.abort();
+    guard.stop();
+    late.unlink();
   }
 }
 

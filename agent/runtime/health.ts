@@ -1,18 +1,14 @@
-/** Liveness, readiness and metrics of the agent process over plain HTTP inside the pod network. */
+/** Liveness and readiness of the agent process over plain HTTP inside the pod network. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Registry } from 'prom-client';
-import type { Log } from '#shared/ports/log.ts';
 
 export interface Health {
   /** From now on `/readyz` answers 200. */
   ready(): void;
-  readonly registry: Registry;
   readonly port: number;
 }
 
-export async function startHealth({ port, log }: { port: number; log: Log }, signal: AbortSignal): Promise<Health> {
-  const registry = new Registry();
+export async function startHealth({ port }: { port: number }, signal: AbortSignal): Promise<Health> {
   let ready = false;
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0];
@@ -21,19 +17,8 @@ export async function startHealth({ port, log }: { port: number; log: Log }, sig
       response.statusCode = ready ? 200 : 503;
       return void response.end(ready ? 'ok\n' : 'starting: the API server has not answered yet\n');
     }
-    if (path === '/metrics') {
-      registry.metrics().then(
-        (text) => response.setHeader('content-type', registry.contentType).end(text),
-        (error: unknown) => {
-          log.error('metrics cannot be collected', error);
-          response.statusCode = 500;
-          response.end();
-        },
-      );
-      return;
-    }
     response.statusCode = 404;
-    response.end('there is /healthz, /readyz and /metrics\n');
+    response.end('there is /healthz and /readyz\n');
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -44,7 +29,6 @@ export async function startHealth({ port, log }: { port: number; log: Log }, sig
     ready: () => {
       ready = true;
     },
-    registry,
     port: (server.address() as AddressInfo).port,
   };
 }
