@@ -1,0 +1,109 @@
+/** The OpenAPI 3.1 document of the REST API and the agent protocol, from the routes and their schemas. For build time: `openapi.json` beside it is what is served. */
+import type * as z from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { httpFunctions } from '#functions/routes.ts';
+import type { AnyRoute } from '#functions/runtime/http.ts';
+import * as resources from '#shared/schema/api/resources.ts';
+import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
+
+/** Schemas that become components, by the name they get. Names stand here, not on the schemas: CRDs share some of those and allow no references. */
+const components: Record<string, z.ZodType> = {
+  Cluster: resources.Cluster,
+  JoinToken: resources.JoinTokenAnswer,
+  Peering: resources.Peering,
+  PeeringCondition: resources.PeeringCondition,
+  Event: resources.FeedEvent,
+  AuditRecord: resources.AuditRecord,
+  ApiKey: resources.ApiKey,
+  IssuedApiKey: resources.IssuedApiKey,
+  Problem: resources.Problem,
+  ClusterFacts: protocol.ClusterFacts,
+  ObservedBatch: protocol.ObservedBatch,
+  ObservedSet: protocol.ObservedSet,
+  DesiredAnswer: protocol.DesiredAnswer,
+  DesiredSet: protocol.DesiredSet,
+};
+
+type Params = NonNullable<NonNullable<ZodOpenApiOperationObject['requestParams']>['path']>;
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Repeating the request with the same key within 24 hours gives the same answer and changes nothing.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+} as const;
+
+const operationId = ({ method, path }: AnyRoute): string => {
+  const words = path
+    .replace('/v1/', '')
+    .split(/[/.-]/)
+    .map((word) => word.replace(/[{}]/g, ''));
+  return [method.toLowerCase(), ...words]
+    .map((w, i) => (i === 0 ? w : w.slice(0, 1).toUpperCase() + w.slice(1)))
+    .join('');
+};
+
+function operation(route: AnyRoute): ZodOpenApiOperationObject {
+  const answers = Object.entries(route.answers).map(([status, { description, body }]) => [
+    status,
+    { description, ...(body && { content: { 'application/json': { schema: body } } }) },
+  ]);
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    ...(route.description && { description: route.description }),
+    tags: [route.auth === 'agent' || route.auth === 'enroll' ? 'agent protocol' : (route.path.split('/')[2] ?? '')],
+    ...(route.auth === 'none'
+      ? { security: [] }
+      : { security: [{ [route.auth === 'key' ? 'apiKey' : 'agentSignature']: [] }] }),
+    ...(route.permission && { 'x-isthmus-permission': route.permission }),
+    ...((route.pathParameters || route.query) && {
+      requestParams: {
+        ...(route.pathParameters && { path: route.pathParameters as Params }),
+        ...(route.query && { query: route.query as Params }),
+      },
+    }),
+    ...(route.method === 'POST' && route.auth === 'key' && { parameters: [idempotencyKey] }),
+    ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
+    responses: {
+      ...Object.fromEntries(answers),
+      default: {
+        description: 'What went wrong, with a stable code (RFC 9457).',
+        content: { 'application/problem+json': { schema: resources.Problem } },
+      },
+    },
+  };
+}
+
+export function openApiDocument(): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const { route } of httpFunctions) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Isthmus broker',
+      version: '1',
+      description:
+        'Introduces Kubernetes clusters to each other. Errors are problem documents with a stable `code`; lists are paged by `cursor`; objects with a `version` have an ETag.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      schemas: components,
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the tenant.' },
+        agentSignature: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description:
+            'An EdDSA JWT made for this very request with the cluster key: audience, method, path, hash of the body, single-use jti, at most 60 seconds.',
+        },
+      },
+    },
+  });
+}
