@@ -9,13 +9,13 @@ import { openApiJson, openApiPaths } from './open-api.ts';
 /** Path in the repository to content. */
 export type Tree = ReadonlyMap<string, string>;
 
-export async function generatedTree(root: string): Promise<Tree> {
-  const openApi = await openApiJson(root);
+export function generatedTree(): Tree {
+  const openApi = openApiJson();
   return new Map([
     ...crdFiles(),
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
-    ...(openApi === undefined ? [] : openApiPaths.map((file) => [file, openApi] as const)),
+    ...openApiPaths.map((file) => [file, openApi] as const),
   ]);
 }
 

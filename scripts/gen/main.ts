@@ -7,7 +7,7 @@ if (rest.length > 0 || (option !== undefined && option !== '--check')) {
   process.exit(2);
 }
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
-const tree = await generatedTree(root);
+const tree = generatedTree();
 const stale = await staleFiles(root, tree);
 if (option === '--check') {
   for (const file of stale) console.error(`${file.path}: ${file.why}`);
