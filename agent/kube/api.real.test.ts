@@ -1,4 +1,7 @@
+import * as http from 'node:http';
+import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap, ResourceType } from '#shared/domain/kube-object.ts';
@@ -250,6 +253,35 @@ describe('a line that fails', () => {
     expect(await flaky.getPath('/livez')).toBe('ok');
     line.close();
     await proxy.close();
+  });
+
+  test('is helped by a proxy when the kubeconfig names one, and says when that proxy refuses', async () => {
+    const targets: (string | undefined)[] = [];
+    let open = true;
+    const proxy = http.createServer().on('connect', (request, client: net.Socket) => {
+      targets.push(request.url);
+      if (!open) return void client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+      const [host, port] = (request.url ?? '').split(':');
+      const onward = net.connect(Number(port), host, () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        client.pipe(onward).pipe(client);
+      });
+      for (const socket of [client, onward]) socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as net.AddressInfo;
+    const config = parse(server.kubeconfig) as { clusters: { cluster: Record<string, string> }[] };
+    for (const { cluster } of config.clusters) cluster['proxy-url'] = `http://127.0.0.1:${port}`;
+    const line = await connectKubeconfig(JSON.stringify(config));
+    expect(await createKubeApi(line, deps).getPath('/livez')).toBe('ok');
+    expect(targets).toEqual([new URL(server.url).host]);
+    line.close();
+    open = false;
+    await expect(createKubeApi(line, deps, { retries: 0 }).getPath('/livez')).rejects.toMatchObject({
+      code: 'kube_unreachable',
+      message: expect.stringContaining('403'),
+    });
+    proxy.close();
   });
 
   test('ends with the reason of the signal when the caller gives up', async () => {

@@ -78,6 +78,9 @@ function connection(place: Place, agent: http.Agent, ca: string | undefined): Cl
   };
 }
 
+/** How long what a plugin or a file gave is used without asking again. */
+const pluginLifeMs = 30_000;
+
 /** client-node runs the plugin (and remembers its token until it expires) or reads the files; we keep our own pool. */
 async function connectByPlugin(
   text: string,
@@ -93,7 +96,9 @@ async function connectByPlugin(
   let headers: Readonly<Record<string, string>> = {};
   let agent: http.Agent | undefined;
   let material: TlsMaterial = {};
+  let authorizedAt = Number.NEGATIVE_INFINITY;
   const authorize = async (): Promise<void> => {
+    if (performance.now() - authorizedAt < pluginLifeMs) return;
     const found: RequestOptions = {};
     try {
       await loaded.applyToHTTPSOptions(found);
@@ -112,6 +117,7 @@ async function connectByPlugin(
     }
     const given = Object.entries(found.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
     headers = { ...Object.fromEntries(given), ...place.credentials() };
+    authorizedAt = performance.now();
   };
   await authorize();
   return {

@@ -53,7 +53,7 @@ class TunnelAgent extends https.Agent {
     const fail = (error: Error): void => (done as (error: Error) => void)(error);
     this.#tunnel(`${options.host}:${options.port}`, fail, (socket) => {
       const inner: tls.ConnectionOptions = { ...(options as tls.ConnectionOptions), socket };
-      const secured = tls.connect({ ...inner, servername: options.servername || (options.host ?? '') });
+      const secured = tls.connect(inner);
       secured.once('error', fail);
       secured.once('secureConnect', () => {
         secured.off('error', fail);
