@@ -13,7 +13,7 @@ import { judgeConsumer, judgeProvider, type Terms } from './consent.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
 import type { PeeringRequest } from './peerings.ts';
-import { initialState, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
+import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
 
 export interface Requests {
   request(
@@ -153,12 +153,13 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
 
   async function create(who: Principal, terms: Terms, { ask, consumer, provider }: Parties, signal?: AbortSignal) {
     const { tenant } = who;
+    const now = clock.now();
     const id = ids.next('pe');
     const spec: PeeringSpec = {
       id,
       ...terms,
       nonce: Buffer.from(ids.bytes(nonceBytes)).toString('base64'),
-      createdAt: clock.now(),
+      createdAt: now,
       requestedBy: who.principal,
       ...(ask ? { ask } : {}),
     };
@@ -167,6 +168,9 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const subject = `peering/${id}`;
     await store.transact(
       [
+        // Due at once: if this process dies before its first look, the next sweep does it.
+        { op: 'put', ...key.look(tenant, id), value: { at: now } satisfies LookRecord },
+        { op: 'put', ...key.due(tenant, now, id), value: { peering: id } },
         { op: 'put', ...key.peering(tenant, id), value: { spec, state: initialState } satisfies PeeringRecord },
         pair
           ? { op: 'update', ...pairAt, value: { id } satisfies PairRecord, ifVersion: pair.version }

@@ -78,6 +78,11 @@ export class SimulatedCluster {
     return [...this.#things.values()].flatMap((things) => [...things.keys()]);
   }
 
+  /** Peerings that still have objects here. */
+  get peerings(): readonly string[] {
+    return [...this.#things].filter(([, things]) => things.size > 0).map(([peering]) => peering);
+  }
+
   has(peering: string, kind: string): boolean {
     return [...(this.#things.get(peering)?.values() ?? [])].some((thing) => thing.kind === kind);
   }

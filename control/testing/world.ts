@@ -44,7 +44,7 @@ export function createWorld({
   wrap = (store) => store,
   deps = {},
 }: WorldOptions = {}): World {
-  const store = wrap(createMemoryStore({ clock }));
+  const store = deps.store ?? wrap(createMemoryStore({ clock }));
   const rings: World['rings'] = [];
   const control = createControl({
     store,
