@@ -190,3 +190,19 @@ export const nothingLeft = async ({ consumer, provider }: Pair): Promise<void> =
     );
   }
 };
+
+/** All but the namespaces, whose deletion Kubernetes itself delays by five seconds. */
+export async function removePeering({ consumer, provider }: Pair): Promise<void> {
+  const here = name.tenantNamespace(provider.id);
+  await removeAndWait(consumer.api, resourceSlices, { namespace: here, name: provider.id });
+  await removeAndWait(consumer.api, identities, { namespace: here, name: name.controlPlaneIdentity(provider.id) });
+  await removeAndWait(consumer.api, secrets, { namespace: here, name: name.signedNonceSecret });
+  const there = name.tenantNamespace(consumer.id);
+  await removeAndWait(provider.api, tenants, { namespace: there, name: consumer.id });
+  for (const type of [resourceSlices, renews] as unknown as ResourceType[]) {
+    for (const copy of await provider.api.list(type, { namespace: there })) {
+      await removeAndWait(provider.api, type, { namespace: there, name: copy.metadata.name });
+    }
+  }
+  await removeAndWait(provider.api, secrets, { namespace: there, name: name.nonceSecret });
+}

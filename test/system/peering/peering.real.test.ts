@@ -10,7 +10,16 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { nothingLeft, peer, unpeerConsumer, unpeerProvider } from './broker-part.ts';
+import {
+  introduce,
+  nothingLeft,
+  peer,
+  presentIdentity,
+  presentTenant,
+  unpeerConsumer,
+  unpeerProvider,
+  virtualNodeAppears,
+} from './broker-part.ts';
 import { type Pair, startPair } from './clusters.ts';
 
 let pair: Pair;
@@ -208,5 +217,23 @@ describe('a peering', () => {
     await unpeerProvider(pair);
     await nothingLeft(pair);
     console.info(`unpeer: ${Date.now() - startedAt} ms`);
+  });
+
+  test('can be made again, fast', async () => {
+    const startedAt = Date.now();
+    const at: Record<string, number> = {};
+    const mark = (phase: string): void => {
+      at[phase] = Date.now() - startedAt;
+    };
+    await introduce(pair);
+    mark('introduced');
+    await presentTenant(pair);
+    mark('signed');
+    await presentIdentity(pair);
+    mark('credentials');
+    await virtualNodeAppears(pair);
+    mark('virtual node');
+    console.info('peer again, ms:', at);
+    expect(at['virtual node']).toBeLessThan(3_000);
   });
 });
