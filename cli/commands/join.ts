@@ -65,7 +65,7 @@ async function join(io: CliIo, name: string, options: JoinOptions): Promise<void
       refuseOther(found, name);
       return found;
     });
-    const token = await tokenIfNeeded(broker, progress, name, state);
+    const { token, before } = await tokenIfNeeded(broker, progress, name, state);
     const joinStamp =
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
     const manifests = agentManifests({
@@ -81,7 +81,11 @@ async function join(io: CliIo, name: string, options: JoinOptions): Promise<void
     await during(progress, 'applying', (step) => applyManifests(io, kube, manifests, step));
     await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
     const cluster = await during(progress, 'broker', () =>
-      waitForConnection(io, broker, name, startedAt, deadline - io.clock.now()),
+      waitForConnection(io, broker, name, {
+        // An agent that enrols is heard anew; one that is only updated may be as quiet as it was.
+        heardSince: token === undefined ? undefined : before?.lastSeenAt,
+        timeoutMs: deadline - io.clock.now(),
+      }),
     );
     io.stdout.write(
       `cluster ${name} is connected: Kubernetes ${cluster.kubernetesVersion}, agent ${cluster.agentVersion}, ${cluster.nodes} node${cluster.nodes === 1 ? '' : 's'}, API server for peers ${cluster.apiServerUrl}\n`,
@@ -132,7 +136,7 @@ async function tokenIfNeeded(
   progress: Progress,
   name: string,
   { link }: ClusterState,
-): Promise<string | undefined> {
+): Promise<{ readonly token?: string; readonly before?: Cluster }> {
   const path = `/v1/clusters/${encodeURIComponent(name)}`;
   const [me, known] = await Promise.all([
     broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me }),
@@ -140,7 +144,7 @@ async function tokenIfNeeded(
   ]);
   if (known?.state === 'joined' && link?.spec.tenant === me.tenant) {
     progress.note('already joined: updating the agent');
-    return undefined;
+    return { before: known };
   }
   if (known?.state === 'joined' && known.online) {
     throw new AppError('already_exists', `another cluster is connected to the broker as ${name}`, {
@@ -154,15 +158,14 @@ async function tokenIfNeeded(
   const { token } = await during(progress, 'join token', () =>
     broker.call({ method: 'POST', path: '/v1/join-tokens', body: { cluster: name }, answer: JoinTokenAnswer }),
   );
-  return token;
+  return { token, ...(known && { before: known }) };
 }
 
 const waitForConnection = (
   io: CliIo,
   broker: BrokerClient,
   name: string,
-  since: number,
-  timeoutMs: number,
+  { heardSince, timeoutMs }: { readonly heardSince: string | undefined; readonly timeoutMs: number },
 ): Promise<Cluster> =>
   poll(
     io,
@@ -173,8 +176,7 @@ const waitForConnection = (
         orUndefined(broker.call({ method: 'GET', path, answer: Cluster }), 'not_found'),
         'cluster_unknown',
       );
-      // Heard since this began: not just the old agent's last words.
-      const heard = cluster?.state === 'joined' && cluster.online && Date.parse(cluster.lastSeenAt) >= since;
+      const heard = cluster?.state === 'joined' && cluster.online && cluster.lastSeenAt !== heardSince;
       return heard ? cluster : undefined;
     },
     () =>

@@ -49,6 +49,8 @@ export interface Broker {
   readonly control: Control;
   /** Rejects when the background work fails for good. */
   readonly failed: Promise<never>;
+  /** How many long polls wait right now. */
+  readonly waiting: () => number;
   /** Finishes what was accepted, refuses new requests, closes the store. */
   close(): Promise<void>;
 }
@@ -82,7 +84,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const url = askedUrl ?? defaultPublicUrl(address.host, port);
 
     const doorbells = createDoorbells();
-    const { bus, untilChange } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
+    const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
     const control = createControl({
       store,
       bus,
@@ -117,6 +119,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       ...(adminKey !== undefined && { adminKey }),
       control,
       failed,
+      waiting,
       async close() {
         if (stopping.signal.aborted) return;
         log.info('broker stopping');

@@ -7,12 +7,15 @@ export interface ChangeSignal {
   /** The bus with an ear on it. */
   readonly bus: EventBus;
   readonly untilChange: Composition['untilChange'];
+  /** How many long polls wait right now. */
+  readonly waiting: () => number;
 }
 
 /** `stopping` makes every wait, running and future, reject, so that a draining server answers at once. */
 export function listenIn(bus: EventBus, clock: Clock, stopping: AbortSignal): ChangeSignal {
   let waiters = new Set<() => void>();
   return {
+    waiting: () => waiters.size,
     bus: {
       wake() {
         bus.wake();
