@@ -109,7 +109,7 @@ export const badObjects: readonly BadObject[] = [
     'spec.tenantCondition',
     '"Drained"',
   ),
-  bad('a signature that is not base64', tenants, { clusterID: 'rome', signature: '%%%' }, 'spec.signature', 'byte'),
+  bad('a signature that is not base64', tenants, { clusterID: 'rome', signature: '%%%' }, 'spec.signature', '%%%'),
   bad(
     'a key of no bytes',
     renews,

@@ -4,6 +4,7 @@ import { apiVersionOf, type KubeResource, keyOf } from '#shared/domain/kube-obje
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName, customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { KindDefinition } from '#shared/schema/kind.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { goldenObjects } from '#test/golden/objects.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type Access, callApi } from '#test/testbed/api-ready.ts';
@@ -87,6 +88,20 @@ describe('a real API server', () => {
       const hasStatus = resources.some((r) => r.name === `${kind.plural}/status`);
       expect(hasStatus, kind.kind).toBe(kind.status !== undefined);
     }
+  });
+
+  test('accepts base64 of any bytes, whichever of its 64 characters it has', async () => {
+    const every = Buffer.from(Array.from({ length: 256 }, (_, i) => (i * 251) % 256)).toString('base64');
+    const spec = { clusterID: 'rome', signature: every, csr: '+/+/' };
+    const object = {
+      apiVersion: apiVersionOf(tenants),
+      kind: 'Tenant',
+      metadata: { name: 'base64', namespace: 'default' },
+      spec,
+    };
+    const created = await call(collection(tenants, 'default'), 'POST', object);
+    expect(created.message ?? '').toBe('');
+    expect(created.object.spec).toMatchObject(spec);
   });
 
   test.each(goldenObjects().map((golden) => [keyOf(golden.object), golden.kind.kind, golden] as const))(
