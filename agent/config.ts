@@ -20,7 +20,7 @@ const Env = z.object({
     .default(7 * 24 * 3600),
   ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),
   ISTHMUS_WEBHOOK_PORT: z.coerce.number().int().min(1).max(65_535).default(9443),
-  /** Health, readiness and metrics. */
+  /** Liveness and readiness. */
   ISTHMUS_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   POD_NAME: z.string().min(1).default('isthmus-agent'),

@@ -18,7 +18,7 @@ import { ensureClusterKeys } from './controllers/keys/ensure-keys.ts';
 import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
 import { createPeeringControllers } from './controllers/peering-controllers.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
-import { createMetrics } from './kube/metrics.ts';
+import { createConnectProvider } from './kubelet/peer.ts';
 import { startHealth } from './runtime/health.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
@@ -47,8 +47,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
   const clock = systemClock;
   const connection = await connect(config);
   const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
-  const health = await startHealth({ port: config.healthPort, log }, signal);
-  const metrics = createMetrics(health.registry);
+  const health = await startHealth({ port: config.healthPort }, signal);
   const admission = await startAdmission({
     cluster,
     clusterId: config.clusterId,
@@ -61,7 +60,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
     { api: cluster.api, caches: cluster.caches, clock, log },
     { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
     signal,
-    (led) => lead({ config, cluster, log, metrics, apiServerCa: config.apiServerCa ?? connection.ca ?? '' }, led),
+    (led) => lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '' }, led),
   );
   health.ready();
   log.info('agent started', { version, node: process.version });
@@ -74,7 +73,6 @@ interface Lead {
   readonly config: AgentConfig;
   readonly cluster: Cluster;
   readonly log: Log;
-  readonly metrics: ReturnType<typeof createMetrics>;
   readonly apiServerCa: string;
 }
 
@@ -98,6 +96,7 @@ async function lead({ config, cluster, log, apiServerCa }: Lead, signal: AbortSi
       ...common,
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
+      connectPeer: createConnectProvider({ clock: systemClock, log }),
       systemNamespace,
     }),
   ];

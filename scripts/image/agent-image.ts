@@ -16,14 +16,17 @@ export interface AgentImage {
 
 const repository = 'isthmus.dev/agent';
 
-/** Same inputs, same digest: the tar of an unchanged agent is found, not built. The tag is the digest of the inputs. */
-export async function buildAgentImage(root: string): Promise<AgentImage> {
+/**
+ * Same inputs, same digest: the tar of an unchanged agent is found, not built. `unique` puts the digest of the inputs into the tag, so that a
+ * cluster that has an older build rolls out the new one.
+ */
+export async function buildAgentImage(root: string, { unique = false } = {}): Promise<AgentImage> {
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
   const files = await agentFiles(root, version);
   const inputs = digestOf(files);
-  const reference = `${repository}:${version}-${inputs.slice(0, 12)}`;
+  const reference = `${repository}:${version}${unique ? `-${inputs.slice(0, 12)}` : ''}`;
   const folder = path.join(cacheDir(), 'images');
-  const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}.tar`);
+  const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}${unique ? '-unique' : ''}.tar`);
   const notePath = `${tarPath}.json`;
   if (existsSync(tarPath) && existsSync(notePath)) {
     const note = JSON.parse(readFileSync(notePath, 'utf8')) as { digest: string; compressedBytes: number };

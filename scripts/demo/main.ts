@@ -1,0 +1,167 @@
+/** `npm run demo`: two real clusters peer through the broker, and a Deployment of one runs on the other. */
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { setUpMachine } from '#scripts/setup/setup.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { openWorld, removeWorld, type World } from '#test/harness/world.ts';
+import { openExisting } from './existing.ts';
+import { createTimeline, type Timeline } from './timeline.ts';
+import { demoManifests, namespace } from './workload.ts';
+
+const root = process.env.ISTHMUS_ROOT ?? process.cwd();
+const usage = `usage: npm run demo                                     two clusters made here, rome and milan
+       npm run demo -- --down                            remove them and everything else
+       npm run demo -- --kubeconfigs A,B --image REF --broker-address HOST:PORT [--workload-image REF]
+                                                         two clusters that exist: REF is the agent's image where both can pull it,
+                                                         HOST:PORT an address of this machine that both can reach; the
+                                                         workload's image is test/testbed/workload's unless named`;
+
+const { values } = parseArgs({
+  options: {
+    down: { type: 'boolean', default: false },
+    kubeconfigs: { type: 'string' },
+    image: { type: 'string' },
+    'broker-address': { type: 'string' },
+    'workload-image': { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+/** What the demo needs of two clusters, made here or found. */
+export type Stage = Pick<World, 'mustIsthmus' | 'join'> & {
+  readonly consumer: string;
+  readonly provider: string;
+  kubeconfigPath(name: string): string;
+  kubectl(name: string, ...args: readonly string[]): Promise<string>;
+};
+
+if (values.help) {
+  console.log(usage);
+} else if (values.down) {
+  await removeWorld({ root, log: (line) => console.log(line) });
+  console.log('the demo is gone');
+} else {
+  const timeline = createTimeline(
+    (line) => console.log(line),
+    () => performance.now(),
+  );
+  const stage =
+    values.kubeconfigs === undefined
+      ? await ownStage(timeline)
+      : await openExisting({
+          root,
+          kubeconfigs: values.kubeconfigs,
+          image: values.image,
+          brokerAddress: values['broker-address'],
+          usage,
+        });
+  await play(stage, timeline);
+}
+process.exit(0);
+
+async function ownStage(timeline: Timeline): Promise<Stage> {
+  await timeline.step('looking at this machine', () => setUpMachine({ log: timeline.note }));
+  const world = await timeline.step(
+    'two clusters, rome and milan, and a broker (the first time this builds Kubernetes)',
+    () => openWorld({ root, clusters: ['rome', 'milan'], log: timeline.note }),
+  );
+  return {
+    consumer: 'rome',
+    provider: 'milan',
+    mustIsthmus: world.mustIsthmus,
+    join: world.join,
+    kubeconfigPath: (name) => world.cluster(name).kubeconfigPath,
+    kubectl: (name, ...args) => world.cluster(name).kubectl(...args),
+  };
+}
+
+async function play(stage: Stage, timeline: Timeline): Promise<void> {
+  const { consumer, provider } = stage;
+  await timeline.step(`${consumer} and ${provider} join the broker`, () =>
+    Promise.all([stage.join(consumer), stage.join(provider)]),
+  );
+  await timeline.step(`${consumer} peers with ${provider}`, () =>
+    stage.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
+  );
+  await timeline.step(`namespace ${namespace} is offloaded`, async () => {
+    await stage.kubectl(consumer, 'apply', '-f', await demoManifests.namespaceFile());
+    await stage.mustIsthmus(
+      'offload',
+      'namespace',
+      namespace,
+      '--kubeconfig',
+      stage.kubeconfigPath(consumer),
+      '--pod-offloading-strategy',
+      'Remote',
+    );
+  });
+  const pods = await timeline.step('a Deployment of two pods starts', async () => {
+    await stage.kubectl(consumer, 'apply', '-f', await demoManifests.deploymentFile(values['workload-image']));
+    return eventually('both pods are Running', () => runningPods(stage), { withinMs: 120_000 });
+  });
+  const line = await timeline.step(`a log line, read through ${consumer} from a pod that runs on ${provider}`, () =>
+    eventually('the pod has printed something', async () => {
+      const text = await stage.kubectl(consumer, '-n', namespace, 'logs', pods[0] ?? '', '--tail=1');
+      return text.trim() === '' ? undefined : text.trim();
+    }),
+  );
+
+  const show = async (title: string, name: string, ...args: string[]) =>
+    console.log(`\n${title}\n${indent(await stage.kubectl(name, ...args))}`);
+  await show(`nodes of ${consumer}`, consumer, 'get', 'nodes', '-o', 'wide');
+  await show(`pods as ${consumer} sees them`, consumer, '-n', namespace, 'get', 'pods', '-o', 'wide');
+  await show(
+    `the same pods where they run, on ${provider}`,
+    provider,
+    '-n',
+    `${namespace}-${consumer}`,
+    'get',
+    'pods',
+    '-o',
+    'wide',
+  );
+  console.log(`\nlog line of ${pods[0]}\n  ${line}`);
+  console.log(`\n${indent(await stage.mustIsthmus('get', 'peerings'))}`);
+  console.log(`\nwhat happened when\n${timeline.table()}`);
+  console.log(next(stage));
+}
+
+async function runningPods(stage: Stage): Promise<string[] | undefined> {
+  const text = await stage.kubectl(
+    stage.consumer,
+    ...[
+      '-n',
+      namespace,
+      'get',
+      'pods',
+      '--field-selector=status.phase=Running',
+      '-o',
+      'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}',
+    ],
+  );
+  const names = text.split('\n').filter(Boolean);
+  return names.length >= 2 ? names : undefined;
+}
+
+const indent = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n');
+
+function next({ consumer, provider, kubeconfigPath }: Stage): string {
+  const kubeconfig = path.relative(process.cwd(), kubeconfigPath(consumer));
+  const config = path.relative(process.cwd(), path.join(root, '.testbed', 'world', 'config.json'));
+  return `
+Everything is left running. To try next:
+  export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/.testbed:$PATH
+  kubectl -n ${namespace} get pods -o wide --watch
+  kubectl -n ${namespace} exec -it deploy/hello -- /workload cat
+  npx isthmus describe peering ${consumer} ${provider}
+  npx isthmus get events
+  npx isthmus unoffload namespace ${namespace} --kubeconfig ${kubeconfig}
+  npx isthmus unpeer ${consumer} ${provider} --wait
+and to remove it all:
+  npm run demo -- --down`;
+}

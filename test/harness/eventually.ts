@@ -1,0 +1,30 @@
+/** Waits for a condition with a deadline, and says what was last seen when the deadline passes. */
+
+export interface EventuallyOptions {
+  readonly withinMs?: number;
+  readonly everyMs?: number;
+}
+
+/** Resolves with the first value of `look` that is neither undefined, null nor false. Errors of `look` count as "not yet". */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
+  { withinMs = 30_000, everyMs = 100 }: EventuallyOptions = {},
+): Promise<T> {
+  const deadline = Date.now() + withinMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await look();
+      if (value !== undefined && value !== null && value !== false) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() >= deadline) {
+      const seen = last instanceof Error ? last.message : JSON.stringify(last);
+      throw new Error(`not within ${withinMs / 1000} s: ${what}; last seen: ${seen}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}

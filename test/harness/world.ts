@@ -1,0 +1,177 @@
+/** A whole small world: real clusters, a broker and agents in pods, driven as a user would, through the CLI and kubectl. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { buildAgentImage } from '#scripts/image/agent-image.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { endProcess, killAll } from '#test/testbed/processes.ts';
+import { type Bed, type BedCluster, down, up } from '#test/testbed/testbed.ts';
+import { eventually } from './eventually.ts';
+import { background, type Ended, must, run } from './program.ts';
+
+export interface WorldOptions {
+  readonly root: string;
+  readonly clusters: readonly string[];
+  /** State of broker and CLI; the test bed has its own folder inside. Default `.testbed` of the repository. */
+  readonly dir?: string;
+  readonly log?: (line: string) => void;
+  readonly brokerPort?: number;
+}
+
+export interface Broker {
+  readonly url: string;
+  readonly logFile: string;
+  running(): boolean;
+  start(): Promise<void>;
+  /** SIGTERM unless told. */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+export interface World {
+  readonly bed: Bed;
+  readonly broker: Broker;
+  readonly image: string;
+  cluster(name: string): BedCluster;
+  /** Runs the CLI, logged in at the broker; never rejects for an exit code. */
+  isthmus(...args: readonly string[]): Promise<Ended>;
+  /** Runs the CLI and rejects unless it succeeds. */
+  mustIsthmus(...args: readonly string[]): Promise<string>;
+  /** Installs the agent there and waits until it is connected. */
+  join(name: string): Promise<void>;
+  /** Pids of the agent processes of a cluster, on this host. */
+  agentPids(name: string): number[];
+  close(): Promise<void>;
+}
+
+const cli = (root: string) => path.join(root, 'bin', 'isthmus.mjs');
+
+/** Clusters up, image in them, broker running, CLI logged in; nothing has joined yet. Everything that runs already is kept. */
+export async function openWorld(options: WorldOptions): Promise<World> {
+  const { root, log = () => undefined } = options;
+  const dir = path.resolve(options.dir ?? path.join(root, '.testbed'));
+  const state = path.join(dir, 'world');
+  const image = await buildAgentImage(root, { unique: true });
+  const bed = await up({ dir, clusters: options.clusters.map((name) => ({ name })), log });
+  mkdirSync(state, { recursive: true });
+  log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
+  await Promise.all(bed.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
+
+  const listen = `${bed.hostAddress}:${options.brokerPort ?? 7443}`;
+  const { broker, isthmus, mustIsthmus } = await openBroker({ root, state, listen });
+
+  return {
+    bed,
+    broker,
+    image: image.reference,
+    cluster: (name) => bed.cluster(name),
+    isthmus,
+    mustIsthmus,
+    async join(name) {
+      await mustIsthmus('join', name, '--kubeconfig', bed.cluster(name).kubeconfigPath, '--image', image.reference);
+    },
+    agentPids: (name) => agentPids(name),
+    async close() {
+      await broker.stop();
+      await down({ dir, log });
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface LoggedIn {
+  readonly broker: Broker;
+  readonly isthmus: World['isthmus'];
+  readonly mustIsthmus: World['mustIsthmus'];
+}
+
+/** A broker on an address of this machine, `HOST:PORT`, and the CLI logged in there; state in the folder `state`. */
+export async function openBroker({ root, state, listen }: BrokerPlace): Promise<LoggedIn> {
+  const env = { ISTHMUS_CONFIG: path.join(state, 'config.json'), NO_COLOR: '1' };
+  const broker = createBroker({ root, state, listen });
+  await broker.start();
+  const options = { env, timeoutMs: 300_000 };
+  const isthmus = (...args: readonly string[]) => run(process.execPath, [cli(root), ...args], options);
+  const mustIsthmus = async (...args: readonly string[]) =>
+    (await must(process.execPath, [cli(root), ...args], options)).stdout;
+  if (!existsSync(env.ISTHMUS_CONFIG)) await mustIsthmus(...loginArguments(broker.logFile));
+  return { broker, isthmus, mustIsthmus };
+}
+
+/** Removes what `openWorld` left in `dir`, whether or not it finished. */
+export async function removeWorld(options: Pick<WorldOptions, 'root' | 'dir' | 'log'>): Promise<void> {
+  const dir = path.resolve(options.dir ?? path.join(options.root, '.testbed'));
+  const state = path.join(dir, 'world');
+  await createBroker({ root: options.root, state, listen: '' }).stop();
+  await down({ dir, ...(options.log === undefined ? {} : { log: options.log }) });
+  rmSync(state, { recursive: true, force: true });
+}
+
+async function importOnce(cluster: BedCluster, reference: string, tarPath: string, state: string): Promise<void> {
+  const noteFile = path.join(state, `image-${cluster.name}`);
+  // A note outlives a cluster that was removed and made again; the API server's certificate tells the two apart.
+  const note = `${reference} ${readFileSync(cluster.kubeconfigPath, 'utf8').length} ${cluster.controlPlanePids()['kube-apiserver']}`;
+  if (existsSync(noteFile) && readFileSync(noteFile, 'utf8') === note) return;
+  await cluster.importImage(tarPath);
+  writeFileSync(noteFile, note);
+}
+
+interface BrokerPlace {
+  readonly root: string;
+  readonly state: string;
+  readonly listen: string;
+}
+
+function createBroker({ root, state, listen }: BrokerPlace): Broker {
+  const url = `https://${listen}`;
+  const logFile = path.join(state, 'broker.log');
+  const mark = `ISTHMUS_WORLD_BROKER=${state}\0`;
+  const pids = () => pidsWith((environ) => environ.includes(mark));
+
+  return {
+    url,
+    logFile,
+    running: () => pids().length > 0,
+    async start() {
+      if (pids().length > 0) return;
+      const data = path.join(state, 'broker');
+      const before = existsSync(logFile) ? readFileSync(logFile, 'utf8').length : 0;
+      const args = [cli(root), 'broker', 'serve', '--data', data, '--listen', listen, '--public-url', url];
+      background(process.execPath, args, logFile, { ISTHMUS_WORLD_BROKER: state });
+      const listens = () => {
+        const text = readFileSync(logFile, 'utf8').slice(before);
+        if (pids().length === 0) throw new AppError('command_failed', `the broker ended: ${text.slice(-2_000)}`);
+        return text.includes('listens on');
+      };
+      await eventually(`the broker listens on ${url}`, listens, { withinMs: 20_000, everyMs: 50 });
+    },
+    async stop(signal = 'SIGTERM') {
+      if (signal === 'SIGKILL') await killAll(pids);
+      else await Promise.all(pids().map((pid) => endProcess(pid, 10_000)));
+    },
+  };
+}
+
+/** The login line that the broker printed at its first start, as arguments. */
+function loginArguments(logFile: string): string[] {
+  const line = /isthmus (login \S+.*)/.exec(readFileSync(logFile, 'utf8'))?.[1];
+  if (line === undefined) throw new AppError('not_found', `the broker printed no login line into ${logFile}`);
+  return line.trim().split(/\s+/);
+}
+
+function agentPids(cluster: string): number[] {
+  return pidsWith(
+    (environ, cmdline) => cmdline.includes('/app/main.mjs') && environ.includes(`ISTHMUS_CLUSTER_ID=${cluster}\0`),
+  );
+}
+
+function pidsWith(matches: (environ: string, cmdline: string) => boolean): number[] {
+  const found: number[] = [];
+  for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (matches(readFileSync(`/proc/${entry}/environ`, 'utf8'), readFileSync(`/proc/${entry}/cmdline`, 'utf8')))
+        found.push(Number(entry));
+    } catch {
+      // it ended while we looked
+    }
+  }
+  return found;
+}
