@@ -37,10 +37,8 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     else if (before) reservations.drop(keyOf(before));
   });
 
-  const quotasOf = async (creator: string, signal: AbortSignal): Promise<readonly Quota[]> => {
-    const cached = limits.byIndex(userIndex, creator);
-    return cached.length > 0 ? cached : (await api.list(quotas, {}, signal)).filter((q) => userOf(q).includes(creator));
-  };
+  const readQuotas = async (creator: string, signal: AbortSignal): Promise<readonly Quota[]> =>
+    (await api.list(quotas, {}, signal)).filter((quota) => userOf(quota).includes(creator));
 
   /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. */
   const used = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
@@ -56,25 +54,32 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   ): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
-    const quotaList = await quotasOf(creator, signal);
-    if (quotaList.length === 0) {
-      return deny(
-        'quota_missing',
-        `no Quota for user ${user.name}: only users whose ResourceSlice was accepted create ShadowPods`,
+    const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
+      if (granted.length === 0) {
+        return deny(
+          'quota_missing',
+          `no Quota for user ${user.name}: only users whose ResourceSlice was accepted create ShadowPods`,
+        );
+      }
+      return (
+        granted.map((quota) => judgeQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow
       );
-    }
-    const judge = (amounts: Amounts): Verdict =>
-      quotaList.map((quota) => judgeQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow;
+    };
     const admit = (verdict: Verdict): Verdict => {
       // No await between the judgement and this: two admissions of this replica never share what is free.
       if (verdict.allowed && !dryRun) reservations.add(key, creator, podUsage(object.spec.pod), clock.now());
       return verdict;
     };
-    const quick = judge(used(existing.byIndex(creatorIndex, creator), reservations.unseen(creator, clock.now()), key));
+    const unseen = () => reservations.unseen(creator, clock.now());
+    const cached = existing.byIndex(creatorIndex, creator);
+    const quick = judge(limits.byIndex(userIndex, creator), used(cached, unseen(), key));
     if (quick.allowed) return admit(quick);
-    const before = reservations.unseen(creator, clock.now());
-    const live = await api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }, signal);
-    return admit(judge(used(live, new Map([...before, ...reservations.unseen(creator, clock.now())]), key)));
+    const before = unseen();
+    const [granted, live] = await Promise.all([
+      readQuotas(creator, signal),
+      api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }, signal),
+    ]);
+    return admit(judge(granted, used(live, new Map([...before, ...unseen()]), key)));
   }
 
   const mutate: Hook = ({ object, before, user }) =>
