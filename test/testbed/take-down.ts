@@ -35,10 +35,9 @@ export async function sweep(slot: number, kept: readonly ClusterSpec[]): Promise
   return [...[...nodes].map((node) => `node ${node}`), ...links.map((link) => `interface ${link}`)];
 }
 
-/** After the last cluster: the internet, the cgroup and the state folder. */
-export async function removeBed(slot: number, bedDir: string): Promise<void> {
+/** After the last cluster: the internet and the cgroup. */
+export async function removeBed(slot: number): Promise<void> {
   await sweep(slot, []);
   await removeInternet(slot);
   await removeGroups(bedGroup(slot));
-  await rm(bedDir, { recursive: true, force: true, maxRetries: 10 });
 }

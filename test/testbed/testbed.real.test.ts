@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '#scripts/setup/run-command.ts';
@@ -184,18 +186,25 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
   });
 });
 
-test('an `up` that was killed half-way leaves nothing that a `down` does not find', async () => {
-  const script = `import { up } from '#test/testbed/testbed.ts'; await up({ dir: ${JSON.stringify(dir)}, clusters: [{ name: 'half' }] });`;
-  expect(script).toContain('half');
-  const interrupted = up({ dir, clusters: [{ name: 'half' }] });
-  interrupted.catch(() => undefined);
-  await expect
-    .poll(() => [...runningComponents(slotOf(dir) ?? -1).keys()], { timeout: 60_000 })
-    .toContain('half-1/kube-apiserver');
+test('a killed `up` whose state folder was deleted leaves nothing that a `down` does not find', async () => {
+  const cli = [
+    path.join(repositoryRoot, 'scripts', 'run.mjs'),
+    'test/testbed/main.ts',
+    '--dir',
+    dir,
+    'up',
+    '--clusters',
+    'half',
+  ];
+  const bringer = spawn(process.execPath, cli, { stdio: 'ignore', cwd: repositoryRoot });
+  const ended = new Promise((resolve) => bringer.once('exit', resolve));
+  const running = (): string[] => [...runningComponents(slotOf(dir) ?? -1).keys()];
+  await expect.poll(running, { timeout: 60_000 }).toContain('half-1/kube-apiserver');
   slot = slotOf(dir) ?? -1;
-  process.kill(runningComponents(slot).get('half-1/init') ?? 0, 'SIGKILL');
-  await expect(interrupted).rejects.toThrow();
-  expect((await status({ dir })).clusters[0]?.health.state).toBe('broken');
+  bringer.kill('SIGKILL');
+  await ended;
+  expect((await status({ dir })).clusters.map(({ health }) => health.state)).toEqual(['broken']);
+  await rm(dir, { recursive: true, force: true });
   await down({ dir });
   expect(await traces(slot)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** The test bed: real Kubernetes clusters on this machine. `up` and `down` say what should be; what died in between is found and mended. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, rm, rmdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from '#scripts/setup/debian-packages.ts';
@@ -159,7 +159,7 @@ async function removeLeftovers(dir: string, cache: string, log: (line: string) =
     for (const other of takenSlots()) {
       if (other.dir === dir || existsSync(other.dir)) continue;
       log(`removing what is left of a test bed in ${other.dir}`);
-      await removeBed(other.slot, other.dir);
+      await removeBed(other.slot);
       releaseSlot(other.slot);
     }
     return takeSlot(dir);
@@ -248,6 +248,13 @@ export async function up(options: BedOptions & { readonly clusters: readonly Clu
   });
 }
 
+/** The folder may hold what is not ours: then it stays. */
+async function removeState(dir: string, clusters: readonly string[]): Promise<void> {
+  for (const name of clusters) await rm(clusterDir(dir, name), { recursive: true, force: true });
+  await rm(kubectlLink(dir), { force: true });
+  await rmdir(dir).catch(() => undefined);
+}
+
 /** Removes these clusters, or all of them and the bed itself. Nothing to remove is fine. */
 export async function down(options: BedOptions & { readonly clusters?: readonly string[] } = {}): Promise<void> {
   const [dir, cache, log] = [resolveDir(options), options.cache ?? cacheDir(), options.log ?? quiet];
@@ -270,8 +277,12 @@ export async function down(options: BedOptions & { readonly clusters?: readonly 
     for (const { spec } of gone) log(`${spec.name}: removed`);
     if (gone.length < records.length) return;
     await machineLock(cache, async () => {
-      if (slot === undefined) return await rm(dir, { recursive: true, force: true }); // the machine was restarted
-      await removeBed(slot, dir);
+      await removeState(
+        dir,
+        records.map(({ spec }) => spec.name),
+      );
+      if (slot === undefined) return; // nothing runs, for instance because the machine was restarted
+      await removeBed(slot);
       releaseSlot(slot);
     });
   });
