@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest';
+import type { Caller } from '../access/caller.ts';
+import { createWorld, origin } from '../testing/world.ts';
+
+async function started() {
+  const world = createWorld();
+  const issued = await world.control.tenants.bootstrap('default', origin);
+  const secret = issued?.secret ?? '';
+  const admin = await world.control.tenants.authenticate(secret, origin);
+  return { ...world, admin, secret, tenants: world.control.tenants };
+}
+const refused = { code: 'unauthenticated' };
+
+describe('an API key', () => {
+  test('of the first admin is made once', async () => {
+    const { tenants, admin } = await started();
+    expect(admin).toMatchObject({ tenant: 'default', role: 'admin', principal: expect.stringMatching(/^api-key\/ak_/) });
+    expect(await tenants.bootstrap('default', origin)).toBeUndefined();
+    await expect(tenants.bootstrap('No Tenant', origin)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('is stored as a hash and recognised by its prefix', async () => {
+    const { tenants, admin, secret, store } = await started();
+    const everything = JSON.stringify([
+      await store.query({ partition: 't/default/api-keys', limit: 10 }),
+      await store.query({ partition: 't/default/audit', limit: 10 }),
+      await store.outbox(undefined, 10),
+    ]);
+    expect(everything).not.toContain(secret);
+    const { items } = await tenants.listKeys(admin);
+    expect(items[0]?.prefix).toMatch(/^isk_default_/);
+    expect(JSON.stringify(items)).not.toContain('hash');
+  });
+
+  test.each(['', 'isk_default_x', 'isk_default_00000000000000000000000001_wrong', 'Bearer', 'x'.repeat(10_000)])(
+    'that is wrong (%#) is refused without a hint why',
+    async (text) => {
+      const { tenants } = await started();
+      await expect(tenants.authenticate(text, origin)).rejects.toMatchObject({ ...refused, message: 'this API key is unknown, revoked or expired' });
+    },
+  );
+
+  test('with one character changed is refused', async () => {
+    const { tenants, secret } = await started();
+    const last = secret.at(-1) === 'A' ? 'B' : 'A';
+    await expect(tenants.authenticate(secret.slice(0, -1) + last, origin)).rejects.toMatchObject(refused);
+  });
+
+  test('expires, and is refused from then on', async () => {
+    const { tenants, admin, clock } = await started();
+    const { secret } = await tenants.createKey(admin, { name: 'short', role: 'viewer', expiresInSeconds: 60 });
+    expect((await tenants.authenticate(secret, origin)).role).toBe('viewer');
+    clock.advance(60_000);
+    await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
+  });
+
+  test('is refused once revoked, and revoking twice is once', async () => {
+    const { tenants, admin } = await started();
+    const { secret, key } = await tenants.createKey(admin, { name: 'ci', role: 'operator' });
+    const first = await tenants.revokeKey(admin, key.id);
+    expect(await tenants.revokeKey(admin, key.id)).toEqual(first);
+    await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
+  });
+
+  test('can be rotated with an overlap, once', async () => {
+    const { tenants, admin, clock } = await started();
+    const old = await tenants.createKey(admin, { name: 'ci', role: 'operator', scopes: ['peerings:write'] });
+    const next = await tenants.rotateKey(admin, old.key.id, 3_600);
+    expect(next.key).toMatchObject({ name: 'ci', role: 'operator', scopes: ['peerings:write'] });
+    await tenants.authenticate(old.secret, origin);
+    await tenants.authenticate(next.secret, origin);
+    await expect(tenants.rotateKey(admin, old.key.id)).rejects.toMatchObject({ code: 'in_use' });
+    clock.advance(3_600_000);
+    await expect(tenants.authenticate(old.secret, origin)).rejects.toMatchObject(refused);
+    await tenants.authenticate(next.secret, origin);
+  });
+
+  test('with scopes may do only what they name, and makes no key that may do more', async () => {
+    const { control, tenants, admin } = await started();
+    const { secret } = await tenants.createKey(admin, { name: 'keys', role: 'admin', scopes: ['keys:write', 'keys:read'] });
+    const scoped = await tenants.authenticate(secret, origin);
+    await expect(control.clusters.list(scoped)).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('clusters:read') });
+    await expect(tenants.createKey(scoped, { name: 'more', role: 'admin' })).rejects.toMatchObject({ code: 'forbidden' });
+    await tenants.createKey(scoped, { name: 'same', role: 'admin', scopes: ['keys:read'] });
+  });
+
+  test.each([
+    { what: 'no name', input: { name: '', role: 'viewer' as const } },
+    { what: 'a life of a second', input: { name: 'x', role: 'viewer' as const, expiresInSeconds: 1 } },
+    { what: 'no scope at all', input: { name: 'x', role: 'viewer' as const, scopes: [] } },
+    { what: 'a scope beyond its role', input: { name: 'x', role: 'viewer' as const, scopes: ['keys:write' as const] } },
+  ])('with $what is refused', async ({ input }) => {
+    const { tenants, admin } = await started();
+    await expect(tenants.createKey(admin, input)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+});
+
+test.each([
+  { role: 'viewer', may: ['clusters', 'peerings', 'events'], not: ['join', 'audit', 'keys'] },
+  { role: 'operator', may: ['clusters', 'peerings', 'events', 'join', 'audit'], not: ['keys'] },
+  { role: 'admin', may: ['clusters', 'peerings', 'events', 'join', 'audit', 'keys'], not: [] },
+] as const)('a $role may what a $role may', async ({ role, may, not }) => {
+  const { control, admin } = await started();
+  const caller: Caller = { ...admin, role };
+  const attempts: Record<string, () => Promise<unknown>> = {
+    clusters: () => control.clusters.list(caller),
+    peerings: () => control.peerings.list(caller),
+    events: () => control.events.list(caller),
+    join: () => control.clusters.createJoinToken(caller, 'rome'),
+    audit: () => control.audit.list(caller),
+    keys: () => control.tenants.listKeys(caller),
+  };
+  for (const what of may) await expect(attempts[what]?.()).resolves.toBeDefined();
+  for (const what of not) await expect(attempts[what]?.()).rejects.toMatchObject({ code: 'forbidden' });
+});
+
+test('every change is in the audit log with who, from where and what', async () => {
+  const { control, tenants, admin } = await started();
+  const caller = { ...admin, from: '203.0.113.9', requestId: 'rq-42' };
+  const { key } = await tenants.createKey(caller, { name: 'ci', role: 'viewer' });
+  await tenants.revokeKey(caller, key.id);
+  const { items } = await control.audit.list(admin, { subject: `api-key/${key.id}` });
+  expect(items.map((record) => record.action)).toEqual(['api-key.revoke', 'api-key.create']);
+  expect(items[0]).toMatchObject({ principal: admin.principal, from: '203.0.113.9', requestId: 'rq-42', before: { name: 'ci' }, after: { revokedAt: expect.any(Number) } });
+});
