@@ -255,6 +255,18 @@ describe('a line that fails', () => {
     await proxy.close();
   });
 
+  test('costs one deadline, not one for each pooled connection that died silently', async () => {
+    const proxy = await startTcpProxy(Number(new URL(server.url).port));
+    const line = await connectKubeconfig(server.kubeconfig.replaceAll(server.url, `https://127.0.0.1:${proxy.port}`));
+    const impatient = createKubeApi(line, deps, { timeoutMs: 400, retries: 0 });
+    await Promise.all([1, 2, 3].map(() => impatient.getPath('/livez')));
+    proxy.stall();
+    await expect(impatient.getPath('/livez')).rejects.toMatchObject({ code: 'kube_unreachable' });
+    expect(await Promise.all([1, 2, 3].map(() => impatient.getPath('/livez')))).toEqual(['ok', 'ok', 'ok']);
+    line.close();
+    await proxy.close();
+  });
+
   test('is helped by a proxy when the kubeconfig names one, and says when that proxy refuses', async () => {
     const targets: (string | undefined)[] = [];
     let open = true;

@@ -142,12 +142,12 @@ const identity = (object: ConfigMap): string =>
   `${object.metadata.name} ${object.metadata.uid} ${object.metadata.resourceVersion} ${object.data?.color}`;
 const identities = (objects: Iterable<ConfigMap>): string[] => [...objects].map(identity).sort();
 
-function open(history: History) {
+function open(history: History, transform?: (object: ConfigMap) => ConfigMap) {
   const clock = new ManualClock();
   const stop = new AbortController();
   const indexes = { byColor: (object: ConfigMap) => [object.data?.color ?? ''] };
   const deps = { clock, log: silentLog, random: () => 0.5 };
-  const cache = new Informer<ConfigMap>(configMaps, history, { indexes }, deps);
+  const cache = new Informer<ConfigMap>(configMaps, history, transform ? { indexes, transform } : { indexes }, deps);
   /** What a subscriber believes, having only heard changes. */
   const believed = new Map<string, ConfigMap>();
   cache.subscribe(({ before, after }) => {
@@ -286,6 +286,22 @@ describe('a cache', () => {
     expect(cache.isSynced()).toBe(false);
     await close();
     await expect(cache.synced()).rejects.toBeDefined();
+  });
+
+  test('goes without an object that its transform cannot take, and keeps all others', async () => {
+    const history = new History();
+    history.put('odd', 'none');
+    history.put('a', 'red');
+    const { cache, rest, close } = open(history, (object) => {
+      if (object.metadata.name === 'odd') throw new TypeError('unexpected');
+      return object;
+    });
+    await rest();
+    history.put('odd', 'still');
+    history.put('b', 'red');
+    expect(cache.list().map((object) => object.metadata.name)).toEqual(['a', 'b']);
+    expect(history.lists).toBe(1);
+    await close();
   });
 
   test('keeps telling the others when one subscriber throws', async () => {

@@ -164,7 +164,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       version = page.resourceVersion;
       for (const item of page.items) {
         const key = keyOf(item);
-        objects.set(key, this.#known(key, item) ?? this.#prepare(item));
+        const object = this.#known(key, item) ?? this.#prepare(item);
+        if (object !== undefined) objects.set(key, object);
       }
       next = page.next;
     } while (next !== undefined);
@@ -185,11 +186,17 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     return same ? stored : undefined;
   }
 
-  #prepare(object: T): T {
+  /** Undefined, and logged, when the transform fails: one odd object must not cost all the others. */
+  #prepare(object: T): T | undefined {
     object.apiVersion ??= apiVersionOf(this.type);
     object.kind ??= this.type.kind;
     delete (object.metadata as { managedFields?: unknown }).managedFields;
-    return this.#transform === undefined ? object : this.#transform(object);
+    try {
+      return this.#transform === undefined ? object : this.#transform(object);
+    } catch (error) {
+      this.#deps.log.error('an object could not be cached', error, { kind: this.type.kind, key: keyOf(object) });
+      return undefined;
+    }
   }
 
   /** `progress` hears the version to go on from, however the watch ends. */
@@ -207,12 +214,17 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       if (object.metadata.resourceVersion !== undefined) progress(object.metadata.resourceVersion);
       if (event.type === 'BOOKMARK') return;
       if (event.type === 'DELETED') this.#store.remove(keyOf(object), object.metadata.uid);
-      else this.#store.put(this.#prepare(object));
+      else this.#put(object);
     };
     const accepted = (): void => {
       this.#acceptedAt = this.#deps.clock.now();
     };
     await this.#source.watch(from, limits, { accepted, event }, signal);
+  }
+
+  #put(object: T): void {
+    const prepared = this.#prepare(object);
+    if (prepared !== undefined) this.#store.put(prepared);
   }
 
   /** Whether the watch that just ended was one; a watch of quiet objects lasts without any event. */

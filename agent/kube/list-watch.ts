@@ -118,11 +118,11 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
   at.signal.addEventListener('abort', abort, { once: true });
   try {
     await new Promise<void>((resolve, reject) => {
-      request.once('error', reject);
+      request.on('error', reject);
       request.once('response', (response) => {
         guard.stop();
         guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
-        response.once('error', reject);
+        response.on('error', reject);
         // `aborted` streams end without 'end'; either way the version of the last event says where to go on.
         response.once('close', resolve);
         const refused: Buffer[] = [];

@@ -66,23 +66,25 @@ export async function exchange(
   await connection.authorize();
   const request = openRequest(connection, call);
   const what = `${call.method} ${call.path.split('?')[0]}`;
-  const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) =>
+  const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) => {
+    dropIdleSockets(connection.agent);
     request.destroy(
       new AppError('kube_unreachable', `${connection.server.origin} did not answer ${what} within ${afterMs / 1000} s`),
-    ),
-  );
+    );
+  });
   const abort = (): void => void request.destroy(abortError(signal));
   signal?.addEventListener('abort', abort, { once: true });
   try {
     return await new Promise<Reply>((resolve, reject) => {
-      request.once('error', reject);
+      // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
+      request.on('error', reject);
       request.once('response', (response) => {
         const pieces: Buffer[] = [];
         response.on('data', (piece: Buffer) => {
           guard.touch();
           pieces.push(piece);
         });
-        response.once('error', reject);
+        response.on('error', reject);
         response.once('close', () => reject(new Error('the answer broke off')));
         response.once('end', () =>
           resolve({
@@ -102,6 +104,11 @@ export async function exchange(
     guard.stop();
     signal?.removeEventListener('abort', abort);
   }
+}
+
+/** When one line has died silently, so have most likely those that wait beside it. */
+function dropIdleSockets(agent: http.Agent): void {
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy();
 }
 
 const abortError = (signal: AbortSignal | undefined): Error =>
