@@ -71,6 +71,7 @@ async function printEvents(io: CliIo, broker: BrokerClient, options: EventOption
     cursor = page.cursor;
     for (const event of page.items) printEvent(io, output, event);
   }
+  io.signal.throwIfAborted();
 }
 
 function printEvent(io: CliIo, output: Format, event: FeedEvent): void {
