@@ -1,0 +1,234 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
+import { configMaps, type Deployment, deployments, namespaces, pods, secrets } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod, Secret } from '#shared/domain/kube-object.ts';
+import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { type BrokerChild, serveBroker } from './broker-child.ts';
+import { isthmus, type Ran } from './captured-io.ts';
+import { type KubeClient, openCluster } from './kube/kube-client.ts';
+
+let dir = '';
+let broker: BrokerChild;
+let ca = '';
+let server: TestApiServer;
+let kube: KubeClient;
+const never = new AbortController().signal;
+const liqo = { namespace: 'liqo' };
+
+const cli = (line: string): Promise<Ran> =>
+  isthmus(line.split(' '), { env: { ISTHMUS_CONFIG: path.join(dir, 'config.json') } });
+const join = (more = ''): Promise<Ran> =>
+  cli(`join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --timeout 60s${more}`);
+
+beforeAll(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), 'isthmus-join-'));
+  [server, broker] = await Promise.all([
+    startApiServer({ controllerManager: true }),
+    serveBroker(path.join(dir, 'data'), '127.0.0.1:0'),
+  ]);
+  ca = await readFile(broker.caFile, 'utf8');
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, never);
+  await cli(`login ${broker.url} --ca-hash ${broker.caHash} --key ${broker.adminKey}`);
+}, 900_000);
+afterAll(async () => {
+  await broker?.end('SIGTERM');
+  await server?.stop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** There is no kubelet here: says of each pod of the agent that it runs. */
+async function playKubelet(): Promise<void> {
+  const now = new Date().toISOString();
+  for (const pod of await kube.list<Pod>(pods, 'app.kubernetes.io/name=controller-manager')) {
+    if (pod.status?.phase === 'Running') continue;
+    await kube.mergePatch(
+      { ...pods, plural: 'pods' },
+      { ...liqo, name: `${pod.metadata.name}/status` },
+      {
+        status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] },
+      },
+    );
+  }
+}
+
+const agentKey = generateKeyPairSync('ed25519').privateKey;
+
+/** Does what the agent does with its join Secret. */
+async function playAgent(): Promise<ScriptedAgent | undefined> {
+  const secret = await kube.get<Secret>(secrets, { ...liqo, name: 'isthmus-join' });
+  const token = secret?.data?.token;
+  if (token === undefined) return undefined;
+  const agent = new ScriptedAgent(Buffer.from(token, 'base64').toString(), ca, agentKey);
+  expect((await agent.enroll()).status).toBe(200);
+  const { url, tenant, clusterId } = agent.token;
+  await kube.apply(
+    brokerLinks,
+    {
+      apiVersion: 'isthmus.dev/v1alpha1',
+      kind: 'BrokerLink',
+      metadata: { name: 'broker' },
+      spec: { url, tenant, clusterId },
+    } as KubeObject,
+    'isthmus',
+  );
+  await kube.delete(secrets, { ...liqo, name: 'isthmus-join' });
+  return agent;
+}
+
+async function withWorld<T>(work: Promise<T>): Promise<T> {
+  let over = false;
+  const done = work.finally(() => {
+    over = true;
+  });
+  await eventually(
+    'the command to end',
+    async () => {
+      await playKubelet().catch(() => undefined);
+      await playAgent().catch(() => undefined);
+      return over;
+    },
+    { withinMs: 60_000, everyMs: 150 },
+  );
+  return done;
+}
+
+describe('isthmus join', () => {
+  test('installs the agent and connects the cluster', async () => {
+    const { code, out, err } = await withWorld(join(' --labels region=eu,tier=gold'));
+    expect([code, err]).toEqual([0, expect.stringContaining('ok broker')]);
+    expect(out).toMatch(/^cluster rome is connected: Kubernetes v1\./);
+    const agent = await kube.get<Deployment>(deployments, { ...liqo, name: 'isthmus-agent' });
+    const container = agent?.spec?.template.spec?.containers[0];
+    expect(container?.name).toBe('controller-manager');
+    expect(container?.args).toEqual([
+      'controller',
+      `--api-server-address-override=${server.url}`,
+      '--cluster-labels=region=eu,tier=gold',
+    ]);
+    expect((await kube.get(configMaps, { ...liqo, name: 'liqo-clusterid-configmap' }))?.data).toEqual({
+      CLUSTER_ID: 'rome',
+    });
+  });
+
+  test('run again updates the agent and keeps what the administrator decided', async () => {
+    await kube.mergePatch(peeringPolicies, { name: 'default' }, { spec: { asProvider: { autoAccept: false } } });
+    const { code, err } = await withWorld(join(' --image example.com/agent:2'));
+    expect([code, err]).toEqual([0, expect.stringContaining('already joined')]);
+    const policy = await kube.get<PeeringPolicy>(peeringPolicies, { name: 'default' });
+    expect(policy?.spec.asProvider?.autoAccept).toBe(false);
+    const agent = await kube.get<Deployment>(deployments, { ...liqo, name: 'isthmus-agent' });
+    expect(agent?.spec?.template.spec?.containers[0]?.image).toBe('example.com/agent:2');
+  });
+
+  test('refuses another name for the same cluster', async () => {
+    const line = `join milan --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url}`;
+    expect(await cli(line)).toMatchObject({ code: 5, err: expect.stringContaining('has joined as rome') });
+  });
+
+  test('asks how peers reach an API server that is on loopback', async () => {
+    const { code, err } = await cli(`join rome --kubeconfig ${server.kubeconfigPath}`);
+    expect([code, err]).toEqual([2, expect.stringContaining('--api-server-url')]);
+  });
+});
+
+describe('isthmus offload namespace', () => {
+  const offload = (line: string): Promise<Ran> =>
+    cli(`offload namespace ${line} --kubeconfig ${server.kubeconfigPath} --timeout 20s`);
+  const ref = { namespace: 'demo', name: 'offloading' };
+  beforeAll(async () => {
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'demo' } });
+  });
+
+  test('writes the NamespaceOffloading and waits for the agent', async () => {
+    const running = offload('demo --strategy Remote --mapping EnforceSameName --selector region=eu');
+    const written = await eventually('the object', () => kube.get<NamespaceOffloading>(namespaceOffloadings, ref));
+    expect(written.spec).toEqual({
+      podOffloadingStrategy: 'Remote',
+      namespaceMappingStrategy: 'EnforceSameName',
+      clusterSelector: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'region', operator: 'In', values: ['eu'] }] }],
+      },
+    });
+    await kube.mergePatch(
+      { ...namespaceOffloadings },
+      { ...ref, name: 'offloading/status' },
+      {
+        status: {
+          offloadingPhase: 'Ready',
+          observedGeneration: written.metadata.generation,
+          remoteNamespaceName: 'demo',
+          remoteNamespacesConditions: { milan: [] },
+        },
+      },
+    );
+    expect(await running).toMatchObject({ code: 0, out: 'namespace demo is offloaded to milan as demo\n' });
+  });
+
+  test('twice is refused and changes nothing', async () => {
+    const same = await offload('demo --strategy Remote --mapping EnforceSameName --selector region=eu');
+    expect(same).toMatchObject({ code: 5, err: expect.stringContaining('exactly like this') });
+    const other = await offload('demo --strategy Local');
+    expect(other).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/podOffloadingStrategy is "Remote", asked for "Local"/),
+    });
+    expect((await kube.get<NamespaceOffloading>(namespaceOffloadings, ref))?.spec.podOffloadingStrategy).toBe('Remote');
+  });
+
+  test.each([
+    { line: 'kube-system', code: 2, says: 'kube-system is a system namespace' },
+    { line: 'liqo', code: 2, says: 'liqo is a system namespace' },
+    { line: 'nowhere', code: 4, says: 'there is no namespace nowhere' },
+    { line: 'No', code: 2, says: 'DNS-1123' },
+    { line: 'demo --mapping SelectedName', code: 2, says: 'the name goes with SelectedName' },
+    { line: 'demo --remote-namespace-name kube-public', code: 2, says: 'reserved' },
+  ])('of $line is refused', async ({ line, code, says }) => {
+    expect(await offload(line)).toMatchObject({ code, err: expect.stringContaining(says) });
+  });
+
+  test('is undone by unoffload, which is content when there is nothing to do', async () => {
+    const undo = () => cli(`unoffload namespace demo --kubeconfig ${server.kubeconfigPath} --timeout 20s`);
+    expect(await undo()).toMatchObject({ code: 0, out: 'namespace demo is no longer offloaded\n' });
+    expect(await undo()).toMatchObject({ code: 0, out: expect.stringContaining('nothing to do') });
+  });
+});
+
+describe('isthmus leave', () => {
+  test('refuses the kubeconfig of another cluster', async () => {
+    expect(await cli(`leave milan --kubeconfig ${server.kubeconfigPath}`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('rome'),
+    });
+  });
+
+  test('removes the agent and its rights, and with --purge the custom resource definitions', async () => {
+    const { code, out } = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge`);
+    expect([code, out]).toEqual([0, 'cluster rome has left\n']);
+    expect(await kube.get(namespaces, { name: 'liqo' })).toBeUndefined();
+    const left = await kube.list<KubeObject>(
+      {
+        group: 'rbac.authorization.k8s.io',
+        version: 'v1',
+        kind: 'ClusterRole',
+        plural: 'clusterroles',
+        namespaced: false,
+      },
+      'app.kubernetes.io/part-of in (isthmus,liqo)',
+    );
+    expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+    await eventually('the CRDs to go', async () => (await kube.get(brokerLinks, { name: 'x' })) === undefined);
+    expect((await cli('get clusters')).err).toContain('no cluster has joined');
+  });
+
+  test('joins again as a new cluster', async () => {
+    expect((await withWorld(join())).code).toBe(0);
+  });
+});
