@@ -11,14 +11,27 @@ const enrolPath = '/v1/agent/enroll';
 
 async function tokenFor(world: World, clusterId: string): Promise<string> {
   const { token } = await world.control.clusters.createJoinToken(admin, clusterId);
-  return (JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as { secret: string }).secret;
+  return (JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as { secret: string })
+    .secret;
 }
 
-async function enroll(world: World, token: string, options: { keys?: typeof keys; clusterId?: string; tenant?: string } = {}) {
+async function enroll(
+  world: World,
+  token: string,
+  options: { keys?: typeof keys; clusterId?: string; tenant?: string } = {},
+) {
   const { clusterId = 'rome', tenant = 'default' } = options;
   const by = options.keys ?? keys;
   const body = { clusterId, token, publicKey: by.publicKey, facts: openFacts };
-  const request: ToSign = { keys: by, tenant, clusterId, audience: brokerUrl, now: world.clock.now(), path: enrolPath, body: JSON.stringify(body) };
+  const request: ToSign = {
+    keys: by,
+    tenant,
+    clusterId,
+    audience: brokerUrl,
+    now: world.clock.now(),
+    path: enrolPath,
+    body: JSON.stringify(body),
+  };
   return world.control.clusters.enroll(body, await signRequest(request));
 }
 
@@ -45,7 +58,11 @@ describe('joining', () => {
     expect(issued.expiresAt - world.clock.now()).toBe(15 * 60_000);
     const answer = await enroll(world, await tokenFor(world, 'rome'));
     expect(answer).toEqual({ clusterId: 'rome', tenant: 'default', protocolVersion: 1, heartbeatSeconds: 30 });
-    expect(await world.control.clusters.get(admin, 'rome')).toMatchObject({ id: 'rome', state: 'joined', online: true });
+    expect(await world.control.clusters.get(admin, 'rome')).toMatchObject({
+      id: 'rome',
+      state: 'joined',
+      online: true,
+    });
   });
 
   test('keeps no token in clear', async () => {
@@ -82,8 +99,20 @@ describe('joining', () => {
   test('must be signed with the key that is to be pinned', async () => {
     const world = createWorld();
     await world.control.tenants.bootstrap('default', origin);
-    const body = { clusterId: 'rome', token: await tokenFor(world, 'rome'), publicKey: newAgentKeys().publicKey, facts: openFacts };
-    const request = { keys, tenant: 'default', clusterId: 'rome', audience: brokerUrl, now: world.clock.now(), path: enrolPath };
+    const body = {
+      clusterId: 'rome',
+      token: await tokenFor(world, 'rome'),
+      publicKey: newAgentKeys().publicKey,
+      facts: openFacts,
+    };
+    const request = {
+      keys,
+      tenant: 'default',
+      clusterId: 'rome',
+      audience: brokerUrl,
+      now: world.clock.now(),
+      path: enrolPath,
+    };
     const signed = await signRequest({ ...request, body: JSON.stringify(body) });
     await expect(world.control.clusters.enroll(body, signed)).rejects.toMatchObject({ code: 'signature_invalid' });
   });
@@ -92,7 +121,9 @@ describe('joining', () => {
     const { world, sign } = await joined();
     const next = newAgentKeys();
     await enroll(world, await tokenFor(world, 'rome'), { keys: next });
-    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({ code: 'signature_invalid' });
+    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
+      code: 'signature_invalid',
+    });
     expect((await world.control.clusters.authenticateAgent(await sign({ keys: next }))).clusterId).toBe('rome');
     const { items } = await world.control.audit.list(admin, { subject: 'cluster/rome' });
     expect(items.filter((record) => record.action === 'cluster.enroll')).toHaveLength(2);
@@ -131,7 +162,11 @@ describe('an agent request', () => {
     { what: 'signed for another method', change: () => claims({ htm: 'GET' }), code: 'signature_invalid' },
     { what: 'signed for another body', change: () => claims({ bsh: 'x' }), code: 'signature_invalid' },
     { what: 'with a short jti', change: () => claims({ jti: 'short' }), code: 'signature_invalid' },
-    { what: 'that lives too long', change: (now) => claims({ exp: Math.floor(now / 1_000) + 3_600 }), code: 'signature_invalid' },
+    {
+      what: 'that lives too long',
+      change: (now) => claims({ exp: Math.floor(now / 1_000) + 3_600 }),
+      code: 'signature_invalid',
+    },
     { what: 'from a minute and a half ago', change: (now) => ({ now: now - 90_000 }), code: 'request_expired' },
     { what: 'from the future', change: (now) => ({ now: now + 30_000 }), code: 'request_expired' },
   ])('$what is refused', async ({ change, code }) => {
@@ -140,11 +175,16 @@ describe('an agent request', () => {
     await expect(world.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({ code });
   });
 
-  test.each([undefined, 'Bearer', 'Bearer x.y', 'Basic abc', 'Bearer a.b.c'])('with authorization %j is refused', async (authorization) => {
-    const { world, sign } = await joined();
-    const code = authorization === 'Bearer a.b.c' ? 'signature_invalid' : 'unauthenticated';
-    await expect(world.control.clusters.authenticateAgent({ ...(await sign()), authorization })).rejects.toMatchObject({ code });
-  });
+  test.each([undefined, 'Bearer', 'Bearer x.y', 'Basic abc', 'Bearer a.b.c'])(
+    'with authorization %j is refused',
+    async (authorization) => {
+      const { world, sign } = await joined();
+      const code = authorization === 'Bearer a.b.c' ? 'signature_invalid' : 'unauthenticated';
+      await expect(
+        world.control.clusters.authenticateAgent({ ...(await sign()), authorization }),
+      ).rejects.toMatchObject({ code });
+    },
+  );
 
   test('counts once, also when both copies arrive together', async () => {
     const { world, sign } = await joined();
@@ -181,7 +221,9 @@ describe('a cluster', () => {
   test('that has left is refused, hidden, and may join again', async () => {
     const { world, sign } = await joined();
     expect(await world.control.clusters.remove(admin, 'rome')).toMatchObject({ state: 'left', online: false });
-    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({ code: 'signature_invalid' });
+    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
+      code: 'signature_invalid',
+    });
     expect((await world.control.clusters.list(admin)).items).toEqual([]);
     expect((await world.control.clusters.list(admin, { includeLeft: true })).items).toHaveLength(1);
     await enroll(world, await tokenFor(world, 'rome'));

@@ -70,11 +70,14 @@ export function consentCondition(
 const authenticationKinds = /^(Namespace|Secret|Tenant|Identity)\//;
 
 /** What each cluster will not do, as the condition that it keeps from becoming true. */
-export function refusalOf(
-  spec: PeeringSpec,
-  consumer: SideInput,
-  provider: SideInput,
-): { readonly type: 'Authenticated' | 'ResourcesGranted'; readonly condition: Condition } | undefined {
+interface Refused {
+  readonly type: 'Authenticated' | 'ResourcesGranted';
+  readonly condition: Condition;
+  /** The agent tries again by itself: nobody needs to move yet. */
+  readonly transient: boolean;
+}
+
+export function refusalOf(spec: PeeringSpec, consumer: SideInput, provider: SideInput): Refused | undefined {
   const all = [
     ...(consumer.observed?.refusals ?? []).map((refusal) => ({ side: 'consumer' as const, refusal })),
     ...(provider.observed?.refusals ?? []).map((refusal) => ({ side: 'provider' as const, refusal })),
@@ -82,7 +85,9 @@ export function refusalOf(
   const first = all.find(({ refusal }) => authenticationKinds.test(refusal.object)) ?? all[0];
   if (!first) return undefined;
   const type = authenticationKinds.test(first.refusal.object) ? 'Authenticated' : 'ResourcesGranted';
-  return { type, condition: refusalCondition(type, first.side, spec[first.side], first.refusal) };
+  const { code } = first.refusal;
+  const transient = Object.hasOwn(codes, code) && codes[code as ErrorCode].retry;
+  return { type, condition: refusalCondition(type, first.side, spec[first.side], first.refusal), transient };
 }
 
 const refusalCondition = (type: ConditionType, side: Side, cluster: string, refusal: Refusal): Condition =>

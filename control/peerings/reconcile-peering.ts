@@ -105,7 +105,7 @@ function progressConditions(
     nodeCondition(spec, report),
   ].map((condition) => (refusal?.type === condition.type ? refusal.condition : condition));
   const denied = conditions.some(({ status, reason }) => status === 'False' && reason === 'Denied');
-  return { conditions, blocked: refusal !== undefined || denied };
+  return { conditions, blocked: refusal?.transient === false || denied };
 }
 
 interface PhaseInput {

@@ -14,7 +14,11 @@ const refused = { code: 'unauthenticated' };
 describe('an API key', () => {
   test('of the first admin is made once', async () => {
     const { tenants, admin } = await started();
-    expect(admin).toMatchObject({ tenant: 'default', role: 'admin', principal: expect.stringMatching(/^api-key\/ak_/) });
+    expect(admin).toMatchObject({
+      tenant: 'default',
+      role: 'admin',
+      principal: expect.stringMatching(/^api-key\/ak_/),
+    });
     expect(await tenants.bootstrap('default', origin)).toBeUndefined();
     await expect(tenants.bootstrap('No Tenant', origin)).rejects.toMatchObject({ code: 'invalid_input' });
   });
@@ -36,7 +40,10 @@ describe('an API key', () => {
     'that is wrong (%#) is refused without a hint why',
     async (text) => {
       const { tenants } = await started();
-      await expect(tenants.authenticate(text, origin)).rejects.toMatchObject({ ...refused, message: 'this API key is unknown, revoked or expired' });
+      await expect(tenants.authenticate(text, origin)).rejects.toMatchObject({
+        ...refused,
+        message: 'this API key is unknown, revoked or expired',
+      });
     },
   );
 
@@ -77,10 +84,19 @@ describe('an API key', () => {
 
   test('with scopes may do only what they name, and makes no key that may do more', async () => {
     const { control, tenants, admin } = await started();
-    const { secret } = await tenants.createKey(admin, { name: 'keys', role: 'admin', scopes: ['keys:write', 'keys:read'] });
+    const { secret } = await tenants.createKey(admin, {
+      name: 'keys',
+      role: 'admin',
+      scopes: ['keys:write', 'keys:read'],
+    });
     const scoped = await tenants.authenticate(secret, origin);
-    await expect(control.clusters.list(scoped)).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('clusters:read') });
-    await expect(tenants.createKey(scoped, { name: 'more', role: 'admin' })).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(control.clusters.list(scoped)).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining('clusters:read'),
+    });
+    await expect(tenants.createKey(scoped, { name: 'more', role: 'admin' })).rejects.toMatchObject({
+      code: 'forbidden',
+    });
     await tenants.createKey(scoped, { name: 'same', role: 'admin', scopes: ['keys:read'] });
   });
 
@@ -121,5 +137,11 @@ test('every change is in the audit log with who, from where and what', async () 
   await tenants.revokeKey(caller, key.id);
   const { items } = await control.audit.list(admin, { subject: `api-key/${key.id}` });
   expect(items.map((record) => record.action)).toEqual(['api-key.revoke', 'api-key.create']);
-  expect(items[0]).toMatchObject({ principal: admin.principal, from: '203.0.113.9', requestId: 'rq-42', before: { name: 'ci' }, after: { revokedAt: expect.any(Number) } });
+  expect(items[0]).toMatchObject({
+    principal: admin.principal,
+    from: '203.0.113.9',
+    requestId: 'rq-42',
+    before: { name: 'ci' },
+    after: { revokedAt: expect.any(Number) },
+  });
 });
