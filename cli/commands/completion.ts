@@ -30,7 +30,9 @@ function entries(command: Command, path: readonly string[] = []): Entry[] {
   const names = command.commands.map((child) => child.name());
   const flags = command.options.flatMap(({ long, short }) => [long, short].filter((flag) => typeof flag === 'string'));
   const choices = Object.fromEntries(
-    command.options.flatMap(({ long, argChoices }) => (long && argChoices ? [[long, argChoices] as const] : [])),
+    command.options.flatMap(({ long, short, argChoices }) =>
+      long && argChoices ? [[short ? `${long}|${short}` : long, argChoices] as const] : [],
+    ),
   );
   const args = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
   return [
@@ -39,14 +41,14 @@ function entries(command: Command, path: readonly string[] = []): Entry[] {
   ];
 }
 
-/** Cases of `$path`, most specific values first. */
+/** Cases of `$where`, each of which sets `$offer`. */
 function cases(root: Command): string {
   return entries(root)
     .map(({ path, words, choices }) => {
       const byOption = Object.entries(choices)
-        .map(([option, values]) => `      ${option}) words='${values.join(' ')}' ;;`)
+        .map(([option, values]) => `      ${option}) offer='${values.join(' ')}' ;;`)
         .join('\n');
-      const all = `words='${words.join(' ')}'`;
+      const all = `offer='${words.join(' ')}'`;
       if (byOption === '') return `    '${path}') ${all} ;;`;
       return `    '${path}')\n      case "$previous" in\n${byOption}\n      *) ${all} ;;\n      esac ;;`;
     })
@@ -62,47 +64,40 @@ const paths = (root: Command): string =>
 
 export const bashCompletion = (root: Command): string => `# bash completion of isthmus
 _isthmus() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path='' word words='' i
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" where='' word offer='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="\${COMP_WORDS[i]}"
-    case "\${path:+$path }$word" in
-    ${paths(root)}) path="\${path:+$path }$word" ;;
+    case "\${where:+$where }$word" in
+    ${paths(root)}) where="\${where:+$where }$word" ;;
     esac
   done
   case "$previous" in
   --kubeconfig|--ca-file|--data) COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
-  case "$path" in
+  case "$where" in
 ${cases(root)}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  COMPREPLY=($(compgen -W "$offer" -- "$current"))
 }
 complete -F _isthmus isthmus
 `;
 
 export const zshCompletion = (root: Command): string => `#compdef isthmus
 _isthmus() {
-  local current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}" path_='' word found='' i
+  local previous="\${words[CURRENT-1]}" where='' word offer='' i
   for ((i = 2; i < CURRENT; i++)); do
     word="\${words[i]}"
-    case "\${path_:+$path_ }$word" in
-    ${paths(root)}) path_="\${path_:+$path_ }$word" ;;
+    case "\${where:+$where }$word" in
+    ${paths(root)}) where="\${where:+$where }$word" ;;
     esac
   done
   case "$previous" in
   --kubeconfig|--ca-file|--data) _files; return ;;
   esac
-  local path="$path_"
-  local -a offered
-  () {
-    local words=''
-    case "$path" in
+  case "$where" in
 ${cases(root)}
-    esac
-    found="$words"
-  }
-  offered=(\${=found})
-  compadd -- $offered
+  esac
+  compadd -- \${=offer}
 }
 compdef _isthmus isthmus
 `;
