@@ -13,7 +13,7 @@ test('issues certificates that a TLS client and server accept from each other, a
   const listener = tls.createServer(
     { ...server, ca: ca.cert, requestCert: true, rejectUnauthorized: true },
     (socket) => {
-      socket.end(socket.getPeerCertificate().subject.CN);
+      socket.end(String(socket.getPeerCertificate().subject.CN));
     },
   );
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));

@@ -118,6 +118,17 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     );
   });
 
+  test('carry UDP between pods of different nodes, with the address that the pod really has', async () => {
+    const milan = bed.cluster('milan');
+    await apply(milan, pod('echo', 'milan-2', 'udp-echo'));
+    await milan.kubectl('wait', '--for=condition=Ready', 'pod/echo', '--timeout=60s');
+    const [ip, from] = await Promise.all(
+      ['echo', 'far'].map((name) => milan.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')),
+    );
+    expect(await milan.kubectl('exec', 'far', '--', 'udp-send', `${ip}:9090`, 'eco')).toBe('eco\n');
+    expect(await milan.kubectl('logs', 'echo')).toContain(`3 bytes from ${from}:`);
+  });
+
   test('serve logs and an interactive exec', async () => {
     const milan = bed.cluster('milan');
     expect(await milan.kubectl('logs', 'web')).toMatch(/GET \/ from 10\.5\./);
@@ -129,7 +140,7 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     expect(echoed).toBe('ciao\n');
   });
 
-  test('let pods reach a program of this host and see it come from their node', async () => {
+  test('let pods reach what is outside their cluster', async () => {
     const url = bed.cluster('rome').apiServerUrl; // another cluster is outside just as well
     const answer = bed.cluster('milan').kubectl('exec', 'near', '--', 'get', `${url}/healthz`);
     await expect(answer).rejects.toThrow(/certificate/); // it answered, and the pod does not trust it
