@@ -6,6 +6,8 @@ import { label } from '#shared/domain/liqo-keys.ts';
 export const configurationName = 'isthmus-webhook';
 export const webhookService = 'isthmus-webhook';
 export const webhookPort = 9443;
+/** Of the Service in front of it, as `isthmus join` makes it. */
+const servicePort = 443;
 export const webhookLabel = 'liqo.io/webhook';
 
 export interface Endpoint {
@@ -160,7 +162,7 @@ const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
   clientConfig: {
     caBundle: toBase64(bundle),
     ...(url === undefined
-      ? { service: { namespace, name: webhookService, port: webhookPort, path: entry.path } }
+      ? { service: { namespace, name: webhookService, port: servicePort, path: entry.path } }
       : { url: `${url}${entry.path}` }),
   },
   rules: [
