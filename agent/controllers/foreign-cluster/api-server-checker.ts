@@ -18,13 +18,19 @@ interface Probe {
   stop(): void;
 }
 
+export interface CredentialSource {
+  readonly secretCache: Cache<Secret>;
+  /** The control-plane kubeconfig Secrets that may speak for a provider. */
+  readonly credentialsFor: (peer: string) => readonly Secret[];
+}
+
 export interface ApiServerChecker extends Controller {
   health(peer: string): ApiServerHealth | undefined;
 }
 
 export function createApiServerChecker(
   { clock, log }: PeeringDeps,
-  secretCache: Cache<Secret>,
+  { secretCache, credentialsFor }: CredentialSource,
   connect: ConnectPeer,
   onChange: (peer: string) => void,
 ): ApiServerChecker {
@@ -78,7 +84,7 @@ export function createApiServerChecker(
       workers: 4,
       watches: [watch(secretCache, (secret) => (isControlPlane(secret) ? [peerOf(secret) ?? ''] : []))],
       async reconcile(peer, signal) {
-        const secret = secretCache.list().find((one) => isControlPlane(one) && peerOf(one) === peer);
+        const secret = credentialsFor(peer)[0];
         const data = secret?.data?.kubeconfig;
         if (secret === undefined || data === undefined || secret.metadata.deletionTimestamp !== undefined) {
           forget(peer);

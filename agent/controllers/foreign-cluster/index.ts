@@ -2,7 +2,7 @@
 import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
-import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -11,18 +11,16 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { peerOf, peerSecrets, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
+import { peerOf, peerSecrets, tenantNamespaces, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { deleteObject, writeStatus } from '../peering-writes.ts';
 import { createConnectPeer } from '../replicator/connect-peer.ts';
 import { isControlPlane } from '../replicator/sessions.ts';
+import { isReplica } from '../slice-roles.ts';
+import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
 
-const peerKeys = (object: KubeObject): string[] => {
-  const peer = peerOf(object);
-  return peer === undefined || peer === '' ? [] : [peer];
-};
 const serverIn = (kubeconfig: string): string => /^\s*server:\s*"?([^"\s]+)"?\s*$/m.exec(kubeconfig)?.[1] ?? 'unknown';
 
 export function createForeignClusterController(deps: PeeringDeps): Controller {
@@ -38,18 +36,30 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const others: readonly Cache<KubeObject>[] = [resourceSlices, namespaceMaps, renews].map(
     (type) => caches.cache(type as never) as unknown as Cache<KubeObject>,
   );
+  const namespaces = tenantNamespaces(caches);
+  /** Labels of what a peer may write itself, copies and Secrets, count for nothing: there the namespace says whose it is. */
+  const peerBehind = (object: KubeObject): string | undefined =>
+    isReplica(object) || isControlPlane(object)
+      ? peerOfNamespace(namespaces.list(), object.metadata.namespace)
+      : peerOf(object);
+  const peerKeys = (object: KubeObject): string[] => {
+    const peer = peerBehind(object);
+    return peer === undefined || peer === '' ? [] : [peer];
+  };
+  const credentialsFor = (peer: string): Secret[] =>
+    secretCache
+      .list()
+      .filter((secret) => isControlPlane(secret) && peerOf(secret) === peer && peerBehind(secret) === peer);
   const checker = createApiServerChecker(
     deps,
-    secretCache,
+    { secretCache, credentialsFor },
     deps.connectPeer ?? createConnectPeer({ clock, log }),
     (peer) => controller.enqueue(peer),
   );
 
   function factsOf(peer: string): PeerFacts {
     const isPeers = (object: KubeObject): boolean => peerOf(object) === peer;
-    const declared = secretCache
-      .list()
-      .find((secret) => isPeers(secret) && isControlPlane(secret) && !secret.metadata.ownerReferences?.length);
+    const declared = credentialsFor(peer).find((secret) => !secret.metadata.ownerReferences?.length);
     return {
       tenant: tenantCache.byIndex('cluster', peer)[0],
       identity: identityCache.list().find(({ spec }) => spec.clusterID === peer && spec.type === 'ControlPlane'),
@@ -65,8 +75,8 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   }
 
   const countOthers = (peer: string): number =>
-    others.reduce((sum, kind) => sum + kind.list().filter((object) => peerOf(object) === peer).length, 0) +
-    secretCache.list().filter((secret) => isControlPlane(secret) && peerOf(secret) === peer).length;
+    others.reduce((sum, kind) => sum + kind.list().filter((object) => peerBehind(object) === peer).length, 0) +
+    credentialsFor(peer).length;
 
   async function create(peer: string, signal: AbortSignal): Promise<void> {
     try {
@@ -92,6 +102,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
         watch(identityCache, ({ spec }) => [spec.clusterID]),
         watch(nodeCache, ({ spec }) => [spec.clusterID]),
         watch(kubeNodes, peerKeys),
+        watch(namespaces, peerKeys),
         watch(secretCache, (secret) => (isControlPlane(secret) ? peerKeys(secret) : [])),
         ...others.map((kind) => watch(kind, peerKeys)),
       ],

@@ -11,7 +11,7 @@ import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { resourceTexts } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -152,7 +152,16 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     const { consumerClusterID: consumer, csr } = slice.spec;
     if (consumer === undefined || csr === undefined || csr === '')
       return waiting('spec.consumerClusterID and spec.csr, which the consumer fills in', 60_000);
-    const placement = placementOf(slice, consumer, namespaces.list());
+    const origin = slice.metadata.labels?.[label.originId];
+    const placement =
+      origin === consumer
+        ? placementOf(slice, consumer, namespaces.list())
+        : {
+            outcome: stalled(
+              'OriginMismatch',
+              `label ${label.originId} is ${origin}, spec.consumerClusterID is ${consumer}; they must be equal`,
+            ),
+          };
     if ('outcome' in placement) {
       if (placement.outcome.kind !== 'stalled') return placement.outcome;
       const denied: SliceFacts = {

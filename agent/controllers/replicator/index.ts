@@ -13,10 +13,11 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { isPeerDead } from '../dead-peers.ts';
 import { createExplain } from '../explain.ts';
-import { peerOf, peerSecrets } from '../peering-caches.ts';
+import { peerOf, peerSecrets, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { isOriginal, providerOf } from '../slice-roles.ts';
+import { placementOf } from '../tenant-namespaces.ts';
 import { createConnectPeer } from './connect-peer.ts';
 import { decideCopy, isCopyOf } from './decide.ts';
 import { atProvider, outcomeOfFailure, ProviderError } from './remote-failure.ts';
@@ -30,6 +31,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
   const connect = deps.connectPeer ?? createConnectPeer({ clock, log });
   const secretCache = peerSecrets(caches);
+  const namespaces = tenantNamespaces(caches);
   const clusterCache = caches.cache(foreignClusters);
   const nodeCache = caches.cache(virtualNodes);
   const originals = new Map<string, Cache<Replicated>>(
@@ -134,14 +136,13 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     const here = originalsOf(peer).filter(({ object }) =>
       object.metadata.finalizers?.includes(finalizer.replicatorResource),
     );
-    if (here.length > 0) {
-      return waiting(
-        `removal of ${here.map(({ type, object }) => `${type.kind} ${object.metadata.name}`).join(', ')}, which need these credentials`,
-        30_000,
-      );
-    }
+    // First the connection: after a restart the originals below need it to go.
     const session = await ensureSession(secret, secretKey);
-    if ('kind' in session) return session.kind === 'waiting' ? session : done();
+    if (here.length > 0) {
+      const names = here.map(({ type, object }) => `${type.kind} ${object.metadata.name}`).join(', ');
+      return 'kind' in session ? session : waiting(`removal of ${names}, which need these credentials`, 30_000);
+    }
+    if ('kind' in session) return done();
     const left = await leftAtProvider(session, signal);
     if ('kind' in left) return left;
     if (left.length === 0) return done();
@@ -158,6 +159,12 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
       return settled;
     }
     if (secret.metadata.deletionTimestamp !== undefined) return explain(secret, await release(secret, key, signal));
+    // A consumer may write Secrets in namespaces mapped for it; only those in a tenant namespace speak for a provider.
+    const placement = placementOf(secret, peerOf(secret), namespaces.list());
+    if ('outcome' in placement) {
+      stop(key);
+      return explain(secret, placement.outcome);
+    }
     const held = await addFinalizer(api, secrets, secret, finalizer.replicatorSecret, signal);
     const session = await ensureSession(held, key);
     return explain(held, 'kind' in session ? session : settled);
@@ -285,6 +292,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
       workers: 4,
       watches: [
         watch(secretCache, (secret) => (isControlPlane(secret) ? [keyFor(secretPrefix, keyOf(secret))] : [])),
+        watch(namespaces, (namespace) => keysOfPeer(peerOf(namespace) ?? '')),
         watch(clusterCache, (foreign) => keysOfPeer(foreign.spec.clusterID)),
         watch(nodeCache, (node) =>
           ownerName(resourceSlices, node) === undefined ? [] : [keyFor(resourceSlices.plural, keyOf(node))],

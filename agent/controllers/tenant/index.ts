@@ -25,6 +25,7 @@ import {
 } from '../peering-caches.ts';
 import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
 import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '../peering-writes.ts';
+import { isReplica } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
@@ -47,9 +48,9 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   const verified = new Map<string, string>();
 
   const replicasOf = (tenant: Tenant) => {
+    // Whatever origin its label claims: what is copied into this namespace is this consumer's.
     const isTheirs = (object: KubeObject): boolean =>
-      object.metadata.namespace === tenant.metadata.namespace &&
-      object.metadata.labels?.[label.originId] === tenant.spec.clusterID;
+      object.metadata.namespace === tenant.metadata.namespace && isReplica(object);
     return { slices: slices.list().filter(isTheirs), maps: maps.list().filter(isTheirs) };
   };
 

@@ -101,7 +101,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
         return true;
       });
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: 12, endOnFailure: true },
   );
 });
 
