@@ -1,0 +1,214 @@
+import * as http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { eventually } from '#test/harness/eventually.ts';
+import type { ClusterConnection } from '../kube/connect.ts';
+import { passPlain, passUpgrade } from './stream-proxy.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+async function listen(server: http.Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+interface Provider {
+  readonly connection: ClusterConnection;
+  readonly open: Set<Duplex>;
+}
+
+/** An API server of which only the streams matter. */
+async function provider(
+  onStream: (socket: Duplex) => void,
+  onRequest: http.RequestListener = () => undefined,
+): Promise<Provider> {
+  const open = new Set<Duplex>();
+  const server = http.createServer(onRequest);
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  server.on('upgrade', (request, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n\r\n`,
+    );
+    onStream(socket);
+  });
+  const port = await listen(server);
+  const agent = new http.Agent({ keepAlive: true });
+  closers.push(() => agent.destroy());
+  const connection: ClusterConnection = {
+    server: new URL(`http://127.0.0.1:${port}`),
+    ca: undefined,
+    namespace: undefined,
+    agent,
+    headers: () => ({}),
+    authorize: async () => undefined,
+    close: () => agent.destroy(),
+  };
+  return { connection, open };
+}
+
+interface Front {
+  readonly port: number;
+  /** How each passed request ended. */
+  readonly ends: string[];
+  readonly stop: AbortController;
+}
+
+async function front({ connection }: Provider): Promise<Front> {
+  const ends: string[] = [];
+  const stop = new AbortController();
+  const note = (what: Promise<void>): void =>
+    void what.then(
+      () => ends.push('ended'),
+      (error: Error) => ends.push(error.message),
+    );
+  const server = http.createServer((request, response) =>
+    note(passPlain(connection, '/x', request, response, stop.signal)),
+  );
+  server.on('upgrade', (request, socket, head) =>
+    note(passUpgrade(connection, '/x', request, socket, head, stop.signal)),
+  );
+  return { port: await listen(server), ends, stop };
+}
+
+async function dial(port: number): Promise<net.Socket> {
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  closers.push(() => socket.destroy());
+  socket.on('error', () => undefined);
+  socket.write('POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+  const head = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+  const end = head.indexOf('\r\n\r\n') + 4;
+  socket.pause();
+  if (end < head.length) socket.unshift(head.subarray(end));
+  expect(head.toString('latin1', 0, end)).toMatch(/^HTTP\/1.1 101 .*\r\n(.*\r\n)*Upgrade: SPDY\/3.1\r\n/i);
+  return socket;
+}
+
+/** Reads and forgets; closes when the other side has. */
+const sink = (socket: Duplex): void => void socket.resume().once('end', () => socket.end());
+
+async function readAll(socket: Duplex): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of socket) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+test('the answer to a half-closed stream still arrives, and then nothing is open', async () => {
+  const far = await provider(async (socket) => socket.end(`read ${(await readAll(socket)).length} bytes`));
+  const { port, ends } = await front(far);
+  const socket = await dial(port);
+  socket.end('x'.repeat(3_000_000));
+  expect((await readAll(socket)).toString()).toBe('read 3000000 bytes');
+  await eventually('the end', () => ends.length === 1 && far.open.size === 0);
+  expect(ends).toEqual(['ended']);
+});
+
+test('what was sent before the far end closed arrives whole', async () => {
+  const far = await provider((socket) => socket.end(Buffer.alloc(5_000_000, 1)));
+  const { port, ends } = await front(far);
+  const socket = await dial(port);
+  expect(await readAll(socket)).toHaveLength(5_000_000);
+  socket.end();
+  await eventually('the end', () => ends.length === 1);
+});
+
+test('a client that breaks off closes the stream at the provider', async () => {
+  const far = await provider(sink);
+  const { port, ends } = await front(far);
+  const socket = await dial(port);
+  socket.resetAndDestroy();
+  await eventually('the end', () => ends.length === 1 && far.open.size === 0);
+});
+
+test('a provider that breaks off closes the stream of the client', async () => {
+  const far = await provider((socket) => setImmediate(() => (socket as net.Socket).resetAndDestroy()));
+  const { port, ends } = await front(far);
+  await readAll(await dial(port)).catch(() => undefined);
+  await eventually('the end', () => ends.length === 1);
+});
+
+test('a reader that does not read stops the provider instead of filling memory', async () => {
+  let written = 0;
+  const far = await provider((socket) => {
+    const piece = Buffer.alloc(256 * 1024);
+    const pump = (): void => {
+      if (written >= 400 * piece.length || socket.destroyed) return void socket.end();
+      written += piece.length;
+      socket.write(piece, pump);
+    };
+    pump();
+  });
+  const { port } = await front(far);
+  const socket = await dial(port);
+  socket.pause();
+  let last = -1;
+  await eventually(
+    'the pump stands still',
+    () => {
+      const still = written === last;
+      last = written;
+      return still;
+    },
+    { everyMs: 200 },
+  );
+  expect(written).toBeLessThan(60 * 1024 * 1024);
+  const whole = await readAll(socket);
+  expect(whole.length).toBeGreaterThan(90 * 1024 * 1024);
+});
+
+test('stopping ends every stream on both sides', async () => {
+  const far = await provider(sink);
+  const { port, ends, stop } = await front(far);
+  const socket = await dial(port);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume();
+  stop.abort();
+  socket.once('end', () => socket.end());
+  await closed;
+  await eventually('the end', () => ends.length === 1 && far.open.size === 0);
+});
+
+test('a provider that is not there is reported before anything is written', async () => {
+  const far = await provider(() => undefined);
+  const dead: Provider = { ...far, connection: { ...far.connection, server: new URL('http://127.0.0.1:1') } };
+  const { port, ends } = await front(dead);
+  const socket = net.connect(port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.write('POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+  await eventually('the report', () => ends.length === 1);
+  expect(ends[0]).toContain('ECONNREFUSED');
+});
+
+test("a plain answer passes with the provider's status, and its break is the reader's break", async () => {
+  let broken = false;
+  const far = await provider(
+    () => undefined,
+    (_, response) => {
+      response.writeHead(418, { 'content-type': 'text/x-log', connection: 'keep-alive' });
+      response.write('half');
+      if (broken) setImmediate(() => response.destroy());
+      else response.end(' and half');
+    },
+  );
+  const { port, ends } = await front(far);
+  const whole = await fetch(`http://127.0.0.1:${port}/`);
+  expect([whole.status, whole.headers.get('content-type'), await whole.text()]).toEqual([
+    418,
+    'text/x-log',
+    'half and half',
+  ]);
+  broken = true;
+  await expect(fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text())).rejects.toThrow();
+  await eventually('both ended', () => ends.length === 2);
+});
