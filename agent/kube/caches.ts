@@ -2,6 +2,7 @@
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { ClusterConnection } from './connect.ts';
 import { defaultTiming, Informer, type InformerDeps, type InformerTiming } from './informer.ts';
+import { sharedByMany } from './linked-abort.ts';
 import { createListWatch } from './list-watch.ts';
 import { createSender } from './sender.ts';
 import type { Cache, CacheOptions, Caches } from './types.ts';
@@ -35,7 +36,7 @@ export function createCaches(
   ): Informer<T> {
     const source = createListWatch(connection, send, deps.clock, type, options, pageSize);
     const informer = new Informer(type, source, options, deps, timing);
-    void informer.run(until);
+    void informer.run(sharedByMany(until));
     return informer;
   }
 

@@ -5,6 +5,7 @@ import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Random } from './backoff.ts';
+import { sharedByMany } from './linked-abort.ts';
 import { KeyQueue } from './queue.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from './types.ts';
 
@@ -104,6 +105,7 @@ export function createController(
     name,
     enqueue: (key) => queue.add(key),
     async run(signal) {
+      sharedByMany(signal);
       const close = (): void => queue.close();
       signal.addEventListener('abort', close, { once: true });
       const unsubscribes = watches.map(subscribe);

@@ -5,7 +5,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { microTime } from './events.ts';
-import { linkedAbort } from './linked-abort.ts';
+import { linkedAbort, sharedByMany } from './linked-abort.ts';
 import type { Cache, Caches, KubeApi } from './types.ts';
 import { watchdog } from './watchdog.ts';
 
@@ -48,6 +48,7 @@ export async function runAsLeader(
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const timing: Timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, ...options };
+  sharedByMany(signal);
   const log = deps.log.with({ lease: `${timing.namespace}/${timing.name}`, identity: timing.identity });
   while (!signal.aborted) {
     const acquired = await acquire({ ...deps, log }, timing, signal);
