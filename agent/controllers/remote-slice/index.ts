@@ -136,7 +136,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     const subject = sliceSubject(slice.metadata.name, consumer);
     const issue = await ensureCertificate(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
     if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
-    if (issue.state === 'refused') return { facts: { denied: issue.message }, next: settled };
+    if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
     const { proxyURL } = tenant.spec;
     const authParams = {
       ca: toBase64(config.apiServerCa),

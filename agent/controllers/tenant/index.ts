@@ -151,7 +151,12 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     if (!proof.ok) return revoke(tenant, proof.reason, proof.message, signal);
     const holder: Holder = { consumer, namespace: tenantNamespace, owner: ownerOf(tenants, tenant) };
     const issue = await ensureCertificate(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
-    if (issue.state === 'refused') return revoke(tenant, issue.reason, issue.message, signal);
+    if (issue.state === 'refused') {
+      const verdict = await revoke(tenant, issue.reason, issue.message, signal);
+      explain(tenant, verdict);
+      // What is in the way is not watched: look again.
+      return again(30_000);
+    }
     if (issue.state === 'waiting') return waiting(issue.on, 10_000);
     await ensureBindings(api, bindingCaches, tenant, { controlPlane: true, clusterwide: true }, signal);
     return publish(tenant, issue, signal);

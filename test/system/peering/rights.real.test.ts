@@ -1,20 +1,26 @@
 /** What a consumer can do at its provider: everything it may, listed by the API server itself, and refusals of all that it must not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { remoteBinding } from '#agent/controllers/namespace-map/forge.ts';
+import { signedNonceData } from '#agent/controllers/nonce/index.ts';
 import { createKubeApi } from '#agent/kube/api.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { KubeApi } from '#agent/kube/types.ts';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
 import {
+  certificateSigningRequests,
   clusterRoleBindings,
   configMaps,
+  events,
   namespaces,
   nodes,
   pods,
   roleBindings,
   secrets,
 } from '#shared/domain/core-kinds.ts';
-import { name } from '#shared/domain/liqo-keys.ts';
+import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -185,4 +191,112 @@ describe.each([
 
 test('a virtual node can create a ShadowPod where a namespace is mapped', async () => {
   await expect(virtualKubelet.create(shadowPods, shadow(mapped))).resolves.toMatchObject({ kind: 'ShadowPod' });
+});
+
+describe('a provider refuses', () => {
+  const eventsAbout = async (named: string): Promise<string[]> =>
+    (await pair.provider.api.list(events, { namespace: name.tenantNamespace(named) })).map(
+      ({ reason, note }) => `${reason}: ${note}`,
+    );
+
+  /** A consumer that exists only as its papers. */
+  async function present(consumer: string, signature?: string): Promise<void> {
+    const namespace = name.tenantNamespace(consumer);
+    const labels = { [label.remoteClusterId]: consumer };
+    const nonce = toBase64(toBase64('n'.repeat(64)));
+    const {
+      signedNonce = '',
+      csr = '',
+      publicKey = '',
+    } = signedNonceData({ nonce }, consumer, generateClusterKeys()) ?? {};
+    const { api } = pair.provider;
+    await api.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels: { ...labels, [label.tenantNamespace]: 'true' } },
+    });
+    await api.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: name.nonceSecret, namespace, labels: { ...labels, [label.nonce]: 'true' } },
+      data: { nonce },
+    });
+    await api.create(tenants, {
+      apiVersion: 'authentication.liqo.io/v1beta1',
+      kind: 'Tenant',
+      metadata: { name: consumer, namespace, labels },
+      spec: {
+        clusterID: consumer,
+        publicKey,
+        csr,
+        signature: signature ?? signedNonce,
+        authzPolicy: 'KeysExchange',
+        tenantCondition: 'Active',
+      },
+    });
+  }
+  async function expectNothingFor(consumer: string): Promise<void> {
+    const tenant = await pair.provider.api.get(tenants, { namespace: name.tenantNamespace(consumer), name: consumer });
+    expect(tenant?.status?.authParams).toBeUndefined();
+    const labelSelector = `${label.remoteClusterId}=${consumer}`;
+    expect(await pair.provider.api.list(roleBindings, { labelSelector })).toEqual([]);
+    expect(await pair.provider.api.list(clusterRoleBindings, { labelSelector })).toEqual([]);
+    expect(await pair.provider.api.list(certificateSigningRequests, { labelSelector })).toEqual([]);
+  }
+
+  test('a consumer whose name already is a user with rights, until that ends', async () => {
+    const admin = { metadata: { name: 'turin-is-admin' } };
+    await pair.provider.api.create(clusterRoleBindings, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      ...admin,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'turin' }],
+    });
+    await present('turin');
+    await eventually('an explanation', async () =>
+      (await eventsAbout('turin')).some((one) => /NameHasRights: .*turin-is-admin.*cluster-admin/.test(one)),
+    );
+    await expectNothingFor('turin');
+    await pair.provider.api.delete(clusterRoleBindings, { name: admin.metadata.name });
+    pair.clock.advance(31_000);
+    await eventually(
+      'its credentials',
+      async () =>
+        (await pair.provider.api.get(tenants, { namespace: name.tenantNamespace('turin'), name: 'turin' }))?.status
+          ?.authParams,
+    );
+  });
+
+  test('a signature by another key', async () => {
+    await present('genoa', toBase64('x'.repeat(64)));
+    await eventually('an explanation', async () =>
+      (await eventsAbout('genoa')).some((one) => one.startsWith('SignatureVerificationFailed: ')),
+    );
+    await expectNothingFor('genoa');
+  });
+
+  test('to log in where a consumer says, in a namespace that is not a tenant namespace', async () => {
+    const labels = { [label.identityType]: 'ControlPlane', [label.remoteClusterId]: 'naples' };
+    const annotations = { [annotation.remoteTenantNamespace]: 'anywhere' };
+    const kubeconfig = toBase64('server: https://127.0.0.1:1');
+    await virtualKubelet.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'trap', namespace: mapped, labels, annotations },
+      data: { kubeconfig },
+    });
+    await eventually(
+      'an explanation',
+      async () => {
+        const all = await pair.provider.api.list(events, { namespace: mapped });
+        return all.some(({ note }) => String(note).includes('the tenant namespace of naples'));
+      },
+      { withinMs: 15_000 },
+    );
+    expect(
+      (await pair.provider.api.get(secrets, { namespace: mapped, name: 'trap' }))?.metadata.finalizers,
+    ).toBeUndefined();
+    expect(await pair.provider.api.get(foreignClusters, { name: 'naples' })).toBeUndefined();
+  });
 });
