@@ -1,4 +1,5 @@
 /** The conditions of a peering that lives: what is missing, on which side, and what to do about it. */
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Verdict } from './consent.ts';
 import type { ConditionType, PeeringCondition } from './peering.ts';

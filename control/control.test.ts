@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { createLocalBus } from './adapters/local-bus/local-bus.ts';
+import { createMemoryStore } from './adapters/memory/memory-store.ts';
+import { createTroubled } from './testing/troubled-store.ts';
+import { adminOf, createWorld, type World } from './testing/world.ts';
+
+const admin = adminOf('default');
+
+async function pages<T>(
+  read: (cursor?: string) => Promise<{ readonly items: readonly T[]; readonly cursor?: string }>,
+): Promise<T[]> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await read(cursor);
+    items.push(...page.items);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return items;
+}
+
+describe('lists', () => {
+  test('page through everything once, hidden items or not', async () => {
+    const world = createWorld();
+    for (let i = 0; i < 9; i += 1) await world.join(`c${i}`);
+    for (const i of [1, 4, 5, 8]) await world.control.clusters.remove(admin, `c${i}`);
+    const list = (includeLeft: boolean) =>
+      pages((cursor) =>
+        world.control.clusters.list(admin, { limit: 2, includeLeft, ...(cursor === undefined ? {} : { cursor }) }),
+      );
+    expect((await list(true)).map((c) => c.id)).toEqual(Array.from({ length: 9 }, (_, i) => `c${i}`));
+    expect((await list(false)).map((c) => c.id)).toEqual(['c0', 'c2', 'c3', 'c6', 'c7']);
+  });
+
+  test.each([{ limit: 0 }, { limit: 201 }, { limit: 1.5 }, { cursor: 'ä' }, { cursor: '***' }])(
+    'refuse %j',
+    async (page) => {
+      const world = createWorld();
+      await expect(world.control.clusters.list(admin, page)).rejects.toMatchObject({ code: 'invalid_input' });
+    },
+  );
+});
+
+describe('the event feed', () => {
+  test('can be followed without missing or repeating anything, and keeps to itself what is internal', async () => {
+    const world = createWorld();
+    await world.join('rome');
+    await world.join('milan');
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    const follow = async () => {
+      const page = await world.control.events.list(admin, { limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+      cursor = page.cursor;
+      seen.push(...page.items.map((event) => event.type));
+      return page.items.length;
+    };
+    while ((await follow()) > 0);
+    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
+    await world.step();
+    while ((await follow()) > 0);
+    expect(seen.filter((type) => type !== 'cluster.join-token-created')).toEqual([
+      'tenant.created',
+      'cluster.joined',
+      'cluster.joined',
+      'peering.requested',
+      'peering.phase-changed',
+      'peering.phase-changed',
+    ]);
+    expect(await follow()).toBe(0);
+  });
+});
+
+describe('an idempotency key', () => {
+  const setUp = () => {
+    const world = createWorld();
+    let runs = 0;
+    const work = async () => {
+      runs += 1;
+      return { status: 201, body: { run: runs } };
+    };
+    return { ...world, once: world.control.idempotency.once, work, runs: () => runs };
+  };
+
+  test('runs the work once and replays its answer', async () => {
+    const { once, work, runs } = setUp();
+    expect(await once(admin, 'k', 'f', work)).toEqual({ status: 201, body: { run: 1 }, replayed: false });
+    expect(await once(admin, 'k', 'f', work)).toEqual({ status: 201, body: { run: 1 }, replayed: true });
+    expect(runs()).toBe(1);
+  });
+
+  test('belongs to one caller', async () => {
+    const { once, work, runs } = setUp();
+    await once(admin, 'k', 'f', work);
+    await once({ ...admin, principal: 'api-key/other' }, 'k', 'f', work);
+    await once(adminOf('acme'), 'k', 'f', work);
+    expect(runs()).toBe(3);
+  });
+
+  test('cannot be used for another request', async () => {
+    const { once, work } = setUp();
+    await once(admin, 'k', 'f', work);
+    await expect(once(admin, 'k', 'g', work)).rejects.toMatchObject({ code: 'idempotency_mismatch' });
+  });
+
+  test('forgets work that failed', async () => {
+    const { once, work } = setUp();
+    await expect(once(admin, 'k', 'f', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect((await once(admin, 'k', 'f', work)).replayed).toBe(false);
+  });
+
+  test('holds off a second run until the first has ended or must have crashed', async () => {
+    const { once, work, clock } = setUp();
+    let finish: () => void = () => undefined;
+    const first = once(admin, 'k', 'f', async () => {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      return { status: 200, body: {} };
+    });
+    await expect(once(admin, 'k', 'f', work)).rejects.toMatchObject({ code: 'in_progress' });
+    clock.advance(60_000);
+    expect((await once(admin, 'k', 'f', work)).replayed).toBe(false);
+    finish();
+    await first;
+    expect((await once(admin, 'k', 'f', work)).body).toEqual({ run: 1 });
+  });
+
+  test('stores no secret', async () => {
+    const { once, store } = setUp();
+    await once(admin, 'k', 'f', async () => ({ status: 201, body: { secret: 'hush' } }), { keep: false });
+    await expect(once(admin, 'k', 'f', async () => ({ status: 201, body: {} }))).rejects.toMatchObject({
+      code: 'already_exists',
+    });
+    expect(JSON.stringify(await store.query({ partition: 't/default/idempotency', limit: 9 }))).not.toContain('hush');
+  });
+});
+
+describe('a control plane that runs', () => {
+  /** Lets everything that is ready run, and time pass once all sleep. */
+  async function runUntil(world: World, done: () => Promise<boolean>): Promise<void> {
+    const stop = new AbortController();
+    const running = world.control.run(stop.signal);
+    for (let i = 0; i < 2_000 && !(await done()); i += 1) {
+      for (let j = 0; j < 20; j += 1) await new Promise((resolve) => setImmediate(resolve));
+      if (i % 10 === 9) world.clock.advance(1_000);
+    }
+    stop.abort();
+    await running;
+    expect(await done()).toBe(true);
+  }
+
+  test('does by events what a crashed use case left undone', async () => {
+    const clock = new ManualClock();
+    const troubled = createTroubled();
+    const store = troubled.wrap(createMemoryStore({ clock }));
+    const world = createWorld({ clock, deps: { store, bus: createLocalBus({ store, clock, log: silentLog }) } });
+    await world.join('rome');
+    await world.join('milan');
+    Object.assign(troubled.trouble, { in: 2, when: 'before' });
+    await expect(
+      world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} }),
+    ).rejects.toThrow('died');
+    await runUntil(
+      world,
+      async () => (await world.control.peerings.find(admin, 'rome', 'milan')).phase === 'Connecting',
+    );
+  });
+
+  test('ends an unpeering whose deadlines pass without any event', async () => {
+    const world = createWorld();
+    const [rome, milan] = [await world.join('rome'), await world.join('milan')];
+    const { peering } = await world.control.peerings.request(admin, {
+      consumer: 'rome',
+      provider: 'milan',
+      resources: {},
+    });
+    await world.step();
+    for (const cluster of [rome, milan]) cluster.alive = false;
+    await world.control.peerings.unpeer(admin, peering.id);
+    const started = world.clock.now();
+    await runUntil(world, async () => (await world.control.peerings.get(admin, peering.id)).phase === 'Gone');
+    expect(world.clock.now() - started).toBeLessThanOrEqual(60_000);
+    expect((await world.control.peerings.get(admin, peering.id)).leftBehind).toHaveLength(2);
+  });
+});

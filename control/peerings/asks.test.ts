@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import type { PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
+import { openFacts } from '../testing/simulated-cluster.ts';
+import { adminOf, createWorld } from '../testing/world.ts';
+
+const admin = adminOf('default');
+const ask = (change: Partial<PeeringAsk> = {}): PeeringAsk => ({
+  name: 'to-milan',
+  uid: 'u1',
+  generation: 1,
+  provider: 'milan',
+  resources: { cpu: '1' },
+  class: 'default',
+  deleting: false,
+  ...change,
+});
+
+async function asking(...asks: PeeringAsk[]) {
+  const world = createWorld();
+  const rome = await world.join('rome');
+  const milan = await world.join('milan');
+  rome.asks = asks;
+  const only = async () => {
+    const { items } = await world.control.peerings.list(admin, { includeGone: true });
+    return items;
+  };
+  return { world, rome, milan, only };
+}
+
+describe('a Peering object inside a cluster', () => {
+  test('makes the peering and is told of every phase', async () => {
+    const { world, rome } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect(rome.answers[0]).toMatchObject({
+      name: 'to-milan',
+      uid: 'u1',
+      observedGeneration: 1,
+      peering: expect.stringMatching(/^pe_/),
+      conditions: expect.arrayContaining([expect.objectContaining({ type: 'Ready', status: 'True' })]),
+    });
+  });
+
+  test('changes the peering when it changes, and ends it when it goes', async () => {
+    const { world, rome, only } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    rome.asks = [ask({ generation: 2, resources: { cpu: '3' } })];
+    await world.step();
+    expect((await only())[0]).toMatchObject({ resources: { cpu: '3' } });
+    rome.asks = [];
+    await world.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
+    expect(rome.remains).toEqual([]);
+  });
+
+  test('ends the peering while it is being deleted, and hears when that is done', async () => {
+    const { world, rome } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    rome.asks = [ask({ deleting: true })];
+    await world.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
+  });
+
+  test.each([
+    { what: 'too much', change: { resources: { cpu: '9' } }, reason: 'PolicyRefused', says: 'at most 8' },
+    { what: 'an unknown cluster', change: { provider: 'paris' }, reason: 'ClusterUnknown', says: 'paris' },
+    { what: 'itself', change: { provider: 'rome' }, reason: 'PeerSelf', says: 'itself' },
+    { what: 'what is no quantity', change: { resources: { cpu: 'x' } }, reason: 'InvalidInput', says: 'cpu' },
+  ])('that asks for $what is refused with the reason', async ({ change, reason, says }) => {
+    const { world, rome, only } = await asking(ask(change));
+    await world.step();
+    await world.step();
+    expect(rome.answers).toMatchObject([
+      {
+        phase: 'Failed',
+        conditions: [{ type: 'Accepted', status: 'False', reason, message: expect.stringContaining(says) }],
+      },
+    ]);
+    expect(await only()).toEqual([]);
+  });
+
+  test('that was refused is tried again by itself', async () => {
+    const { world, rome, milan } = await asking(ask({ resources: { cpu: '9' } }));
+    await world.step();
+    milan.facts = {
+      ...openFacts,
+      policies: openFacts.policies.map((policy) => ({
+        ...policy,
+        asProvider: { ...policy.asProvider, maxResourcesPerPeer: {} },
+      })),
+    };
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 60_000);
+  });
+
+  test('beside another one for the same cluster is refused', async () => {
+    const { world, rome } = await asking(ask(), ask({ name: 'also', uid: 'u2' }));
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect(rome.answers[1]).toMatchObject({ phase: 'Failed', conditions: [{ reason: 'AlreadyExists' }] });
+  });
+
+  test('takes over a peering that a person made', async () => {
+    const { world, rome, only } = await asking();
+    const { peering } = await world.control.peerings.request(admin, {
+      consumer: 'rome',
+      provider: 'milan',
+      resources: { cpu: '2' },
+    });
+    rome.asks = [ask()];
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect(await only()).toMatchObject([{ id: peering.id, resources: { cpu: '1' } }]);
+  });
+
+  test('does not bring back what a person ended, until it changes', async () => {
+    const { world, rome, only } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    await world.control.peerings.unpeer(admin, (await only())[0]?.id ?? '');
+    await world.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
+    rome.restart();
+    await world.step();
+    expect(await only()).toHaveLength(1);
+    rome.asks = [ask({ generation: 2 })];
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect(await only()).toHaveLength(2);
+  });
+});
