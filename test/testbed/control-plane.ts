@@ -145,6 +145,9 @@ export function controllerManagerArgs(plane: ControlPlane, extra: readonly strin
     `--cluster-signing-cert-file=${file('ca.crt')}`,
     `--cluster-signing-key-file=${file('ca.key')}`,
     '--use-service-account-credentials=true',
+    // The default of 20 requests a second makes the start of its sixty controllers take seconds.
+    '--kube-api-qps=300',
+    '--kube-api-burst=600',
     `--service-cluster-ip-range=${plane.serviceCidr}`,
     ...(plane.podCidr === undefined ? [] : [`--cluster-cidr=${plane.podCidr}`, '--allocate-node-cidrs=true']),
     '--leader-elect=false',
@@ -161,6 +164,8 @@ export function schedulerArgs(plane: ControlPlane, extra: readonly string[] = []
     `--kubeconfig=${config}`,
     `--authentication-kubeconfig=${config}`,
     `--authorization-kubeconfig=${config}`,
+    '--kube-api-qps=300',
+    '--kube-api-burst=600',
     '--leader-elect=false',
     '--bind-address=127.0.0.1',
     '--profiling=false',

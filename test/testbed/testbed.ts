@@ -292,6 +292,7 @@ export async function down(options: BedOptions & { readonly clusters?: readonly 
 export async function status(
   options: BedOptions = {},
 ): Promise<{ readonly bed: Bed; readonly clusters: readonly ClusterStatus[] }> {
+  checkHost(); // others cannot see root's processes and would call everything broken
   const dir = resolveDir(options);
   const slot = slotOf(dir) ?? 0;
   const records = readRecords(dir);
