@@ -102,10 +102,16 @@ describe('a report', () => {
 
   test('of a restarted agent does not undo what had been applied', async () => {
     const { exchange, report, observed } = await peered();
-    await exchange.observe(agent('rome'), { sets: [report({ appliedRevision: 3 })] });
+    await exchange.observe(agent('rome'), { sets: [report({ appliedRevision: 1 })] });
     const refusals = [{ object: 'x', code: 'y', message: 'z' }];
     await exchange.observe(agent('rome'), { sets: [report({ appliedRevision: 0, refusals })] });
-    expect((await observed())?.value).toMatchObject({ appliedRevision: 3, refusals });
+    expect((await observed())?.value).toMatchObject({ appliedRevision: 1, refusals });
+  });
+
+  test('cannot claim to have applied what is yet to be written', async () => {
+    const { exchange, report, observed } = await peered();
+    await exchange.observe(agent('rome'), { sets: [report({ appliedRevision: 99 })] });
+    expect((await observed())?.value.appliedRevision).toBe(1);
   });
 
   test('of changed policies is audited', async () => {

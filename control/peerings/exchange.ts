@@ -89,7 +89,11 @@ export function createExchange(
     // A request that was overtaken by a later one of the same agent says nothing any more.
     if (agent.signedAt !== undefined && agent.signedAt < known) return undefined;
     // A restarted agent counts from 0 again until it has applied everything once more; what it had applied stays applied.
-    const applied = Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0);
+    // And nobody has applied what is yet to be written, whatever he says.
+    const applied = Math.min(
+      Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
+      await revisionOf(agent, signal),
+    );
     const value: ObservedRecord = { ...set, appliedRevision: applied };
     if (item && sameJson(before, value)) return undefined;
     const kept = { ...value, signedAt: agent.signedAt ?? known };

@@ -40,12 +40,17 @@ function isClean({ desired, observed }: SideInput, opposite: boolean): boolean {
 const absent = (side: SideInput, peerDead: boolean): DesiredContent | undefined =>
   side.desired && { state: 'absent', peerDead, objects: [] };
 
+const asBefore = ({ desired }: SideInput): DesiredContent | undefined =>
+  desired && { state: desired.state, peerDead: desired.peerDead, objects: desired.objects };
+
 export function advanceRemoval(input: RemovalInput): RemovalResult {
   const { spec, consumer, provider, now } = input;
   const removal = nextRemoval(input);
   const desiredConsumer = absent(consumer, removal.consumerForcedAt !== undefined);
   const desiredProvider =
-    removal.providerAskedAt === undefined ? provider.desired : absent(provider, removal.providerForcedAt !== undefined);
+    removal.providerAskedAt === undefined
+      ? asBefore(provider)
+      : absent(provider, removal.providerForcedAt !== undefined);
   const leftBehind = removal.endedAt === undefined ? [] : whatIsLeft(input, removal);
   const deadlines = [removal.startedAt + forceAfterMs, removal.startedAt + giveUpAfterMs].filter((at) => at > now);
   return {
