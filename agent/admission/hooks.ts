@@ -88,8 +88,9 @@ export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
     { object, before, namespace }: Review<Tenant> & { object: Tenant },
     signal: AbortSignal,
   ) {
+    // Read anew: its labels may have been set a moment before the Tenant was made.
     const [local, others] = await Promise.all([
-      namespaceOf(api, known.namespaces, namespace, signal),
+      api.get(namespaces, { name: namespace }, signal),
       before ? [] : api.list(tenants, {}, signal),
     ]);
     return control.judgeTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
