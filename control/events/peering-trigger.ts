@@ -18,7 +18,10 @@ export const peeringTrigger = (coordinator: Coordinator): Subscriber => ({
   types,
   async handle({ stream: tenant, subject, data }, signal) {
     const [kind, id = ''] = subject.split('/', 2);
-    if (kind === 'peering') return coordinator.look(tenant, id, signal);
+    if (kind === 'peering') {
+      await coordinator.look(tenant, id, signal);
+      return;
+    }
     if (!Array.isArray(data.peerings)) return coordinator.lookAtCluster({ tenant, clusterId: id }, signal);
     for (const peering of data.peerings) await coordinator.look(tenant, String(peering), signal);
   },

@@ -15,8 +15,8 @@ import type { PairRecord, PeeringRecord } from './records.ts';
 import { planWrite } from './write-peering.ts';
 
 export interface Coordinator {
-  /** Brings one peering up to date. Absent ones are none of anybody's business. */
-  look(tenant: string, peering: string, signal?: AbortSignal): Promise<void>;
+  /** Brings one peering up to date. False: there is none. */
+  look(tenant: string, peering: string, signal?: AbortSignal): Promise<boolean>;
   /** Brings every peering of a cluster up to date. */
   lookAtCluster(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   /** Not ended yet. */
@@ -47,9 +47,9 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
   const { store, channel, clock, log } = deps;
   const silenceMs = silenceMsOf(deps.heartbeatSeconds ?? defaultHeartbeatSeconds);
 
-  async function lookOnce(tenant: string, id: string, signal?: AbortSignal): Promise<void> {
+  async function lookOnce(tenant: string, id: string, signal?: AbortSignal): Promise<boolean> {
     const loaded = await loadPeering(store, tenant, id, signal);
-    if (!loaded) return;
+    if (!loaded) return false;
     const { spec, state } = loaded.item.value;
     const result = reconcilePeering({
       spec,
@@ -61,16 +61,17 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
       silenceMs,
     });
     const { ops, events, rings, dueAt } = planWrite(deps, loaded, result);
-    if (ops.length === 0) return;
+    if (ops.length === 0) return true;
     await store.transact(ops, events, signal);
     if (result.state.phase !== state.phase) {
       log.info('peering moved', { tenant, peering: id, from: state.phase, to: result.state.phase });
     }
     for (const { clusterId, revision } of rings) channel.ring({ tenant, clusterId }, revision);
     if (dueAt !== undefined) deps.onDue?.(dueAt);
+    return true;
   }
 
-  const look = (tenant: string, id: string, signal?: AbortSignal): Promise<void> =>
+  const look = (tenant: string, id: string, signal?: AbortSignal): Promise<boolean> =>
     untilWritten(() => lookOnce(tenant, id, signal), signal);
 
   return {

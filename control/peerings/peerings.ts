@@ -9,7 +9,7 @@ import type { Asks } from './asks.ts';
 import type { Coordinator } from './coordinate.ts';
 import { peeringNames } from './desired-objects.ts';
 import type { PeeringView, Resources } from './peering.ts';
-import type { PairRecord, PeeringRecord } from './records.ts';
+import type { DueRecord, PairRecord, PeeringRecord } from './records.ts';
 import type { Requests } from './request-peering.ts';
 
 export interface PeeringRequest {
@@ -87,7 +87,9 @@ interface Parts {
   readonly asks: Asks;
 }
 
-export function createPeerings({ store, clock }: Pick<ControlDeps, 'store' | 'clock'>, parts: Parts): Peerings {
+type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'log'>;
+
+export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts): Peerings {
   const { coordinator, requests, asks } = parts;
 
   async function load(tenant: string, id: string, signal?: AbortSignal): Promise<Item<PeeringRecord>> {
@@ -107,19 +109,31 @@ export function createPeerings({ store, clock }: Pick<ControlDeps, 'store' | 'cl
   const shown = ({ value, version }: Item<PeeringRecord>, includeGone: boolean): PeeringView | undefined =>
     value.state.removal?.finishedAt !== undefined && !includeGone ? undefined : peeringView(value, version);
 
+  /** One peering in trouble must not keep the others from being looked at. */
+  async function lookAtOne(
+    tenant: string,
+    { pk, sk, version, value }: Item<DueRecord>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    try {
+      if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
+      if (value.peering === undefined || (await coordinator.look(tenant, value.peering, signal))) return;
+      await store.transact([{ op: 'delete', pk, sk, ifVersion: version }], [], signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      log.error('a due look failed and will be tried again', error, { tenant, ...value });
+    }
+  }
+
   async function lookAtDue(tenant: string, signal?: AbortSignal): Promise<number | undefined> {
     const before = sortableTime(clock.now() + 1);
-    for (;;) {
-      const due = await store.query<{ readonly peering?: string; readonly asksOf?: string }>(
-        { partition: partition.due(tenant), to: before, limit: 100 },
-        signal,
-      );
-      for (const { value } of due.items) {
-        if (value.peering !== undefined) await coordinator.look(tenant, value.peering, signal);
-        if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
-      }
-      if (due.items.length < 100) break;
-    }
+    let cursor: string | undefined;
+    do {
+      const query = { partition: partition.due(tenant), to: before, limit: 100 };
+      const page = await store.query<DueRecord>({ ...query, ...(cursor === undefined ? {} : { cursor }) }, signal);
+      for (const item of page.items) await lookAtOne(tenant, item, signal);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
     const next = await store.query({ partition: partition.due(tenant), from: before, limit: 1 }, signal);
     const [first] = next.items;
     return first && Number(first.sk.slice(0, before.length));

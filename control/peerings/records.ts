@@ -109,6 +109,12 @@ export interface LookRecord {
   readonly at: number;
 }
 
+/** Whose time comes: a peering, or the refused asks of a cluster. */
+export interface DueRecord {
+  readonly peering?: string;
+  readonly asksOf?: string;
+}
+
 /** One side as the state machine sees it. */
 export interface SideInput {
   readonly facts: ClusterFacts;
