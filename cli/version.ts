@@ -3,4 +3,4 @@ import manifest from '../package.json' with { type: 'json' };
 
 export const version: string = manifest.version;
 /** What `join` installs unless `--image` says otherwise; `npm run image` builds it under this name. */
-export const agentImage = `isthmus/agent:${manifest.version}`;
+export const agentImage = `isthmus.dev/agent:${manifest.version}`;

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { capturedIo } from '#cli/captured-io.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
+import { age, elapsed, parseDuration } from './duration.ts';
+import { explain } from './failure.ts';
+import { createProgress, during } from './progress.ts';
+import { paintFor } from './style.ts';
+import { table } from './table.ts';
+
+describe('times', () => {
+  test.each([
+    { ms: 0, text: '0.0s' },
+    { ms: 3_249, text: '3.2s' },
+    { ms: 65_000, text: '1m05s' },
+    { ms: 7_380_000, text: '2h03m' },
+    { ms: 446_400_000, text: '5d4h' },
+  ])('$ms ms have elapsed as $text', ({ ms, text }) => {
+    expect(elapsed(ms)).toBe(text);
+  });
+
+  test.each([
+    { seconds: 8, text: '8s' },
+    { seconds: 300, text: '5m' },
+    { seconds: 10_800, text: '3h' },
+    { seconds: 259_200, text: '3d' },
+  ])('an age of $seconds s is $text', ({ seconds, text }) => {
+    expect(age(0, seconds * 1_000)).toBe(text);
+  });
+
+  test.each([
+    { text: '90s', ms: 90_000 },
+    { text: '1.5m', ms: 90_000 },
+    { text: '2h', ms: 7_200_000 },
+    { text: '250ms', ms: 250 },
+    { text: '5', ms: undefined },
+    { text: 'soon', ms: undefined },
+  ])('the duration $text is $ms ms', ({ text, ms }) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+});
+
+describe('a table', () => {
+  const columns = [
+    { head: 'name', cell: (row: { name: string; n: string }) => row.name },
+    { head: 'n', cell: (row: { name: string; n: string }) => row.n },
+    { head: 'end', cell: () => 'x' },
+  ];
+
+  test('has columns as wide as their widest cell and a dash for nothing', () => {
+    expect(
+      table(
+        [
+          { name: 'a long name', n: '' },
+          { name: 'b', n: '10' },
+        ],
+        columns,
+      ),
+    ).toBe('NAME          N    END\na long name   -    x\nb             10   x\n');
+  });
+
+  test('puts every cell of a column at the same place, whatever is in it', () => {
+    const word = fc
+      .string({ minLength: 1, maxLength: 12 })
+      .filter((text) => !text.includes('x') && !text.includes('\n'));
+    fc.assert(
+      fc.property(fc.array(fc.record({ name: word, n: word }), { minLength: 1 }), (rows) => {
+        const lines = table(rows, columns).trimEnd().split('\n').slice(1);
+        expect(new Set(lines.map((line) => line.lastIndexOf('x'))).size).toBe(1);
+      }),
+    );
+  });
+});
+
+describe('colour', () => {
+  test.each([
+    { tty: true, env: {}, coloured: true },
+    { tty: false, env: {}, coloured: false },
+    { tty: true, env: { NO_COLOR: '1' }, coloured: false },
+    { tty: true, env: { TERM: 'dumb' }, coloured: false },
+  ])('is $coloured with tty $tty and $env', ({ tty, env, coloured }) => {
+    const { stdout } = capturedIo({ tty });
+    expect(paintFor(stdout, env)('good', 'yes') !== 'yes').toBe(coloured);
+  });
+});
+
+describe('progress', () => {
+  test('is plain lines where nobody looks, each news once', async () => {
+    const io = capturedIo({});
+    await during(createProgress(io), 'waiting', async (step) => {
+      step.update('a');
+      step.update('a');
+      step.update('b');
+    });
+    const lines = io.err.replaceAll(/\[ *[\d.]+s\] /g, '').split('\n');
+    expect(lines).toEqual(['waiting', 'waiting: a', 'waiting: b', 'ok waiting: b', '']);
+    expect(io.out).toBe('');
+  });
+
+  test('rewrites one line on a terminal', async () => {
+    const io = capturedIo({ tty: true, env: { NO_COLOR: '1' } });
+    await during(createProgress(io), 'waiting', async (step) => step.update('news'));
+    expect(io.err.split('\n')).toHaveLength(2);
+    expect(io.err.split('\r\u001b[2K').at(-1)).toMatch(/^\[ *\d\.\ds\] ✓ waiting: news\n$/);
+  });
+
+  test('says which step failed', async () => {
+    const io = capturedIo({});
+    const failing = during(createProgress(io), 'waiting', () => Promise.reject(new Error('no')));
+    await expect(failing).rejects.toThrow('no');
+    expect(io.err).toContain('failed waiting');
+  });
+});
+
+describe('an error', () => {
+  test.each(Object.keys(codes) as ErrorCode[])('%s says what to do and has its exit code', (code) => {
+    const { exit, text } = explain(new AppError(code, 'it went wrong'));
+    expect(exit).toBe(codes[code].exit);
+    expect(text).toBe(`error: it went wrong (${code})\nto do: ${codes[code].remedy}\n`);
+  });
+
+  test('with a remedy of its own says that one, and the request id', () => {
+    const detail = { remedy: 'turn it on', requestId: 'req_1', errors: [{ field: 'cpu', message: 'too much' }] };
+    expect(explain(new AppError('invalid_input', 'no', { detail })).text).toBe(
+      'error: no (invalid_input)\n  cpu: too much\nto do: turn it on\nrequest: req_1\n',
+    );
+  });
+
+  test('that nobody foresaw is a defect', () => {
+    expect(explain(new TypeError('oops'))).toMatchObject({ exit: 1, text: expect.stringContaining('error: oops') });
+  });
+});

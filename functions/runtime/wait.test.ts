@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { Wait, waitUntil } from './wait.ts';
+
+const never = new AbortController().signal;
+
+/** A world in which `state` changes when somebody says so. */
+function world() {
+  const clock = new ManualClock();
+  const waiters = new Set<() => void>();
+  let state = 0;
+  return {
+    clock,
+    waiting: () => waiters.size,
+    change() {
+      state += 1;
+      for (const wake of waiters) wake();
+      waiters.clear();
+    },
+    wait: (done: (value: number) => boolean, seconds: number | undefined) =>
+      waitUntil({
+        look: async () => state,
+        done,
+        seconds,
+        tenant: 't',
+        clock,
+        signal: never,
+        untilChange: (_tenant, ms, signal) =>
+          Promise.race([new Promise<void>((resolve) => waiters.add(resolve)), clock.sleep(ms, signal)]),
+      }),
+  };
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a long poll', () => {
+  test('answers at once when it need not wait', async () => {
+    expect(await world().wait((value) => value === 0, 25)).toBe(0);
+  });
+
+  test('answers the state as it is when nobody asked it to wait', async () => {
+    expect(await world().wait(() => false, undefined)).toBe(0);
+  });
+
+  test('answers as soon as the condition holds', async () => {
+    const it = world();
+    const answer = it.wait((value) => value === 2, 25);
+    await turn();
+    it.change();
+    await turn();
+    it.change();
+    expect(await answer).toBe(2);
+  });
+
+  test('looks again by itself, in case the hint got lost', async () => {
+    const it = world();
+    let looks = 0;
+    const answer = it.wait(() => ++looks === 3, 25);
+    for (let i = 0; i < 3; i++) {
+      await turn();
+      it.clock.advance(1_000);
+    }
+    await answer;
+    expect(looks).toBe(3);
+  });
+
+  test('answers with what is when the time is up', async () => {
+    const it = world();
+    const answer = it.wait(() => false, 2);
+    for (let i = 0; i < 4; i++) {
+      await turn();
+      it.clock.advance(1_000);
+    }
+    expect(await answer).toBe(0);
+  });
+
+  test.each(['26', '-1', 'x'])('of %s seconds is refused', (text) => {
+    expect(Wait.safeParse(text).success).toBe(false);
+  });
+});
