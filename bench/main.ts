@@ -30,7 +30,11 @@ const benches: Readonly<Record<string, Bench>> = {
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false }, runs: { type: 'string' }, help: { type: 'boolean', short: 'h', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    runs: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
 });
 const [name] = positionals;
 const bench = name === undefined ? undefined : benches[name];

@@ -45,7 +45,9 @@ export function median(values: readonly number[]): number {
 /** The medians of each phase over all samples. */
 export function medianPhases(samples: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const names = [...new Set(samples.flatMap((sample) => Object.keys(sample)))];
-  return Object.fromEntries(names.map((name) => [name, median(samples.flatMap((s) => (s[name] === undefined ? [] : [s[name]])))]));
+  return Object.fromEntries(
+    names.map((name) => [name, median(samples.flatMap((s) => (s[name] === undefined ? [] : [s[name]])))]),
+  );
 }
 
 /** Writes the raw result beside earlier ones and returns the file. */

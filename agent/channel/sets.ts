@@ -5,7 +5,7 @@ import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
+import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -112,9 +112,12 @@ export function createDesiredSets({
       hashOf: manifestHash,
     });
     if (plan.markPeerDead) await markPeerDead(set, signal);
+    let transient: unknown;
     for (const manifest of plan.apply) {
-      const refusal = await applyOne(set, manifest, signal);
-      if (refusal) refusals.push(refusal);
+      const failure = await applyOne(set, manifest, signal);
+      if (failure === undefined) continue;
+      refusals.push(failure.refusal);
+      if (isRetryable(failure.error)) transient ??= failure.error;
     }
     for (const object of plan.remove) await removeOne(object, signal);
     if (plan.apply.length + plan.remove.length > 0) {
@@ -129,6 +132,8 @@ export function createDesiredSets({
       progress.set(peering, { revision: set.revision, refusals });
     else if (refusals.length > 0) progress.set(peering, { revision: progress.get(peering)?.revision ?? 0, refusals });
     onProgress();
+    // The broker knows by now; the queue tries again with back-off.
+    if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
   }
 
@@ -153,13 +158,14 @@ export function createDesiredSets({
       return undefined;
     } catch (error) {
       const code = codeOf(error);
-      // The API server or an admission webhook said no: a retry alone will not help, the broker must know why.
-      if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-      return {
+      if (code === undefined) throw error;
+      // The API server or an admission webhook said no: whoever waits for this peering must learn why.
+      const refusal = {
         object: refText(manifest.kind, manifestRef(manifest)),
         code,
         message: error instanceof Error ? error.message : String(error),
       };
+      return { refusal, error };
     }
   }
 

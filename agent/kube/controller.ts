@@ -9,7 +9,7 @@ import { sharedByMany } from './linked-abort.ts';
 import { KeyQueue } from './queue.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from './types.ts';
 
-/** What a controller reports about itself; see `metrics.ts`. */
+/** What a controller reports about itself, for who exports metrics. */
 export interface ControllerMetrics {
   reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number): void;
   queued(controller: string, depth: number): void;

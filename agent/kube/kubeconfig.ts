@@ -139,10 +139,11 @@ const asText = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString('utf8') : undefined;
 
 async function parseConfig(text: string): Promise<Fields> {
-  const { parse } = await import('yaml');
+  // A bundle gives a CommonJS package a default export only.
+  const { default: yaml } = await import('yaml');
   let parsed: unknown;
   try {
-    parsed = parse(text);
+    parsed = yaml.parse(text);
   } catch (cause) {
     throw new AppError('invalid_input', 'the kubeconfig is neither YAML nor JSON', {
       detail: { field: 'kubeconfig' },

@@ -2,7 +2,7 @@
 import type { V1Affinity, V1ContainerImage, V1Taint, V1Toleration } from '@kubernetes/client-node';
 import * as z from 'zod';
 import type { Wire } from '#shared/domain/kube-object.ts';
-import { cel } from './kind.ts';
+
 import { ClusterId } from './protocol/agent-protocol.ts';
 
 export { ClusterId };
