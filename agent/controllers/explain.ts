@@ -6,6 +6,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 
 /** Shorter waits are the normal course of things and would only be noise. */
 const patienceMs = 3_000;
+const mostWaits = 10_000;
 
 export type Explain = (object: KubeObject, outcome: Outcome) => Outcome;
 
@@ -19,6 +20,8 @@ export function createExplain(events: EventRecorder, clock: Clock): Explain {
     if (outcome.kind !== 'waiting') return outcome;
     const known = waits.get(key);
     if (known?.on !== outcome.on) {
+      // Objects that went away while they waited are never heard of again.
+      if (waits.size >= mostWaits) waits.clear();
       waits.set(key, { on: outcome.on, since: clock.now() });
       return { ...outcome, afterMs: Math.min(outcome.afterMs, patienceMs) };
     }

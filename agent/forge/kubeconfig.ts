@@ -1,5 +1,5 @@
 /** The kubeconfig by which a consumer logs in at a provider, in the layout that Liqo and kubectl read. */
-import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 
@@ -22,13 +22,13 @@ export function forgeKubeconfig(identity: Identity, privateKeyPem: string): stri
     `- name: ${text(clusterID)}`,
     '  cluster:',
     `    server: ${text(apiServer)}`,
-    ...(ca ? [`    certificate-authority-data: ${ca}`] : []),
+    ...(ca ? [`    certificate-authority-data: ${toBase64(Buffer.from(ca, 'base64'))}`] : []),
     ...(proxyURL ? [`    proxy-url: ${text(proxyURL)}`] : []),
     'users:',
     `- name: ${text(identity.metadata.name)}`,
     '  user:',
     // Normalised: whoever wrote the identity may have broken the base64 into lines.
-    `    client-certificate-data: ${toBase64(fromBase64(signedCRT))}`,
+    `    client-certificate-data: ${toBase64(Buffer.from(signedCRT, 'base64'))}`,
     `    client-key-data: ${toBase64(privateKeyPem)}`,
     'contexts:',
     '- name: default-context',

@@ -157,7 +157,10 @@ export async function unpeerConsumer({ consumer, provider }: Pair): Promise<void
 export async function unpeerProvider({ consumer, provider }: Pair): Promise<void> {
   const namespace = name.tenantNamespace(consumer.id);
   await removeAndWait(provider.api, tenants, { namespace, name: consumer.id });
-  for (const slice of await provider.api.list(resourceSlices, { namespace })) {
+  for (const slice of await provider.api.list(resourceSlices, {
+    namespace,
+    labelSelector: `${label.replicated}=true`,
+  })) {
     await removeAndWait(provider.api, resourceSlices, { namespace, name: slice.metadata.name });
   }
   await removeAndWait(provider.api, secrets, { namespace, name: name.nonceSecret });
@@ -200,7 +203,7 @@ export async function removePeering({ consumer, provider }: Pair): Promise<void>
   const there = name.tenantNamespace(consumer.id);
   await removeAndWait(provider.api, tenants, { namespace: there, name: consumer.id });
   for (const type of [resourceSlices, renews] as unknown as ResourceType[]) {
-    for (const copy of await provider.api.list(type, { namespace: there })) {
+    for (const copy of await provider.api.list(type, { namespace: there, labelSelector: `${label.replicated}=true` })) {
       await removeAndWait(provider.api, type, { namespace: there, name: copy.metadata.name });
     }
   }

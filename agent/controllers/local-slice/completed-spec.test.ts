@@ -1,0 +1,36 @@
+/** What a consumer adds to a slice before it travels. */
+import { expect, test } from 'vitest';
+import { readCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
+import { completedSpec } from './index.ts';
+
+const keys = generateClusterKeys();
+const slice = (spec: ResourceSlice['spec'], peer?: string): ResourceSlice => ({
+  apiVersion: 'authentication.liqo.io/v1beta1',
+  kind: 'ResourceSlice',
+  metadata: { name: 'milan', namespace: 'ns', labels: peer === undefined ? {} : { [label.remoteClusterId]: peer } },
+  spec,
+});
+
+test('both cluster IDs and a request for the user of the slice', () => {
+  const spec = completedSpec(slice({}, 'milan'), 'rome', undefined, keys.privateKey);
+  expect(spec).toMatchObject({ consumerClusterID: 'rome', providerClusterID: 'milan' });
+  expect(readCertificateRequest(fromBase64(spec?.csr ?? ''))).toMatchObject({
+    commonName: expect.stringMatching(/^milan-[0-9a-f]{12}$/),
+    organization: 'rome',
+  });
+});
+
+test('the provider from the namespace when the slice does not say', () =>
+  expect(completedSpec(slice({}), 'rome', 'milan', keys.privateKey)).toMatchObject({ providerClusterID: 'milan' }));
+
+test('nothing to a complete slice; a new request after the key changed', () => {
+  const complete = slice({ ...completedSpec(slice({}, 'milan'), 'rome', undefined, keys.privateKey) }, 'milan');
+  expect(completedSpec(complete, 'rome', undefined, keys.privateKey)).toBeUndefined();
+  expect(Object.keys(completedSpec(complete, 'rome', undefined, generateClusterKeys().privateKey) ?? {})).toEqual([
+    'csr',
+  ]);
+});
