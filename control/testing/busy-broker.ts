@@ -1,6 +1,7 @@
 /** A process that changes a SQLite file through the use cases as fast as it can and says what was acknowledged, until it is killed. */
 import { writeSync } from 'node:fs';
 import { silentLog } from '#shared/ports/log.ts';
+import { type Database, openDatabase } from '../adapters/sqlite/driver.ts';
 import { openSqliteStore } from '../adapters/sqlite/sqlite-store.ts';
 import { createControl } from '../control.ts';
 import { silentChannel } from '../ports/agent-channel.ts';
@@ -8,7 +9,7 @@ import { newAgentKeys, signRequest } from './agent-keys.ts';
 import { openFacts } from './simulated-cluster.ts';
 import { adminOf, brokerUrl, origin } from './world.ts';
 
-const [path = '', run = '0'] = process.argv.slice(2);
+const [path = '', run = '0', dieAt = '0'] = process.argv.slice(2);
 const clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
 let count = 0;
 const ids = {
@@ -18,7 +19,36 @@ const ids = {
   },
   bytes: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
 };
-const store = openSqliteStore({ path, clock });
+
+let statements = 0;
+/** Dies before the chosen write reaches SQLite: in the middle of a transaction as well as at its end. */
+function nextWrite(): void {
+  statements += 1;
+  if (statements === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
+}
+
+function mortal(database: Database): Database {
+  return {
+    exec(sql) {
+      if (sql === 'COMMIT') nextWrite();
+      database.exec(sql);
+    },
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      return {
+        run(...values) {
+          nextWrite();
+          return statement.run(...values);
+        },
+        get: (...values) => statement.get(...values),
+        all: (...values) => statement.all(...values),
+      };
+    },
+    close: () => database.close(),
+  };
+}
+
+const store = openSqliteStore({ path, clock, open: (file) => mortal(openDatabase(file)) });
 const control = createControl({
   store,
   clock,

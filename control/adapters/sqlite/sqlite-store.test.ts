@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { storeContract } from '../../ports/store.contract.ts';
-import { openDatabase } from './driver.ts';
+import { type Database, openDatabase } from './driver.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'isthmus-store-'));
@@ -51,11 +51,18 @@ describe('a SQLite file', () => {
     expect(() => openSqliteStore({ path, clock: new ManualClock() })).toThrow(/newer program \(format 99/);
   });
 
-  test('is synchronised fully and written ahead', () => {
-    const path = newPath();
-    openSqliteStore({ path, clock: new ManualClock() });
-    const db = openDatabase(path);
-    expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
-    db.close();
+  test('is written ahead and synchronised at every commit', async () => {
+    let opened: Database | undefined;
+    const store = openSqliteStore({
+      path: newPath(),
+      clock: new ManualClock(),
+      open: (path) => {
+        opened = openDatabase(path);
+        return opened;
+      },
+    });
+    expect(opened?.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+    expect(opened?.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 });
+    await store.close();
   });
 });

@@ -40,10 +40,12 @@ export interface SqliteStoreOptions {
   /** Path of the file, or `:memory:`. */
   readonly path: string;
   readonly clock: Clock;
+  /** Opens the file; tests put a database here that dies between two statements. */
+  readonly open?: (path: string) => Database;
 }
 
-export function openSqliteStore({ path, clock }: SqliteStoreOptions): Store {
-  const db = openDatabase(path);
+export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStoreOptions): Store {
+  const db = open(path);
   prepareDatabase(db, path);
   const statement = statements(db);
   let closed = false;
