@@ -195,8 +195,10 @@ test.each(moments)(
   },
 );
 
-test('nothing of the dead is left', async () => {
+test('a deleted map takes its namespaces along, and nothing of the dead is left', async () => {
   const stop = start();
+  await cluster.api.mergePatch(namespaceMaps, copy, { spec: { desiredMapping: { last: 'last-cons' } } });
+  await until(async () => expect(await cluster.api.get(namespaces, { name: 'last-cons' })).toBeDefined());
   await cluster.api.delete(namespaceMaps, copy);
   await until(async () => expect(await cluster.api.get(namespaceMaps, copy)).toBeUndefined());
   const left = await cluster.api.list(namespaces, {

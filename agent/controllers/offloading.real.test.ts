@@ -23,6 +23,7 @@ import {
   type NamespaceOffloadingSpec,
   namespaceOffloadings,
 } from '#shared/schema/liqo/namespace-offloading.ts';
+import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
@@ -330,10 +331,8 @@ describe('ShadowPods', () => {
   const setPhase = (name: string, phase: string) =>
     cluster.api.mergePatch(pods, at(name), { status: { phase } }, { subresource: 'status' });
   const phase = async (name: string) => (await cluster.api.get(shadowPods, at(name)))?.status?.phase;
-  /** Plays the kubelet: pods bound to a node go only when it says so. */
-  const kill = async (name: string) => {
-    await cluster.api.delete(pods, at(name), { gracePeriodSeconds: 0 });
-  };
+  const kill = (name: string) => cluster.api.delete(pods, at(name), { gracePeriodSeconds: 0 });
+  const events = () => cluster.api.getPath('/apis/events.k8s.io/v1/namespaces/demo-cons/events');
 
   test('become pods of the same name with their labels and annotations, owned by them', async () => {
     const { metadata } = await shadow('web');
@@ -421,7 +420,6 @@ describe('ShadowPods', () => {
       spec: { containers: [{ name: 'x', image: 'x' }] },
     });
     await shadow('neighbour');
-    const events = () => cluster.api.getPath('/apis/events.k8s.io/v1/namespaces/demo-cons/events');
     await until(async () =>
       expect(await events()).toMatch(/pod named neighbour exists here and was not made for this ShadowPod/),
     );
@@ -436,9 +434,27 @@ describe('ShadowPods', () => {
     ]);
   });
 
+  test('that several admission servers let in together get pods only as far as the quota holds', async () => {
+    await cluster.api.create(quotas, {
+      apiVersion,
+      kind: 'Quota',
+      metadata: { namespace: 'liqo-tenant-cons', name: 'q' },
+      spec: { user: 'slice', resources: { pods: '2' } },
+    });
+    const labels = { 'offloading.liqo.io/origin': 'cons', 'liqo.io/creator-user': 'slice' };
+    const names = ['q1', 'q2', 'q3', 'q4'];
+    await Promise.all(names.map((name) => shadow(name, spec(), labels)));
+    const withPods = async () => (await Promise.all(names.map(pod))).flatMap((found) => found?.metadata.name ?? []);
+    await until(async () => expect((await events()).match(/quota of slice exceeded: pods/g)?.length).toBe(2));
+    const first = await withPods();
+    expect(first).toHaveLength(2);
+    await cluster.api.delete(shadowPods, at(first[0] ?? ''));
+    await until(async () => expect((await withPods()).filter((name) => !first.includes(name))).toHaveLength(1));
+    for (const name of names) await cluster.api.delete(shadowPods, at(name));
+  });
+
   test('without the origin of the namespace come to nothing', async () => {
     await shadow('stranger', spec(), { 'offloading.liqo.io/origin': 'somebody' });
-    const events = () => cluster.api.getPath('/apis/events.k8s.io/v1/namespaces/demo-cons/events');
     await until(async () => expect(await events()).toMatch(/is somebody, but the namespace is that of cons/));
     expect(await pod('stranger')).toBeUndefined();
   });
@@ -474,13 +490,5 @@ describe('the end of an offloading', () => {
       spec: { clusterID: 'prov' },
     });
     await until(async () => expect(await namespace('stuck')).toBeUndefined());
-  });
-
-  test('of a map takes its namespaces along before the map itself goes', async () => {
-    await cluster.api.mergePatch(namespaceMaps, replica, { spec: { desiredMapping: { last: 'last-cons' } } });
-    await until(async () => expect(await namespace('last-cons')).toBeDefined());
-    await cluster.api.delete(namespaceMaps, replica);
-    await until(async () => expect(await cluster.api.get(namespaceMaps, replica)).toBeUndefined());
-    expect(await namespace('last-cons')).toBeUndefined();
   });
 });

@@ -10,6 +10,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { offloadedPodCache, shadowPodCache } from './cache.ts';
 import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
 import { podOf } from './forge.ts';
+import { createQuotaGate, type QuotaGate } from './quota-gate.ts';
 
 export interface ShadowPodDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -19,19 +20,24 @@ interface Caches {
   readonly shadows: Cache<ShadowPod>;
   readonly pods: Cache<Pod>;
   readonly namespaces: Cache<Namespace>;
+  readonly gate: QuotaGate;
 }
 
 type Follow = Extract<Decision, { do: 'follow' }>;
 
 const retryMs = 30_000;
 const staleMs = 100;
+const quotaMs = 2_000;
 
 export function createShadowPodController(deps: ShadowPodDeps): Controller {
   const { cluster } = deps;
+  const shadows = shadowPodCache(cluster.caches);
+  const offloaded = offloadedPodCache(cluster.caches);
   const caches: Caches = {
-    shadows: shadowPodCache(cluster.caches),
-    pods: offloadedPodCache(cluster.caches),
+    shadows,
+    pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
+    gate: createQuotaGate(cluster.caches, shadows, offloaded),
   };
   return createController(
     {
@@ -40,8 +46,9 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
       watches: [
         watch(caches.shadows, (shadow) => [keyOf(shadow)]),
         watch(caches.pods, (pod) => [keyOf(pod)]),
-        // Read in each pass, so it must be in step before the first; its changes mean nothing to pods.
+        // Read in each pass, so they must be in step before the first; their changes mean nothing to pods that run.
         watch(caches.namespaces, () => []),
+        watch(caches.gate.quotas, () => []),
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, refOfKey(key), signal),
     },
@@ -62,7 +69,7 @@ async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signa
     case 'nothing':
       return settled;
     case 'create':
-      return create(cluster, ref, signal);
+      return create(cluster, caches.gate, ref, signal);
     case 'delete':
       return remove(cluster, decision.pod, signal);
     case 'follow':
@@ -89,9 +96,14 @@ const consumerOf = (namespace: Namespace | undefined): string | undefined =>
     : namespace.metadata.labels?.[label.remoteClusterId];
 
 /** From the object as it is now, whole: the cache keeps only a part, and may not know yet that it is being deleted or has finished. */
-async function create(cluster: Cluster, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+async function create(cluster: Cluster, gate: QuotaGate, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
   const shadow = await cluster.api.get(shadowPods, ref, signal);
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
+  const tooMuch = gate.enter(shadow);
+  if (tooMuch !== undefined) {
+    cluster.events.emit(shadow, 'Warning', 'QuotaExceeded', tooMuch);
+    return waiting(tooMuch, quotaMs);
+  }
   try {
     await cluster.api.create(pods, podOf(shadow), {}, signal);
     cluster.events.emit(shadow, 'Normal', 'CreatedPod', `created pod ${ref.name}`);
@@ -100,6 +112,7 @@ async function create(cluster: Cluster, ref: ObjectRef, signal: AbortSignal): Pr
     const code = codeOf(error);
     const why = error instanceof Error ? error.message : String(error);
     if (code === 'kube_already_exists') return collision(cluster, shadow, ref, signal);
+    gate.leave(shadow);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
     cluster.events.emit(shadow, 'Warning', 'FailedCreatePod', why);
     return waiting(`the API server to accept pod ${ref.name}: ${why}`, retryMs);

@@ -1,0 +1,56 @@
+/**
+ * Second line behind admission: replicas of the webhook can each let one pod in at the same instant, and together too many. Pods are made by
+ * the leader alone, so here the sum is exact: of those admitted, only as many get their pod as the quota holds. Pods that run stay.
+ */
+import { judgeQuota, usageOf } from '#agent/admission/quota-rules.ts';
+import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
+import type { Cache, Caches } from '#agent/kube/types.ts';
+import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import { creatorIndex } from './cache.ts';
+
+export interface QuotaGate {
+  readonly quotas: Cache<Quota>;
+  /** Undefined: it may have its pod, and counts from now on. Otherwise why it has to wait. */
+  enter(shadow: ShadowPod): string | undefined;
+  /** Its pod was not made after all. */
+  leave(shadow: ShadowPod): void;
+}
+
+const userIndex = 'user';
+const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
+
+export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods: Cache<Pod>): QuotaGate {
+  const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  /** UIDs that were let in and whose pod or phase the caches may not show yet. */
+  const entered = new Set<string>();
+  shadows.subscribe(({ before, after }) => {
+    if (before?.metadata.uid && before.metadata.uid !== after?.metadata.uid) entered.delete(before.metadata.uid);
+  });
+  const hasPod = (shadow: ShadowPod): boolean =>
+    entered.has(shadow.metadata.uid ?? '') ||
+    (shadow.status?.phase ?? 'Unknown') !== 'Unknown' ||
+    pods.get(refOf(shadow)) !== undefined;
+
+  return {
+    quotas: limits,
+    enter(shadow) {
+      const uid = shadow.metadata.uid ?? '';
+      const creator = shadow.metadata.labels?.[label.creatorUser];
+      if (creator === undefined || hasPod(shadow)) return undefined;
+      const others = shadows.byIndex(creatorIndex, creator).filter((o) => keyOf(o) !== keyOf(shadow) && hasPod(o));
+      const used = usageOf(others);
+      for (const quota of limits.byIndex(userIndex, creator)) {
+        // Cordoning and enforcement are about admission, which this ShadowPod has passed.
+        const spec = { user: quota.spec.user, resources: quota.spec.resources };
+        const verdict = judgeQuota({ ...quota, spec }, shadow.spec.pod, used);
+        if (!verdict.allowed) return verdict.message;
+      }
+      entered.add(uid);
+      return undefined;
+    },
+    leave: ({ metadata }) => void entered.delete(metadata.uid ?? ''),
+  };
+}
