@@ -15,6 +15,8 @@ export interface Call<S extends z.ZodType> {
   /** Of the JSON body; of `undefined` for 204 and 304. */
   readonly answer: S;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A POST that may simply be repeated: no Idempotency-Key, hence no waiting for an attempt that a crash cut short. */
+  readonly repeatable?: boolean;
   /** How long the broker may think; default 15 s. */
   readonly timeoutMs?: number;
 }
@@ -33,7 +35,7 @@ interface Page<T> {
 }
 
 const defaultTimeoutMs = 15_000;
-/** Every call is safe to repeat: GET and DELETE by nature, POST by its Idempotency-Key. */
+/** Every call is safe to repeat: GET and DELETE by nature, POST by its Idempotency-Key where it is not. */
 const pausesMs = [200, 800, 2_000];
 
 export const openBroker = async (io: CliIo): Promise<BrokerClient> => createBrokerClient(io, await loadLogin(io));
@@ -57,7 +59,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
         accept: 'application/json',
         authorization: `Bearer ${login.key}`,
         ...call.headers,
-        ...(call.method === 'POST' && { 'idempotency-key': key }),
+        ...(call.method === 'POST' && !call.repeatable && { 'idempotency-key': key }),
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       },
       signal: AbortSignal.any([io.signal, AbortSignal.timeout(call.timeoutMs ?? defaultTimeoutMs)]),

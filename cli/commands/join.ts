@@ -156,7 +156,13 @@ async function tokenIfNeeded(
     });
   }
   const { token } = await during(progress, 'join token', () =>
-    broker.call({ method: 'POST', path: '/v1/join-tokens', body: { cluster: name }, answer: JoinTokenAnswer }),
+    broker.call({
+      method: 'POST',
+      path: '/v1/join-tokens',
+      body: { cluster: name },
+      repeatable: true,
+      answer: JoinTokenAnswer,
+    }),
   );
   return { token, ...(known && { before: known }) };
 }

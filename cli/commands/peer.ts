@@ -55,6 +55,7 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
       method: 'POST',
       path: '/v1/peerings',
       body: { consumer, provider, resources: asked(options), ...(options.class && { class: options.class }) },
+      repeatable: true,
       answer: Peering,
     });
     if (!options.wait) {

@@ -3,6 +3,7 @@ import { httpFunctions } from '#functions/routes.ts';
 import { openApiDocument } from './openapi.ts';
 
 interface Operation {
+  readonly operationId: string;
   readonly responses: Record<string, unknown>;
   readonly security?: unknown[];
 }
@@ -17,6 +18,22 @@ test('every function is in the document, with its answers and its problem', () =
     const operation = document.paths[route.path]?.[route.method.toLowerCase()];
     expect(Object.keys(operation?.responses ?? {}).sort()).toEqual([...Object.keys(route.answers), 'default'].sort());
   }
+});
+
+test('every reference in the document leads somewhere', () => {
+  const { components } = document as unknown as { components: { schemas: Record<string, unknown> } };
+  const names = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(
+    ([, name]) => name,
+  );
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => components.schemas[name ?? ''] === undefined)).toEqual([]);
+});
+
+test('every operation has a name of its own', () => {
+  const ids = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  expect(new Set(ids).size).toBe(httpFunctions.length);
 });
 
 test('only health and the document itself are open to everybody', () => {

@@ -11,17 +11,12 @@ const components: Record<string, z.ZodType> = {
   Cluster: resources.Cluster,
   JoinToken: resources.JoinTokenAnswer,
   Peering: resources.Peering,
-  PeeringCondition: resources.PeeringCondition,
   Event: resources.FeedEvent,
   AuditRecord: resources.AuditRecord,
-  ApiKey: resources.ApiKey,
   IssuedApiKey: resources.IssuedApiKey,
   Problem: resources.Problem,
-  ClusterFacts: protocol.ClusterFacts,
   ObservedBatch: protocol.ObservedBatch,
-  ObservedSet: protocol.ObservedSet,
   DesiredAnswer: protocol.DesiredAnswer,
-  DesiredSet: protocol.DesiredSet,
 };
 
 type Params = NonNullable<NonNullable<ZodOpenApiOperationObject['requestParams']>['path']>;
