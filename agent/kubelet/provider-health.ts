@@ -6,8 +6,8 @@ export interface ProviderHealthDeps {
   readonly clock: Clock;
   /** The connection of the moment; undefined while there is none. */
   readonly api: () => KubeApi | undefined;
-  /** Called after each look; `changed` when the answer differs from the one before. */
-  readonly onLook: (changed: boolean) => void;
+  /** Called after each look; `changed` when the answer differs from the one before; `outageMs` when an outage has just ended. */
+  readonly onLook: (changed: boolean, outageMs: number) => void;
   readonly intervalMs?: number;
   readonly timeoutMs?: number;
 }
@@ -29,6 +29,7 @@ export class ProviderHealth {
   #health: Health = { answers: false, version: undefined, problem: 'there is no connection to the provider yet' };
   #versionAt = Number.NEGATIVE_INFINITY;
   #wake = new AbortController();
+  #lostAt: number | undefined;
 
   constructor(deps: ProviderHealthDeps) {
     this.#deps = deps;
@@ -51,7 +52,11 @@ export class ProviderHealth {
       const before = this.#health;
       this.#health = await this.#look(signal);
       if (signal.aborted) return;
-      onLook(before.answers !== this.#health.answers || before.version !== this.#health.version);
+      const { answers, version } = this.#health;
+      if (!answers) this.#lostAt ??= clock.now();
+      const outageMs = answers && this.#lostAt !== undefined ? clock.now() - this.#lostAt : 0;
+      if (answers) this.#lostAt = undefined;
+      onLook(before.answers !== answers || before.version !== version, outageMs);
       const pauseMs = this.#health.answers ? intervalMs : impatientMs;
       await clock.sleep(pauseMs, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
     }

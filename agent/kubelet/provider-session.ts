@@ -59,6 +59,11 @@ export class ProviderSession {
     this.#namespaces.follow(followed(map));
   }
 
+  /** The provider answers again after an outage. */
+  catchUp(): void {
+    this.#namespaces.restart();
+  }
+
   look(key: string): void {
     this.#pods.enqueue(key);
   }

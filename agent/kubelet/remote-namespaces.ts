@@ -61,6 +61,14 @@ export class RemoteNamespaces {
     for (const [local, remote] of wanted) if (!this.#followed.has(local)) this.#start(local, remote);
   }
 
+  /** Lists everything anew, now: after an outage the watches would wait out their back-off. */
+  restart(): void {
+    const wanted = new Map(this.list().map(({ local, remote }) => [local, remote]));
+    for (const { stop } of this.#followed.values()) stop.abort();
+    this.#followed.clear();
+    this.follow(wanted);
+  }
+
   #start(local: string, remote: string): void {
     const { caches, consumer, provider, nodeName, log, onChange, onNamespace } = this.#deps;
     const stop = new AbortController();

@@ -53,6 +53,8 @@ export interface KubeletState {
 /** `pods`: of this node, here or at the provider. `state`: what `state()` says. */
 export type KubeletChange = 'state' | 'pods';
 
+/** After an outage of so long, everything is listed anew instead of when each watch has waited its turn. */
+const outageWorthMs = 5_000;
 const byNamespace = { namespace: (pod: Pod): readonly string[] => [pod.metadata.namespace ?? ''] };
 
 export class VirtualKubelet {
@@ -101,7 +103,7 @@ export class VirtualKubelet {
     this.#health = new ProviderHealth({
       clock,
       api: () => this.#session?.provider.api,
-      onLook: (changed) => this.#looked(changed),
+      onLook: (changed, outageMs) => this.#looked(changed, outageMs),
     });
     this.#keeper = new NodeKeeper({
       api: cluster.api,
@@ -300,7 +302,8 @@ export class VirtualKubelet {
     for (const pod of this.localPods.list()) this.#session?.look(keyOf(pod));
   }
 
-  #looked(changed: boolean): void {
+  #looked(changed: boolean, outageMs: number): void {
+    if (outageMs >= outageWorthMs) this.#session?.catchUp();
     if (changed) {
       this.#keeper.look();
       this.#onChange('state');

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import type { Node } from '#shared/domain/kube-object.ts';
+import type { VirtualNode, VirtualNodeSpec } from '#shared/schema/liqo/virtual-node.ts';
+import { mergePatched } from '../controllers/offloaded-pod/two-sides.ts';
+import { isOurs, type NodeInput, newNode, nodePatch, nodeStatus, nodeStatusPatch } from './node.ts';
+
+const virtualNode = (spec: Partial<VirtualNodeSpec> = {}): VirtualNode => ({
+  apiVersion: 'offloading.liqo.io/v1beta1',
+  kind: 'VirtualNode',
+  metadata: { name: 'vn1', namespace: 't' },
+  spec: { clusterID: 'prov', resourceQuota: { hard: { cpu: '4', memory: '8Gi', pods: 110 } }, ...spec },
+});
+const input = (spec?: Partial<VirtualNodeSpec>): NodeInput => ({
+  virtualNode: virtualNode(spec),
+  hostIp: '10.1.1.1',
+  port: 11_300,
+  version: 'v1.34.4',
+});
+const at = '2026-01-01T00:00:00Z';
+const later = '2026-01-01T00:01:00Z';
+const patched = (node: Node, spec: Partial<VirtualNodeSpec>): Node => {
+  const patch = nodePatch(node, virtualNode(spec));
+  return patch ? (mergePatched(node, patch) as Node) : node;
+};
+
+test('a new Node needs no patch', () => {
+  const node = newNode(
+    input({ labels: { a: '1' }, annotations: { n: '1' }, taints: [{ key: 'k', effect: 'NoSchedule' }] }),
+    at,
+  );
+  expect(
+    nodePatch(
+      node,
+      virtualNode({ labels: { a: '1' }, annotations: { n: '1' }, taints: [{ key: 'k', effect: 'NoSchedule' }] }),
+    ),
+  ).toBeUndefined();
+  expect(nodeStatusPatch(node.status, nodeStatus(input(), node.status, later), false)).toBeUndefined();
+});
+
+test('what a VirtualNode no longer says is taken off; what others put on the Node stays', () => {
+  const node = newNode(
+    input({ labels: { a: '1', b: '1' }, annotations: { n: '1' }, taints: [{ key: 'k', effect: 'NoSchedule' }] }),
+    at,
+  );
+  node.metadata.labels = { ...node.metadata.labels, theirs: '1' };
+  node.spec = {
+    ...node.spec,
+    taints: [...(node.spec?.taints ?? []), { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }],
+  };
+  const after = patched(node, { labels: { b: '2' } });
+  expect(after.metadata.labels).toMatchObject({ b: '2', theirs: '1' });
+  expect(after.metadata.labels).not.toHaveProperty('a');
+  expect(after.metadata.annotations).not.toHaveProperty('n');
+  expect(after.spec?.taints?.map(({ key }) => key)).toEqual([
+    'node.kubernetes.io/unreachable',
+    'virtual-node.liqo.io/not-allowed',
+  ]);
+  expect(nodePatch(after, virtualNode({ labels: { b: '2' } }))).toBeUndefined();
+});
+
+test('the labels by which the Node is known cannot be overridden; architecture and system can', () => {
+  const { metadata, status } = newNode(
+    input({ labels: { 'liqo.io/type': 'x', 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' } }),
+    at,
+  );
+  expect(metadata.labels).toMatchObject({ 'liqo.io/type': 'virtual-node', 'kubernetes.io/arch': 'arm64' });
+  expect(status?.nodeInfo).toMatchObject({
+    architecture: 'arm64',
+    operatingSystem: 'linux',
+    kubeletVersion: 'v1.34.4',
+  });
+});
+
+test('a resource that is no longer granted disappears from capacity and allocatable', () => {
+  const node = newNode(input(), at);
+  const want = nodeStatus(input({ resourceQuota: { hard: { cpu: '2', memory: '8Gi' } } }), node.status, later);
+  const patch = nodeStatusPatch(node.status, want, false);
+  expect(patch).toEqual({ capacity: { cpu: '2', pods: null }, allocatable: { cpu: '2', pods: null } });
+});
+
+test('heartbeats alone are written only when due, and transition times move only with the status', () => {
+  const node = newNode(input(), at);
+  const want = nodeStatus(input(), node.status, later);
+  expect(nodeStatusPatch(node.status, want, false)).toBeUndefined();
+  const due = nodeStatusPatch(node.status, want, true) as {
+    conditions: { lastHeartbeatTime: string; lastTransitionTime: string }[];
+  };
+  expect(Object.keys(due)).toEqual(['conditions']);
+  expect(due.conditions.every((c) => c.lastHeartbeatTime === later && c.lastTransitionTime === at)).toBe(true);
+});
+
+test.each([
+  { hard: { cpu: '4', memory: '8Gi' }, want: 'Ready=True MemoryPressure=False DiskPressure=False PIDPressure=False' },
+  { hard: { cpu: '0', memory: '8Gi' }, want: 'Ready=False MemoryPressure=False DiskPressure=False PIDPressure=False' },
+  { hard: { cpu: '4' }, want: 'Ready=False MemoryPressure=True DiskPressure=False PIDPressure=False' },
+  {
+    hard: { cpu: '4', memory: '1Gi', pods: 0, 'ephemeral-storage': '0Gi' },
+    want: 'Ready=True MemoryPressure=False DiskPressure=True PIDPressure=True',
+  },
+])('$hard gives $want', ({ hard, want }) => {
+  const { conditions = [] } = nodeStatus(
+    input({ resourceQuota: { hard: hard as Record<string, string | number> } }),
+    undefined,
+    at,
+  );
+  expect(conditions.map(({ type, status }) => `${type}=${status}`).join(' ')).toBe(want);
+});
+
+test('conditions of other writers stay, and what the node lifecycle wrote over ours is taken back', () => {
+  const node = newNode(input(), at);
+  const theirs = {
+    type: 'NetworkUnavailable',
+    status: 'False',
+    lastTransitionTime: at,
+    lastHeartbeatTime: at,
+    reason: 'r',
+    message: 'm',
+  };
+  const known = {
+    ...node.status,
+    conditions: [...(node.status?.conditions ?? []).map((c) => ({ ...c, status: 'Unknown' })), theirs],
+  };
+  const want = nodeStatus(input(), known, later);
+  expect(want.conditions).toContainEqual(theirs);
+  expect(want.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
+    status: 'True',
+    lastTransitionTime: later,
+  });
+  expect(nodeStatusPatch(known, want, false)).toHaveProperty('conditions');
+});
+
+test('a Node of the same name is ours only by its labels', () => {
+  const node = newNode(input(), at);
+  expect(isOurs(node, virtualNode())).toBe(true);
+  expect(isOurs(node, virtualNode({ clusterID: 'other' }))).toBe(false);
+  expect(isOurs({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1' } }, virtualNode())).toBe(false);
+});
