@@ -21,7 +21,9 @@ import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
 
-const serverIn = (kubeconfig: string): string => /^\s*server:\s*"?([^"\s]+)"?\s*$/m.exec(kubeconfig)?.[1] ?? 'unknown';
+/** From YAML or JSON, without parsing either: this is for people to read. */
+const serverIn = (kubeconfig: string): string =>
+  /["']?\bserver["']?\s*:\s*["']?([^"'\s,}]+)/.exec(kubeconfig)?.[1] ?? 'unknown';
 
 export function createForeignClusterController(deps: PeeringDeps): Controller {
   const { cluster, clusterId, clock, log } = deps;
