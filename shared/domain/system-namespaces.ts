@@ -1,5 +1,5 @@
 /** Which namespaces may be offloaded, which names may be asked for at a provider, and why not. */
-import { name as wellKnown, label, systemNamespace } from './liqo-keys.ts';
+import { label, systemNamespace, name as wellKnown } from './liqo-keys.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 export const maxNamespaceLength = 63;
