@@ -4,6 +4,7 @@ import { openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
+import { memoryText } from '#cli/output/quantity-text.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import type { Column } from '#cli/output/table.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
@@ -66,7 +67,7 @@ function clusterColumns(io: CliIo): Column<Cluster>[] {
     { head: 'agent', cell: ({ agentVersion }) => agentVersion },
     { head: 'nodes', cell: ({ nodes }) => String(nodes) },
     { head: 'cpu', cell: ({ allocatable }) => allocatable.cpu ?? '-' },
-    { head: 'memory', cell: ({ allocatable }) => allocatable.memory ?? '-' },
+    { head: 'memory', cell: ({ allocatable }) => memoryText(allocatable.memory) },
     { head: 'age', cell: ({ joinedAt }) => age(Date.parse(joinedAt), now) },
   ];
 }

@@ -6,6 +6,7 @@ import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { age, elapsed, parseDuration } from './duration.ts';
 import { explain } from './failure.ts';
 import { createProgress, during } from './progress.ts';
+import { memoryText } from './quantity-text.ts';
 import { paintFor } from './style.ts';
 import { table } from './table.ts';
 
@@ -38,6 +39,19 @@ describe('times', () => {
     { text: 'soon', ms: undefined },
   ])('the duration $text is $ms ms', ({ text, ms }) => {
     expect(parseDuration(text)).toBe(ms);
+  });
+});
+
+describe('memory', () => {
+  test.each([
+    { quantity: '24581692Ki', text: '23.4Gi' },
+    { quantity: '4Gi', text: '4Gi' },
+    { quantity: '1e3', text: '1000' },
+    { quantity: '1536Mi', text: '1.5Gi' },
+    { quantity: 'odd', text: 'odd' },
+    { quantity: undefined, text: '-' },
+  ])('of $quantity is $text', ({ quantity, text }) => {
+    expect(memoryText(quantity)).toBe(text);
   });
 });
 

@@ -365,6 +365,25 @@ describe('a data directory', () => {
   });
 });
 
+test('a broker stops although an agent does not answer its farewell', async () => {
+  const own = await mkdtemp(path.join(tmpdir(), 'isthmus-stop-'));
+  const brief = await startBroker(options({ dataDir: own }));
+  const { body } = await send({
+    method: 'POST',
+    url: `${brief.url}/v1/join-tokens`,
+    ca: brief.caPem,
+    headers: { authorization: `Bearer ${brief.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ cluster: 'mute' }),
+  });
+  const agent = new ScriptedAgent(body.token, brief.caPem);
+  await agent.enroll();
+  const socket = await agent.connect();
+  socket.pause();
+  await brief.close();
+  socket.terminate();
+  await rm(own, { recursive: true, force: true });
+});
+
 test('a broker that stops answers its long polls first', async () => {
   const own = await mkdtemp(path.join(tmpdir(), 'isthmus-drain-'));
   const brief = await startBroker(options({ dataDir: own }));

@@ -17,6 +17,8 @@ import { invocationContext } from './invocation.ts';
 const maxFrameBytes = 32 * 1024;
 /** A peer that vanished without a FIN is noticed within two of these. */
 const keepAliveMs = 30_000;
+/** How long an agent may take to answer that the broker closes. */
+const closeMs = 1_000;
 
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
@@ -137,7 +139,14 @@ export function createDoorbells(): Doorbells {
     },
     async close() {
       clearInterval(keepAlive);
-      for (const { socket } of open.values()) socket?.close(1001, 'the broker is stopping');
+      const ending = [...sockets.clients].map(async (socket) => {
+        const closed = new Promise((resolve) => socket.once('close', resolve));
+        socket.close(1001, 'the broker is stopping');
+        const impatience = setTimeout(() => socket.terminate(), closeMs);
+        await closed;
+        clearTimeout(impatience);
+      });
+      await Promise.all(ending);
       sockets.close();
     },
   };
