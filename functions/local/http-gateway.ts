@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { APIGatewayProxyResultV2 } from 'aws-lambda';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
 import type { Router } from './gateway-router.ts';
@@ -41,7 +41,10 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
   return (message, response) => {
     const requestId = ids.next('req');
     answer(message, requestId)
-      .catch((error: unknown) => problemResponse(error, requestId))
+      .catch((error: unknown) => {
+        if (codeOf(error) === undefined) composition.log.error('request failed', error, { requestId });
+        return problemResponse(error, requestId);
+      })
       .then((result) => send(response, message, result))
       .catch((error: unknown) => {
         composition.log.error('sending a response failed', error, { requestId });
