@@ -195,6 +195,15 @@ describe('the doorbell', () => {
     await expect(agent.connect({ authorization: agent.lastAuthorization })).rejects.toThrow('status 401');
   });
 
+  test('is closed when the cluster leaves, and its key is refused from then on', async () => {
+    const agent = await joined('asti');
+    const socket = await agent.connect();
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    expect((await rest('DELETE', '/v1/clusters/asti')).body).toMatchObject({ name: 'asti', state: 'left' });
+    expect(await closed).toBe(1008);
+    expect((await agent.call('GET', '/v1/agent/desired')).status).toBe(401);
+  });
+
   test('ignores frames it does not know', async () => {
     const agent = await joined('como');
     const socket = await agent.connect();

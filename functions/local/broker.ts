@@ -17,6 +17,7 @@ import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
 import { lockDirectory } from './data-lock.ts';
 import { createDoorbells } from './doorbells.ts';
+import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
@@ -97,6 +98,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     });
     const adminKey = await firstKey(control, tenant, options.newAdminKey === true);
     const composition: Composition = { control, connections: doorbells.connections, clock, log, version, untilChange };
+    subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
     gateway = createHttpGateway(composition, createRouter(httpFunctions), ids);
     const running = control.run(stopping.signal);

@@ -62,6 +62,11 @@ export function createDoorbells(): Doorbells {
       peers?.delete(connection);
       if (peers?.size === 0) byCluster.delete(key);
     },
+    async hangUp(cluster) {
+      const peers = [...(byCluster.get(refKey(cluster)) ?? [])];
+      for (const { socket } of peers) socket?.close(1008, 'the cluster has left');
+      return peers.length;
+    },
   };
 
   return {

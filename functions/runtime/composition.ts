@@ -5,6 +5,7 @@
 import type { Context } from 'aws-lambda';
 import type { AgentCaller } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
+import type { ClusterRef } from '#control/ports/agent-channel.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 
@@ -14,6 +15,8 @@ export interface Connections {
   /** Undefined when it is not open. */
   agentOf(connectionId: string): Promise<AgentCaller | undefined>;
   closed(connectionId: string): Promise<void>;
+  /** Closes every connection of a cluster; how many there were. */
+  hangUp(cluster: ClusterRef): Promise<number>;
 }
 
 export interface Composition {

@@ -1,0 +1,18 @@
+/** Event cluster.left: whoever still rings for that cluster hangs up. Repeated or late, it costs an agent one reconnection. */
+import type { Context, EventBridgeEvent } from 'aws-lambda';
+import { compositionOf } from '#functions/runtime/composition.ts';
+
+export interface EventDetail {
+  readonly tenant: string;
+  readonly subject: string;
+}
+
+export const handler = async (
+  { detail }: EventBridgeEvent<'cluster.left', EventDetail>,
+  context: Context,
+): Promise<void> => {
+  const { connections, log } = compositionOf(context);
+  const clusterId = detail.subject.replace(/^cluster\//, '');
+  const closed = await connections.hangUp({ tenant: detail.tenant, clusterId });
+  if (closed > 0) log.info('doorbells of a cluster that left are closed', { cluster: clusterId, closed });
+};
