@@ -18,7 +18,7 @@ export interface Endpoint {
   readonly url?: string;
 }
 
-type Operation = 'CREATE' | 'UPDATE';
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 type FailurePolicy = 'Fail' | 'Ignore';
 
 interface Entry {
@@ -37,6 +37,7 @@ interface Entry {
 }
 
 const both: readonly Operation[] = ['CREATE', 'UPDATE'];
+const all: readonly Operation[] = ['CREATE', 'UPDATE', 'DELETE'];
 const offloading = { group: 'offloading.liqo.io', version: 'v1beta1' } as const;
 const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } as const;
 const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
@@ -133,6 +134,7 @@ const validating: readonly Entry[] = [
     name: 'namespacemap.validate.liqo.io',
     path: '/validate/replicas',
     resources: ['namespacemaps'],
+    operations: all,
     skippable: false,
   },
   {
@@ -141,6 +143,7 @@ const validating: readonly Entry[] = [
     name: 'renew.validate.liqo.io',
     path: '/validate/replicas',
     resources: ['renews'],
+    operations: all,
     skippable: false,
   },
   {
@@ -149,6 +152,7 @@ const validating: readonly Entry[] = [
     name: 'resourceslice.validate.liqo.io',
     path: '/validate/resourceslices',
     resources: ['resourceslices'],
+    operations: all,
     skippable: false,
   },
   { ...usual, ...authentication, name: 'tenant.validate.liqo.io', path: '/validate/tenants', resources: ['tenants'] },

@@ -22,6 +22,13 @@ const guardedAnnotations = [annotation.cordon, annotation.cordonTenant];
  * object of this cluster, and replicated or acted upon in its name.
  */
 export function judgeReplica({ operation, user, object, before }: Review): Verdict {
+  const origin = before?.metadata.labels?.[label.originId];
+  if (before && (before.metadata.labels?.[label.replicated] !== 'true' || origin !== user.name)) {
+    return deny(
+      'forbidden',
+      `${before.kind} ${before.metadata.name} is not a copy from consumer ${user.name}: it may not be changed or deleted with its credentials`,
+    );
+  }
   if (!object) return allow;
   const { labels = {}, annotations = {} } = object.metadata;
   if (operation === 'CREATE') {

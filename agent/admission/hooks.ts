@@ -65,7 +65,7 @@ export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
     ['/mutate/virtualnodes', on<VirtualNode>(({ object }) => patched(control.virtualNodePatch(object)))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
     ['/validate/replicas', (review) => (control.isConsumer(review) ? control.judgeReplica(review) : allow)],
-    ['/validate/resourceslices', on<ResourceSlice>((review, signal) => validateSlice(api, review, signal))],
+    ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(api, review, signal))],
   ]);
@@ -131,13 +131,9 @@ async function mutatePod(
   return offloading.metadata.deletionTimestamp ? allow : patched(podPatch(object, offloading.spec));
 }
 
-async function validateSlice(
-  api: KubeApi,
-  review: Review<ResourceSlice> & { object: ResourceSlice },
-  signal: AbortSignal,
-): Promise<Verdict> {
+async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
   const verdict = control.isConsumer(review) ? control.judgeReplica(review) : allow;
-  if (!verdict.allowed || review.before) return verdict;
+  if (!verdict.allowed || review.before || !review.object) return verdict;
   return control.judgeSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
 }
 

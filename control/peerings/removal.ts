@@ -1,5 +1,6 @@
 /**
- * The end of a peering, which always comes: the consumer gives back first, then the provider takes its rights away. Who is not done in time
+ * The end of a peering, which always comes: the consumer gives back first, then the provider takes its rights away while
+ * both remove their namespaces. Who is not done in time
  * is not waited for; its desired set stays `absent`, a tombstone that its agent finds when it returns.
  */
 import type { PeeringCondition } from './peering.ts';
@@ -36,6 +37,15 @@ function isClean({ desired, observed }: SideInput, opposite: boolean): boolean {
   if (desired.absentRevision === undefined || !observed) return false;
   return observed.appliedRevision >= desired.absentRevision && remainingOf(observed, opposite).length === 0;
 }
+
+/**
+ * Nothing is left that the provider must stay for: what remains, if anything, are local objects that go by themselves. Kubernetes takes its
+ * time (5 s) with a namespace; two sides that do so at once end twice as soon.
+ */
+const hasGivenBack = ({ desired, observed }: SideInput, opposite: boolean): boolean =>
+  desired !== undefined &&
+  observed !== undefined &&
+  remainingOf(observed, opposite).every((object) => /^(Namespace|Secret)\//.test(object));
 
 const absent = (side: SideInput, peerDead: boolean): DesiredContent | undefined =>
   side.desired && { state: 'absent', peerDead, objects: [] };
@@ -76,10 +86,15 @@ function nextRemoval({ spec, state, consumer, provider, opposite, now }: Removal
   const consumerDone = consumerCleanAt !== undefined || consumer.left;
   const late = now >= startedAt + forceAfterMs && !consumerDone;
   const consumerForcedAt = since(before?.consumerForcedAt, !consumerDone && (late || provider.left), now);
-  const providerAskedAt = since(before?.providerAskedAt, consumerDone || late, now);
+  const givenBack = hasGivenBack(consumer, opposite);
+  const providerAskedAt = since(before?.providerAskedAt, consumerDone || givenBack || late, now);
   const asked = providerAskedAt !== undefined;
   const providerCleanAt = since(before?.providerCleanAt, asked && isClean(provider, opposite), now);
-  const providerForcedAt = since(before?.providerForcedAt, asked && consumerCleanAt === undefined, now);
+  const providerForcedAt = since(
+    before?.providerForcedAt,
+    asked && (late || (consumer.left && consumerCleanAt === undefined)),
+    now,
+  );
   const providerDone = providerCleanAt !== undefined || provider.left;
   const finished = consumerDone && providerDone;
   const over = finished || now >= startedAt + giveUpAfterMs;
