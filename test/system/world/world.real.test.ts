@@ -1,0 +1,31 @@
+/** The whole product on two real clusters, a broker and agents in pods: one world for every scenario, since starting it is what takes long. */
+import path from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { firstPeering } from './scenarios/first-peering.ts';
+import { remotePods } from './scenarios/remote-pods.ts';
+import { createStage, type Stage } from './stage.ts';
+
+const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'world-under-test') };
+/** For whoever writes a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+let stage: Stage | undefined;
+const onStage = (): Stage => {
+  if (stage === undefined) throw new Error('the world did not open');
+  return stage;
+};
+
+beforeAll(async () => {
+  if (!keep) await removeWorld(place);
+  const world = await openWorld({ ...place, clusters: ['rome', 'milan'], brokerPort: 7543 });
+  await Promise.all([world.join('rome'), world.join('milan')]);
+  stage = await createStage(world);
+}, 900_000);
+afterAll(async () => {
+  if (!keep) await removeWorld(place);
+}, 180_000);
+
+// In this order: each scenario finds what the ones before it left.
+firstPeering(onStage);
+remotePods(onStage);
