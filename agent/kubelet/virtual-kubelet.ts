@@ -323,9 +323,8 @@ export class VirtualKubelet {
   }
 
   #taken(taken: boolean): void {
-    if (taken === this.#nodeTaken) return;
+    if (taken !== this.#nodeTaken) this.#onChange('state');
     this.#nodeTaken = taken;
-    this.#onChange('state');
   }
 
   #target(namespace: string, name: string): Target {

@@ -13,6 +13,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -51,7 +52,7 @@ export async function startOffloadingWorld(localNamespaces: readonly string[]): 
   for (const { api } of Object.values(clusters)) {
     await Promise.all(customResourceDefinitions().map((definition) => api.create(crds, definition as never)));
     await eventually('the kinds', async () => {
-      await Promise.all([api.list(shadowPods), api.list(virtualNodes), api.list(namespaceMaps)]);
+      await Promise.all(allKinds.map((kind) => api.list(kind)));
       return true;
     });
   }
@@ -82,7 +83,10 @@ function playProvider(world: OffloadingWorld, signal: AbortSignal): void {
   const shadows = caches.scoped(shadowPods, {}, signal);
   const remote = caches.scoped(pods, {}, signal);
   const act = (what: Promise<unknown>): void => void what.catch(() => undefined);
-  shadows.subscribe(({ after }) => {
+  shadows.subscribe(({ before, after }) => {
+    // The garbage collector does the same, but after an outage of the API server it takes its time.
+    if (before && !after)
+      act(api.delete(pods, { namespace: before.metadata.namespace ?? '', name: before.metadata.name }));
     if (after && after.metadata.deletionTimestamp === undefined) act(api.create(pods, podOf(after)));
   });
   remote.subscribe(({ before, after }) => {

@@ -138,7 +138,7 @@ test('a renewed identity is used from then on, and its loss ends no connection',
   await api().create(pods, boundPod('demo', 'later', 'vn1'));
   await eventually('the other twin', () => shadow('later'));
   await remove('vn1');
-  await eventually('an orderly end', async () => (await api().list(virtualNodes)).length === 0);
+  await eventually('an orderly end', async () => (await api().list(virtualNodes)).length === 0, { withinMs: 60_000 });
   expect(await world.provider.api.list(shadowPods)).toEqual([]);
 });
 
