@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import path from 'node:path';
 import { buildAgentImage } from '#scripts/image/agent-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { groupProcesses, nodeGroup } from '#test/testbed/cgroups.ts';
 import { endProcess, killAll } from '#test/testbed/processes.ts';
+import { slotOf } from '#test/testbed/slots.ts';
 import { type Bed, type BedCluster, down, up } from '#test/testbed/testbed.ts';
 import { eventually } from './eventually.ts';
 import { background, type Ended, must, run } from './program.ts';
@@ -68,7 +70,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     async join(name) {
       await mustIsthmus('join', name, '--kubeconfig', bed.cluster(name).kubeconfigPath, '--image', image.reference);
     },
-    agentPids: (name) => agentPids(name),
+    agentPids: (name) => agentPids(dir, bed.cluster(name)),
     async close() {
       await broker.stop();
       await down({ dir, log });
@@ -124,7 +126,7 @@ function createBroker({ root, state, listen }: BrokerPlace): Broker {
   const url = `https://${listen}`;
   const logFile = path.join(state, 'broker.log');
   const mark = `ISTHMUS_WORLD_BROKER=${state}\0`;
-  const pids = () => pidsWith((environ) => environ.includes(mark));
+  const pids = () => pidsWith(mark);
 
   return {
     url,
@@ -157,21 +159,32 @@ function loginArguments(logFile: string): string[] {
   return line.trim().split(/\s+/);
 }
 
-function agentPids(cluster: string): number[] {
-  return pidsWith(
-    (environ, cmdline) => cmdline.includes('/app/main.mjs') && environ.includes(`ISTHMUS_CLUSTER_ID=${cluster}\0`),
-  );
+/** By the control group of the cluster's first node: other beds on this machine may have clusters of the same name. */
+function agentPids(dir: string, cluster: BedCluster): number[] {
+  const slot = slotOf(dir);
+  if (slot === undefined) return [];
+  return cluster.nodes
+    .flatMap(({ name }) => groupProcesses(nodeGroup(slot, name)))
+    .filter((pid) => commandOf(pid).includes('/app/main.mjs'));
 }
 
-function pidsWith(matches: (environ: string, cmdline: string) => boolean): number[] {
-  const found: number[] = [];
-  for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (matches(readFileSync(`/proc/${entry}/environ`, 'utf8'), readFileSync(`/proc/${entry}/cmdline`, 'utf8')))
-        found.push(Number(entry));
-    } catch {
-      // it ended while we looked
-    }
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return ''; // it ended while we looked
   }
-  return found;
+}
+
+function pidsWith(mark: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
+      } catch {
+        return false; // it ended while we looked, or is a kernel thread
+      }
+    });
 }

@@ -1,0 +1,160 @@
+/** How long a peering takes: from the broker's acceptance to the virtual node, to the first pod, and back to nothing. */
+import { nodes, pods } from '#shared/domain/core-kinds.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import type { BenchOptions } from '../main.ts';
+import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+import { startStopwatch } from './stopwatch.ts';
+import { type BenchWorld, names, openBenchWorld } from './world.ts';
+
+const namespace = 'bench';
+const deadlineMs = 60_000;
+
+export async function run({ root, runs = 10, log }: BenchOptions): Promise<BenchResult> {
+  const world = await openBenchWorld(root, log);
+  try {
+    await world.world.cluster(names.consumer).kubectl('create', 'namespace', namespace);
+    await once(world); // warms up both sides: the first certificate of a cluster takes longer to sign
+    const samples: Record<string, number>[] = [];
+    for (let i = 0; i < runs; i += 1) {
+      const sample = await once(world);
+      samples.push(sample);
+      log(
+        `run ${i + 1} of ${runs}: node ready after ${sample['node ready']?.toFixed(2)} s, first pod ${sample['first pod running after node ready']?.toFixed(2)} s later, unpeered in ${sample.unpeer?.toFixed(2)} s`,
+      );
+    }
+    const ready = samples.map((sample) => sample['node ready'] ?? Number.NaN);
+    return {
+      name: 'peering',
+      unit: 's',
+      value: median(ready),
+      samples: ready,
+      phases: medianPhases(samples),
+      machine: thisMachine(root),
+    };
+  } finally {
+    await world.close();
+  }
+}
+
+async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Record<string, number>> {
+  const { caches } = consumer;
+  const kept = [
+    caches.cache(identities),
+    caches.cache(resourceSlices),
+    caches.cache(virtualNodes),
+    caches.cache(nodes),
+    caches.cache(pods, { namespace }),
+    provider.caches.cache(tenants),
+  ];
+  await Promise.all(kept.map((cache) => cache.synced()));
+  const begun = performance.now();
+  const watch = startStopwatch(deadlineMs);
+  const seen = {
+    'certificate issued': watch.first(
+      provider.caches.cache(tenants),
+      (t) => t.status?.authParams?.signedCRT !== undefined,
+      'certificate',
+    ),
+    'identity applied': watch.first(caches.cache(identities), (i) => i.spec.type === 'ControlPlane', 'Identity'),
+    'slice accepted': watch.first(
+      caches.cache(resourceSlices),
+      (s) => (s.status?.conditions ?? []).filter((c) => c.status === 'Accepted').length === 2,
+      'slice accepted',
+    ),
+    'virtual node made': watch.first(caches.cache(virtualNodes), () => true, 'VirtualNode'),
+    'node ready': watch.first(
+      caches.cache(nodes),
+      (n) => n.metadata.name === names.provider && isReady(n.status?.conditions),
+      'Node Ready',
+    ),
+  };
+  const { id } = await ask<{ id: string }>('POST', '/v1/peerings', {
+    consumer: names.consumer,
+    provider: names.provider,
+    resources: { cpu: '2', memory: '2Gi', pods: '20' },
+  });
+  const accepted = performance.now() - begun;
+  const entries = await Promise.all(
+    Object.entries(seen).map(async ([what, at]) => [what, ((await at) - accepted) / 1000] as const),
+  );
+  const pod = await firstPod({ consumer, world });
+  const unpeer = await endPeering(ask, id);
+  return { 'request accepted': accepted / 1000, ...Object.fromEntries(entries), ...pod, unpeer };
+}
+
+/** The namespace is offloaded and the pod created at once when the node is ready, as an impatient user would. */
+async function firstPod({ consumer, world }: Pick<BenchWorld, 'consumer' | 'world'>): Promise<Record<string, number>> {
+  const begun = performance.now();
+  const watch = startStopwatch(deadlineMs);
+  const running = watch.first(
+    consumer.caches.cache(pods, { namespace }),
+    (p) => p.status?.phase === 'Running',
+    'first pod Running',
+  );
+  await consumer.api.create(
+    {
+      group: 'offloading.liqo.io',
+      version: 'v1beta1',
+      kind: 'NamespaceOffloading',
+      plural: 'namespaceoffloadings',
+      namespaced: true,
+    },
+    {
+      apiVersion: 'offloading.liqo.io/v1beta1',
+      kind: 'NamespaceOffloading',
+      metadata: { name: 'offloading', namespace },
+      spec: { podOffloadingStrategy: 'Remote' },
+    } as never,
+  );
+  await consumer.api.create(pods, podOnTheProvider);
+  const seconds = (await running) / 1000;
+  const beforeEnd = performance.now();
+  await consumer.api.delete(pods, { namespace, name: podOnTheProvider.metadata.name });
+  await world.mustIsthmus(
+    'unoffload',
+    'namespace',
+    namespace,
+    '--kubeconfig',
+    world.cluster(names.consumer).kubeconfigPath,
+  );
+  return {
+    'first pod running after node ready': seconds,
+    'unoffload, pod running': (performance.now() - beforeEnd) / 1000,
+    total: (performance.now() - begun) / 1000,
+  };
+}
+
+/** Bound by a node selector and a toleration of its own, so that it does not matter whether the webhook knows the namespace already. */
+const podOnTheProvider: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'first', namespace },
+  spec: {
+    nodeSelector: { 'liqo.io/type': 'virtual-node' },
+    tolerations: [{ key: 'virtual-node.liqo.io/not-allowed', operator: 'Exists', effect: 'NoExecute' }],
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: 'sleep', image: 'isthmus.test/workload:1', imagePullPolicy: 'IfNotPresent', args: ['sleep'] }],
+  },
+};
+
+async function endPeering(ask: BenchWorld['ask'], id: string): Promise<number> {
+  const begun = performance.now();
+  await ask('DELETE', `/v1/peerings/${id}`);
+  await eventually(
+    'the peering is Gone',
+    async () => (await ask<{ phase: string }>('GET', `/v1/peerings/${id}`)).phase === 'Gone',
+    {
+      withinMs: deadlineMs,
+      everyMs: 50,
+    },
+  );
+  return (performance.now() - begun) / 1000;
+}
+
+const isReady = (conditions: readonly { type: string; status: string }[] | undefined): boolean =>
+  conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;

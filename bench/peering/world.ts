@@ -1,0 +1,55 @@
+/** Two joined clusters and the broker's REST API, for benches. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { send } from '#functions/local/scripted-agent.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { openWorld, type World } from '#test/harness/world.ts';
+
+export interface BenchWorld {
+  readonly world: World;
+  readonly consumer: Cluster;
+  readonly provider: Cluster;
+  /** Asks the broker; rejects with its answer unless the status is below 400. */
+  ask<T>(method: 'GET' | 'POST' | 'DELETE', route: string, body?: unknown): Promise<T>;
+  close(): Promise<void>;
+}
+
+export const names = { consumer: 'rome', provider: 'milan' } as const;
+
+export async function openBenchWorld(root: string, log: (line: string) => void): Promise<BenchWorld> {
+  const dir = path.join(root, '.build', 'bench-world');
+  const world = await openWorld({ root, dir, clusters: [names.consumer, names.provider], log, brokerPort: 7543 });
+  await Promise.all([world.join(names.consumer), world.join(names.provider)]);
+  const stop = new AbortController();
+  const open = async (name: string): Promise<Cluster> => {
+    const connection = await connectKubeconfig(readFileSync(world.cluster(name).kubeconfigPath, 'utf8'));
+    return openCluster(connection, { clock: systemClock, log: silentLog }, stop.signal);
+  };
+  const login = JSON.parse(readFileSync(path.join(dir, 'world', 'config.json'), 'utf8')) as {
+    url: string;
+    key: string;
+    caPem: string;
+  };
+  return {
+    world,
+    consumer: await open(names.consumer),
+    provider: await open(names.provider),
+    async ask(method, route, body) {
+      const headers: Record<string, string> = { authorization: `Bearer ${login.key}` };
+      if (body !== undefined) headers['content-type'] = 'application/json';
+      const text = body === undefined ? {} : { body: JSON.stringify(body) };
+      const answer = await send({ method, url: `${login.url}${route}`, ca: login.caPem, headers, ...text });
+      if (answer.status >= 400)
+        throw new Error(`${method} ${route} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+      return answer.body;
+    },
+    async close() {
+      stop.abort();
+      await world.close();
+    },
+  };
+}
