@@ -3,7 +3,10 @@ import path from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { openWorld, removeWorld } from '#test/harness/world.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { credentials } from './scenarios/credentials.ts';
 import { firstPeering } from './scenarios/first-peering.ts';
+import { kubeletEndpoint } from './scenarios/kubelet-endpoint.ts';
+import { refusals } from './scenarios/refusals.ts';
 import { remotePods } from './scenarios/remote-pods.ts';
 import { createStage, type Stage } from './stage.ts';
 
@@ -29,3 +32,6 @@ afterAll(async () => {
 // In this order: each scenario finds what the ones before it left.
 firstPeering(onStage);
 remotePods(onStage);
+refusals(onStage);
+kubeletEndpoint(onStage);
+credentials(onStage);

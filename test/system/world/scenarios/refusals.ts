@@ -1,0 +1,152 @@
+/** What is refused on the way in, at the broker: with a message that says what to do, and without any change. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ScriptedAgent, send } from '#functions/local/scripted-agent.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { consumer, patience, provider, type Stage, told } from '../stage.ts';
+
+/** A cluster that exists only as its papers. */
+const stranger = 'naples';
+
+interface Login {
+  readonly url: string;
+  readonly key: string;
+  readonly caPem: string;
+}
+
+/** Everything that a refused request could have changed. */
+async function standing(on: Stage): Promise<unknown> {
+  const [peerings, slices] = await Promise.all([
+    on.world.mustIsthmus('get', 'peerings', '-o', 'json'),
+    on.api(consumer).list(resourceSlices),
+  ]);
+  const stable = (text: string): unknown =>
+    JSON.parse(text, (key, value) => (key === 'age' || key === 'lastSeenAt' ? undefined : value));
+  return {
+    peerings: stable(peerings),
+    slices: slices.map(({ metadata, spec }) => ({ name: metadata.name, generation: metadata.generation, spec })),
+  };
+}
+
+export function refusals(on: () => Stage): void {
+  describe('a join token', () => {
+    const login = (): Login =>
+      JSON.parse(readFileSync(path.join(on().world.bed.dir, 'world', 'config.json'), 'utf8')) as Login;
+    const newToken = async (): Promise<string> => {
+      const { url, key, caPem } = login();
+      const answer = await send({
+        method: 'POST',
+        url: `${url}/v1/join-tokens`,
+        ca: caPem,
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'idempotency-key': crypto.randomUUID(),
+        },
+        body: JSON.stringify({ cluster: stranger }),
+      });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+      return answer.body.token as string;
+    };
+    const known = async (): Promise<string> => (await on().world.isthmus('get', 'clusters')).stdout;
+    afterAll(async () => void (await on().world.isthmus('leave', stranger, '--force')));
+
+    test('that this broker never made is refused', async () => {
+      const agent = new ScriptedAgent(await newToken(), login().caPem);
+      const answer = await agent.enroll({ token: 'a-secret-that-nobody-made-0123456789abcdef' });
+      expect([answer.status, answer.body.code]).toEqual([401, 'join_token_unknown']);
+      expect(await known()).not.toContain(stranger);
+    });
+
+    test('for another cluster is refused', async () => {
+      const agent = new ScriptedAgent(await newToken(), login().caPem);
+      const answer = await agent.enroll({ clusterId: 'turin' });
+      expect(answer.status).toBe(401);
+      expect(await known()).not.toMatch(/naples|turin/);
+    });
+
+    test('works once: whoever comes second with another key is refused', async () => {
+      const token = await newToken();
+      const first = new ScriptedAgent(token, login().caPem);
+      expect((await first.enroll()).status).toBeLessThan(300);
+      const second = await new ScriptedAgent(token, login().caPem).enroll();
+      expect([second.status, second.body.code]).toEqual([401, 'join_token_used']);
+      expect(second.body.detail).toMatch(/was used at/);
+      expect((await first.call('GET', '/v1/agent/desired?after=0')).status).toBe(200);
+    });
+
+    test('gives no way around the signature: a replayed and a mis-signed request are refused', async () => {
+      const agent = new ScriptedAgent(await newToken(), login().caPem);
+      await agent.enroll();
+      expect((await agent.call('GET', '/v1/agent/desired?after=0')).status).toBe(200);
+      const replayed = await agent.call('GET', '/v1/agent/desired?after=0', undefined, {
+        authorization: agent.lastAuthorization,
+      });
+      const missigned = await agent.call('POST', '/v1/agent/ack', { revision: 1 }, { sentBody: { revision: 2 } });
+      expect([replayed.status, missigned.status]).toEqual([401, 401]);
+    });
+  });
+
+  describe('asking for a peering', () => {
+    test.each([
+      { what: 'with itself', args: ['rome', 'rome'], says: /a cluster cannot peer with itself/, code: 2 },
+      { what: 'with an unknown provider', args: ['rome', 'atlantis'], says: /no cluster atlantis has joined/, code: 4 },
+      { what: 'for an unknown consumer', args: ['atlantis', 'milan'], says: /no cluster atlantis has joined/, code: 4 },
+      {
+        what: 'with a CPU that is no quantity',
+        args: ['rome', 'milan', '--cpu', 'lots'],
+        says: /--cpu.*lots.*4Gi/s,
+        code: 2,
+      },
+      {
+        what: 'with a resource that is no quantity',
+        args: ['rome', 'milan', '--resource', 'nvidia.com/gpu=one'],
+        says: /nvidia\.com\/gpu=one/,
+        code: 2,
+      },
+      { what: 'with less than nothing', args: ['rome', 'milan', '--memory', '-1Gi'], says: /-1Gi/, code: 2 },
+      { what: 'with a class nobody offers', args: ['rome', 'milan', '--class', 'gold'], says: /class/, code: 6 },
+    ])('$what is refused, and nothing changes', async ({ args, says, code }) => {
+      const before = await standing(on());
+      const ended = await on().world.isthmus('peer', ...args);
+      expect(ended.stderr).toMatch(says);
+      expect(ended.code, told(ended)).toBe(code);
+      expect(await standing(on())).toEqual(before);
+    });
+
+    test('for more than the provider’s policy allows is refused by naming resource and limit, and nothing changes', async () => {
+      const limit = (cpu: string | null) =>
+        on().kubectl(provider, [
+          ...['patch', 'peeringpolicy', 'default', '--type=merge', '-p'],
+          JSON.stringify({ spec: { asProvider: { maxResourcesPerPeer: { cpu } } } }),
+        ]);
+      const atBroker = async (): Promise<string> => {
+        const shown = JSON.parse(await on().world.mustIsthmus('get', 'clusters', '-o', 'json'));
+        return JSON.stringify((shown.items ?? shown).find((one: { name: string }) => one.name === provider)?.policies);
+      };
+      const patched = await limit('4');
+      expect(patched.code, told(patched)).toBe(0);
+      try {
+        await eventually('the broker knows the limit', async () => (await atBroker()).includes('"cpu":"4"'), patience);
+        const before = await standing(on());
+        const ended = await on().world.isthmus('peer', consumer, provider, '--cpu', '5');
+        expect(ended.stderr).toMatch(/cpu is 5.*PeeringPolicy default of milan.*at most 4/);
+        expect(ended.code, told(ended)).toBe(6);
+        expect(await standing(on())).toEqual(before);
+      } finally {
+        await limit(null);
+      }
+      await eventually(
+        'the broker knows that the limit is gone',
+        async () => !(await atBroker()).includes('"cpu":"4"'),
+        patience,
+      );
+      expect(await on().api(provider).get(peeringPolicies, { name: 'default' })).toMatchObject({
+        spec: { asProvider: { maxResourcesPerPeer: {} } },
+      });
+    });
+  });
+}
