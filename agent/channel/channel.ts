@@ -157,6 +157,7 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     };
     await client.call('POST', '/v1/agent/observed', batch, z.unknown(), signal);
     remember(told, changed, current);
+    sets.acknowledged(changed);
     toldFacts = JSON.stringify(factsNow);
     toldAsks = JSON.stringify(asksNow);
     await status.exchanged(signal);

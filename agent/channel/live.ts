@@ -40,13 +40,17 @@ export interface LiveView {
 
 type SetKey = Pick<DesiredSet, 'peering' | 'role' | 'peer'>;
 
-/** Everything of one peering in this cluster: applied for it, or derived from that by controllers. */
-export function liveView({ all }: ChannelCaches, set: SetKey): LiveView {
+/**
+ * Everything of one peering in this cluster: applied for it, or derived from that by controllers. Derived objects name the peer and not the
+ * peering: with `superseded`, they belong to a later peering with the same peer and are left out.
+ */
+export function liveView({ all }: ChannelCaches, set: SetKey, superseded = false): LiveView {
   const live: LiveObject[] = [];
   const observed: ObservedObject[] = [];
   for (const cache of all) {
     for (const object of cache.list()) {
-      if (!belongs(cache.type.kind, object, set)) continue;
+      const mine = object.metadata.labels?.[isthmusLabel.peering] === set.peering;
+      if (!mine && (superseded || !derivedFrom(cache.type.kind, object, set))) continue;
       live.push(liveObject(cache.type.kind, object));
       observed.push(observedObject(cache.type.kind, apiVersionOf(cache.type), object));
     }
@@ -54,9 +58,8 @@ export function liveView({ all }: ChannelCaches, set: SetKey): LiveView {
   return { live, observed };
 }
 
-function belongs(kind: string, object: KubeObject, set: SetKey): boolean {
+function derivedFrom(kind: string, object: KubeObject, set: SetKey): boolean {
   const labels = object.metadata.labels ?? {};
-  if (labels[isthmusLabel.peering] === set.peering) return true;
   const namespace = tenantNamespaceOf(set);
   if (kind === 'Namespace') return object.metadata.name === namespace;
   if (kind === 'VirtualNode' || kind === 'Node')

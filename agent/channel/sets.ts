@@ -44,6 +44,8 @@ export interface DesiredSets {
   /** The peerings that a changed object may concern. */
   peeringsOf(object: KubeObject): Iterable<string>;
   observed(): readonly ObservedSet[];
+  /** The broker has these reports: peerings that it knows to have ended are forgotten. */
+  acknowledged(reported: readonly ObservedSet[]): void;
 }
 
 export interface DesiredSetsDeps {
@@ -66,6 +68,8 @@ export function createDesiredSets({
 }: DesiredSetsDeps): DesiredSets {
   const sets = new Map<string, DesiredSet>();
   const progress = new Map<string, Progress>();
+  /** Absent sets that were clean once: from then on they only tell the broker so, and touch nothing. */
+  const ended = new Set<string>();
   let revision = 0;
 
   function accept(answer: DesiredAnswer): readonly string[] {
@@ -78,9 +82,13 @@ export function createDesiredSets({
         if (kept.has(peering)) continue;
         sets.delete(peering);
         progress.delete(peering);
+        ended.delete(peering);
       }
     }
-    for (const set of answer.sets) sets.set(set.peering, set);
+    for (const set of answer.sets) {
+      if (set.state === 'present') ended.delete(set.peering);
+      sets.set(set.peering, set);
+    }
     return answer.sets.map((set) => set.peering);
   }
 
@@ -93,9 +101,20 @@ export function createDesiredSets({
     return wanted;
   }
 
+  /** A later peering of the same pair has begun: what an ended one derived is gone, and what there is now is not its to remove. */
+  const isSuperseded = (set: DesiredSet): boolean =>
+    set.state === 'absent' &&
+    [...sets.values()].some((other) => other.state === 'present' && other.peer === set.peer && other.role === set.role);
+  const view = (set: DesiredSet) => liveView(caches, set, isSuperseded(set));
+
   async function reconcile(peering: string, signal: AbortSignal): Promise<Outcome> {
     const set = sets.get(peering);
     if (!set) return settled;
+    if (ended.has(peering)) {
+      progress.set(peering, { revision: set.revision, refusals: [] });
+      onProgress();
+      return settled;
+    }
     const refusals: ObservedSet['refusals'] = [];
     const forbidden = policyRejection(set, policies.list().map(policyFacts));
     for (const manifest of set.objects) {
@@ -103,7 +122,7 @@ export function createDesiredSets({
         forbidden === undefined ? reject(set, manifest, clusterId) : { code: 'policy_refused', message: forbidden };
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
-    const { live } = liveView(caches, set);
+    const { live } = view(set);
     const plan = planSet({
       set,
       live,
@@ -128,6 +147,7 @@ export function createDesiredSets({
         revision: set.revision,
       });
     }
+    if (plan.clean) ended.add(peering);
     if (sets.get(peering) === set && plan.waitingOn === undefined)
       progress.set(peering, { revision: set.revision, refusals });
     else if (refusals.length > 0) progress.set(peering, { revision: progress.get(peering)?.revision ?? 0, refusals });
@@ -202,10 +222,32 @@ export function createDesiredSets({
   const observed = (): readonly ObservedSet[] =>
     [...sets.values()].map((set) => {
       const done = progress.get(set.peering);
-      return observedSet(set, done?.revision ?? 0, liveView(caches, set).observed, done?.refusals ?? []);
+      return observedSet(
+        set,
+        done?.revision ?? 0,
+        ended.has(set.peering) ? [] : view(set).observed,
+        done?.refusals ?? [],
+      );
     });
 
-  return { accept, revision: () => revision, reconcile, peerings: () => sets.keys(), peeringsOf, observed };
+  function acknowledged(reported: readonly ObservedSet[]): void {
+    for (const { peering, appliedRevision } of reported) {
+      if (!ended.has(peering) || (sets.get(peering)?.revision ?? 0) > appliedRevision) continue;
+      ended.delete(peering);
+      sets.delete(peering);
+      progress.delete(peering);
+    }
+  }
+
+  return {
+    acknowledged,
+    accept,
+    revision: () => revision,
+    reconcile,
+    peerings: () => sets.keys(),
+    peeringsOf,
+    observed,
+  };
 }
 
 export const manifestHash = (manifest: KubeManifest): string =>

@@ -1,0 +1,115 @@
+/** Desired sets over their life, on a cluster that only remembers: what ended stays ended, and touches nothing that came after it. */
+import { expect, test } from 'vitest';
+import type { Cache, Cluster } from '#agent/kube/types.ts';
+import { namespaces } from '#shared/domain/core-kinds.ts';
+import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import { createDesiredSets } from './sets.ts';
+
+const signal = new AbortController().signal;
+
+/** Applies and deletes at once; its caches never lag. */
+function rememberingCluster() {
+  const objects = new Map<string, KubeObject>();
+  const id = (type: ResourceType, key: string) => `${type.kind}|${key}`;
+  let uid = 0;
+  const cacheOf = (type: ResourceType) =>
+    ({
+      type,
+      list: () => [...objects.values()].filter((object) => object.kind === type.kind),
+      get: () => undefined,
+    }) as unknown as Cache<KubeObject>;
+  const api = {
+    apply: async (type: ResourceType, object: KubeObject) => {
+      uid += 1;
+      objects.set(id(type, keyOf(object)), { ...object, metadata: { ...object.metadata, uid: `${uid}` } });
+      return object;
+    },
+    delete: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
+      objects.delete(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
+  };
+  const cluster = { api, caches: { cache: cacheOf } } as unknown as Cluster;
+  return {
+    cluster,
+    caches: { all: [cacheOf(namespaces), cacheOf(resourceSlices)] },
+    names: () => [...objects.keys()].sort(),
+  };
+}
+
+const policies = {
+  list: () => [
+    { metadata: { name: 'default' }, spec: { asConsumer: { enabled: true, autoAccept: true, peers: ['*'] } } },
+  ],
+} as unknown as Cache<PeeringPolicy>;
+
+const namespace = 'liqo-tenant-milan';
+const manifests: KubeManifest[] = [
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+  {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'ResourceSlice',
+    metadata: { name: 'milan', namespace, labels: { 'liqo.io/replication': 'true', 'liqo.io/remoteID': 'milan' } },
+    spec: { class: 'default' },
+  },
+];
+const set = (peering: string, revision: number, state: 'present' | 'absent'): DesiredSet => ({
+  peering,
+  role: 'consumer',
+  peer: 'milan',
+  revision,
+  state,
+  peerDead: false,
+  objects: state === 'present' ? manifests : [],
+});
+const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
+
+function start() {
+  const world = rememberingCluster();
+  const sets = createDesiredSets({
+    ...world,
+    policies,
+    clusterId: 'rome',
+    log: silentLog,
+    onProgress: () => undefined,
+  });
+  const settle = async () => {
+    for (let pass = 0; pass < 10; pass += 1)
+      for (const peering of [...sets.peerings()]) await sets.reconcile(peering, signal);
+  };
+  return { ...world, sets, settle };
+}
+
+test('a peering that ended leaves the next one of the same pair alone', async () => {
+  const { sets, settle, names } = start();
+  sets.accept(answer(1, set('pe_1', 1, 'present')));
+  await settle();
+  sets.accept(answer(2, set('pe_1', 2, 'absent')));
+  await settle();
+  expect(names()).toEqual([]);
+  sets.accept(answer(3, set('pe_2', 3, 'present')));
+  await settle();
+  expect(names()).toEqual(['Namespace|liqo-tenant-milan', 'ResourceSlice|liqo-tenant-milan/milan']);
+});
+
+test('an ended peering that the broker sends once more after a restart touches nothing of the new one', async () => {
+  const { sets, settle, names } = start();
+  sets.accept({ ...answer(3, set('pe_1', 2, 'absent'), set('pe_2', 3, 'present')), full: true });
+  await settle();
+  expect(names()).toHaveLength(2);
+  expect(sets.observed().find(({ peering }) => peering === 'pe_1')).toMatchObject({ objects: [], appliedRevision: 2 });
+});
+
+test('an ended peering is reported empty until the broker has heard it, then forgotten', async () => {
+  const { sets, settle } = start();
+  sets.accept(answer(1, set('pe_1', 1, 'present')));
+  await settle();
+  sets.accept(answer(2, set('pe_1', 2, 'absent')));
+  await settle();
+  const reported = sets.observed();
+  expect(reported).toEqual([{ peering: 'pe_1', role: 'consumer', appliedRevision: 2, objects: [], refusals: [] }]);
+  sets.acknowledged(reported);
+  expect(sets.observed()).toEqual([]);
+});
