@@ -1,0 +1,56 @@
+/** Every cloud function, as data: what infrastructure deploys and the bundler bundles. HTTP functions come from their routes through `npm run gen`. */
+import type { Access, CloudFunction, Trigger } from './cloud-function.ts';
+import { outboxInsertions, patterns } from './events/patterns.ts';
+import httpFunctions from './http-functions.json' with { type: 'json' };
+
+/** Reading needs writing too: signed requests are spent, uses of keys are counted. */
+const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
+const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
+
+/** Routes whose changes make an agent come and fetch. */
+const ringing =
+  /^\/v1\/(agent\/(enroll|observed)|clusters|peerings|requests|invitations|invitation-redemptions|tenant|tenants)\b/;
+
+const nameOf = (file: string): string =>
+  file
+    .replace(/^functions\//, '')
+    .replace(/\.ts$/, '')
+    .replaceAll('/', '-');
+
+const entry = (
+  file: string,
+  trigger: Trigger,
+  access: readonly Access[],
+  over: Partial<Pick<CloudFunction, 'memoryMb' | 'timeoutSeconds'>> = {},
+): CloudFunction => ({ name: nameOf(file), file, trigger, memoryMb: 256, timeoutSeconds: 15, access, ...over });
+
+function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
+  const agent = auth === 'agent' || auth === 'enroll';
+  const access = auth === 'none' ? [] : method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
+  // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
+  return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29 });
+}
+
+const events = 'functions/events';
+const onEvent = (name: string, pattern: keyof typeof patterns): CloudFunction =>
+  entry(`${events}/${name}.ts`, { kind: 'event', pattern: patterns[pattern] }, coordinates, { timeoutSeconds: 30 });
+
+export const cloudFunctions: readonly CloudFunction[] = [
+  ...httpFunctions.map(httpEntry),
+  entry('functions/channel/connect.ts', { kind: 'socket', route: '$connect' }, readsAndWrites),
+  entry('functions/channel/message.ts', { kind: 'socket', route: '$default' }, readsAndWrites),
+  entry('functions/channel/disconnect.ts', { kind: 'socket', route: '$disconnect' }, readsAndWrites),
+  entry(`${events}/dispatch.ts`, { kind: 'stream', filter: outboxInsertions }, ['stream:read', 'bus:publish'], {
+    timeoutSeconds: 60,
+  }),
+  onEvent('authentication', 'authentication'),
+  onEvent('negotiation', 'negotiation'),
+  onEvent('network', 'network'),
+  onEvent('peering', 'peering'),
+  onEvent('applied', 'applied'),
+  onEvent('cluster-left', 'clusterLeft'),
+  entry('functions/schedule/sweep.ts', { kind: 'schedule', rate: 'rate(1 minute)' }, coordinates, {
+    memoryMb: 512,
+    timeoutSeconds: 120,
+  }),
+];

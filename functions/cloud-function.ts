@@ -1,0 +1,31 @@
+/** What a cloud function is to whoever deploys it: its file, what starts it, what it may touch. */
+export type Access =
+  /** GetItem, Query. */
+  | 'table:read'
+  /** PutItem, UpdateItem, DeleteItem, ConditionCheckItem. */
+  | 'table:write'
+  /** Reads the table's stream. */
+  | 'stream:read'
+  /** PutEvents on the bus. */
+  | 'bus:publish'
+  /** ManageConnections of the WebSocket API. */
+  | 'channel:ring';
+
+export type Trigger =
+  | { readonly kind: 'http'; readonly method: string; readonly path: string }
+  | { readonly kind: 'socket'; readonly route: '$connect' | '$disconnect' | '$default' }
+  /** Records of the table's stream that pass the filter (Lambda's filter syntax). */
+  | { readonly kind: 'stream'; readonly filter: Readonly<Record<string, unknown>> }
+  /** Events of the bus that match (EventBridge's pattern syntax). */
+  | { readonly kind: 'event'; readonly pattern: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'schedule'; readonly rate: string };
+
+export interface CloudFunction {
+  /** `api-peerings-create`, from its file. */
+  readonly name: string;
+  readonly file: string;
+  readonly trigger: Trigger;
+  readonly memoryMb: number;
+  readonly timeoutSeconds: number;
+  readonly access: readonly Access[];
+}

@@ -1,0 +1,22 @@
+/** What the environment of every cloud function holds. Infrastructure sets it, `cloud.ts` reads it once; nothing here is secret. */
+import * as z from 'zod';
+
+export const CloudEnv = z.object({
+  /** Name of the table, in the function's own Region. */
+  TABLE_NAME: z.string().min(1),
+  /** Name of the event bus. */
+  BUS_NAME: z.string().min(1),
+  /** `https://broker.example.com`, without a slash at the end: what join tokens carry and agents sign for. */
+  BROKER_URL: z.url({ protocol: /^https$/ }).regex(/[^/]$/, 'must not end in a slash'),
+  /** `https://ID.execute-api.REGION.amazonaws.com/STAGE`: where messages to WebSockets are posted. */
+  SOCKET_ENDPOINT: z.url(),
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  /** How often an agent with nothing to say reports. The price of an idle cluster hangs on it. */
+  HEARTBEAT_SECONDS: z.coerce.number().int().min(15).max(3_600).default(300),
+});
+export type CloudEnv = z.infer<typeof CloudEnv>;
+
+/** For infrastructure: a name that is missing or misspelt fails to compile. */
+export type CloudEnvironment = Readonly<Record<Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS'>, string>> & {
+  readonly HEARTBEAT_SECONDS?: string;
+};
