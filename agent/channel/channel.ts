@@ -91,7 +91,15 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
   const down = createSignal();
   const status = createLinkStatus({ cluster, clock, agentVersion: config.agentVersion });
   const asks = createAsks({ cluster, clock, onChange: up.raise });
-  const sets = createDesiredSets({ cluster, caches, policies: facts.policies, clusterId, log, onProgress: up.raise });
+  const sets = createDesiredSets({
+    cluster,
+    caches,
+    policies: facts.policies,
+    clusterId,
+    tenant: client.identity.tenant,
+    log,
+    onProgress: up.raise,
+  });
   const controller: Controller = createController(
     {
       name: 'desired-set',

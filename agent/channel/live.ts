@@ -2,7 +2,7 @@
 import type { Cache, Caches } from '#agent/kube/types.ts';
 import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, refOf } from '#shared/domain/kube-object.ts';
-import { isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -21,7 +21,8 @@ export interface ChannelCaches {
 
 export function channelCaches(caches: Caches): ChannelCaches {
   const all = [
-    caches.cache(namespaces, { labelSelector: label.tenantNamespace }),
+    // Tenant namespaces, and those mapped for consumers.
+    caches.cache(namespaces, { labelSelector: label.remoteClusterId }),
     caches.cache(secrets, { labelSelector: isthmusLabel.peering }),
     caches.cache(tenants),
     caches.cache(identities),
@@ -38,7 +39,7 @@ export interface LiveView {
   readonly observed: readonly ObservedObject[];
 }
 
-type SetKey = Pick<DesiredSet, 'peering' | 'role' | 'peer'>;
+type SetKey = Pick<DesiredSet, 'peering' | 'role' | 'peer' | 'state'>;
 
 /**
  * Everything of one peering in this cluster: applied for it, or derived from that by controllers. Derived objects name the peer and not the
@@ -61,7 +62,7 @@ export function liveView({ all }: ChannelCaches, set: SetKey, superseded = false
 function derivedFrom(kind: string, object: KubeObject, set: SetKey): boolean {
   const labels = object.metadata.labels ?? {};
   const namespace = tenantNamespaceOf(set);
-  if (kind === 'Namespace') return object.metadata.name === namespace;
+  if (kind === 'Namespace') return object.metadata.name === namespace || wasMapped(object, set);
   if (kind === 'VirtualNode' || kind === 'Node')
     return set.role === 'consumer' && labels[label.remoteClusterId] === set.peer;
   if (kind === 'ResourceSlice' || kind === 'NamespaceMap') {
@@ -75,6 +76,13 @@ function derivedFrom(kind: string, object: KubeObject, set: SetKey): boolean {
       set.role === 'consumer' && object.metadata.namespace === namespace && labels[label.remoteClusterId] === set.peer
     );
   return false;
+}
+
+/** At a provider: given to the consumer of a peering that ends. While it lasts, they are the two clusters' own affair. */
+function wasMapped({ metadata }: KubeObject, set: SetKey): boolean {
+  if (set.role !== 'provider' || set.state !== 'absent') return false;
+  const map = metadata.annotations?.[annotation.managedByNamespaceMap];
+  return metadata.labels?.[label.remoteClusterId] === set.peer && (map ?? '').startsWith(`${tenantNamespaceOf(set)}/`);
 }
 
 function liveObject(kind: string, object: KubeObject): LiveObject {

@@ -39,9 +39,13 @@ function rememberingCluster() {
   };
 }
 
+const accepting = { enabled: true, autoAccept: true, peers: ['*'] };
 const policies = {
   list: () => [
-    { metadata: { name: 'default' }, spec: { asConsumer: { enabled: true, autoAccept: true, peers: ['*'] } } },
+    {
+      metadata: { name: 'default' },
+      spec: { asConsumer: accepting, asProvider: { ...accepting, maxResourcesPerPeer: {}, classes: ['default'] } },
+    },
   ],
 } as unknown as Cache<PeeringPolicy>;
 
@@ -79,7 +83,21 @@ function start() {
     for (let pass = 0; pass < 10; pass += 1)
       for (const peering of [...sets.peerings()]) await sets.reconcile(peering, signal);
   };
-  return { ...world, sets, settle };
+  const give = (name: string, map: string) =>
+    world.cluster.api.apply(
+      namespaces,
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: {
+          name,
+          labels: { 'liqo.io/remote-cluster-id': 'milan' },
+          annotations: { 'liqo.io/managed-by-namespace-map': map },
+        },
+      },
+      { fieldManager: 'test' },
+    );
+  return { ...world, sets, settle, give };
 }
 
 test('a peering that ended leaves the next one of the same pair alone', async () => {
@@ -112,4 +130,18 @@ test('an ended peering is reported empty until the broker has heard it, then for
   expect(reported).toEqual([{ peering: 'pe_1', role: 'consumer', appliedRevision: 2, objects: [], refusals: [] }]);
   sets.acknowledged(reported);
   expect(sets.observed()).toEqual([]);
+});
+
+test('a provider has ended a peering when the namespaces that it gave are gone, too', async () => {
+  const { sets, settle, names, give } = start();
+  const provider = { ...set('pe_1', 1, 'present'), role: 'provider' as const, objects: manifests.slice(0, 1) };
+  sets.accept(answer(1, provider));
+  await settle();
+  await give('shop-milan', `${namespace}/rome`);
+  await give('of-another', 'liqo-tenant-turin/rome');
+  expect(sets.observed()[0]?.objects.map(({ name }) => name)).toEqual([namespace]);
+  sets.accept(answer(2, { ...provider, revision: 2, state: 'absent', objects: [] }));
+  expect(sets.observed()[0]?.objects.map(({ name }) => name)).toEqual([namespace, 'shop-milan']);
+  await settle();
+  expect(names()).toEqual(['Namespace|of-another']);
 });

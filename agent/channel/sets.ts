@@ -53,6 +53,8 @@ export interface DesiredSetsDeps {
   readonly caches: ChannelCaches;
   readonly policies: Cache<PeeringPolicy>;
   readonly clusterId: string;
+  /** This cluster's account at the broker. */
+  readonly tenant?: string;
   readonly log: Log;
   /** Something was applied, removed or refused: the broker should hear of it. */
   readonly onProgress: () => void;
@@ -63,6 +65,7 @@ export function createDesiredSets({
   caches,
   policies,
   clusterId,
+  tenant,
   log,
   onProgress,
 }: DesiredSetsDeps): DesiredSets {
@@ -116,7 +119,7 @@ export function createDesiredSets({
       return settled;
     }
     const refusals: ObservedSet['refusals'] = [];
-    const forbidden = policyRejection(set, policies.list().map(policyFacts));
+    const forbidden = policyRejection(set, policies.list().map(policyFacts), tenant);
     for (const manifest of set.objects) {
       const rejection =
         forbidden === undefined ? reject(set, manifest, clusterId) : { code: 'policy_refused', message: forbidden };

@@ -201,10 +201,11 @@ test('a deleted map takes its namespaces along, and nothing of the dead is left'
   await until(async () => expect(await cluster.api.get(namespaces, { name: 'last-cons' })).toBeDefined());
   await cluster.api.delete(namespaceMaps, copy);
   await until(async () => expect(await cluster.api.get(namespaceMaps, copy)).toBeUndefined());
-  const left = await cluster.api.list(namespaces, {
-    labelSelector: 'liqo.io/remote-cluster-id=cons,liqo.io/tenant-namespace!=true',
-  });
-  expect(left).toEqual([]);
+  // The API server ends what the map has only deleted.
+  const labelSelector = 'liqo.io/remote-cluster-id=cons,liqo.io/tenant-namespace!=true';
+  const given = () => cluster.api.list(namespaces, { labelSelector });
+  expect((await given()).filter(({ metadata }) => !metadata.deletionTimestamp)).toEqual([]);
+  await until(async () => expect(await given()).toEqual([]));
   expect((await cluster.api.get(namespaceMaps, own))?.spec?.desiredMapping ?? {}).toEqual({});
   stop();
 });

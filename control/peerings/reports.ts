@@ -1,5 +1,6 @@
 /** Reads what the agents reported. What does not have the agreed form counts as not there. */
 import * as z from 'zod';
+import { name as wellKnown } from '#shared/domain/liqo-keys.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Issued, Signed } from './records.ts';
 
@@ -84,10 +85,12 @@ function decisionOf(conditions: readonly z.infer<typeof Condition>[], type: stri
 const asTexts = (resources: Readonly<Record<string, string | number>>): Record<string, string> =>
   Object.fromEntries(Object.entries(resources).map(([name, value]) => [name, String(value)]));
 
+const tenantPrefix = wellKnown.tenantNamespace('');
+
 /** `Kind/namespace/name` of what is still there. Two opposite peerings of a pair share the tenant namespace. */
 export const remainingOf = (set: ObservedSet | undefined, sharedNamespace: boolean): readonly string[] =>
   (set?.objects ?? [])
-    .filter((object) => !(sharedNamespace && object.kind === 'Namespace'))
+    .filter(({ kind, name }) => !(sharedNamespace && kind === 'Namespace' && name.startsWith(tenantPrefix)))
     .map((object) =>
       [object.kind, ...(object.namespace === undefined ? [] : [object.namespace]), object.name].join('/'),
     );

@@ -75,6 +75,14 @@ describe('the namespace map of a consumer', () => {
     );
   });
 
+  test('does not wait for namespaces that are being deleted when it is deleted itself', () => {
+    const provider = new Provider();
+    provider.apply({ a: 'a-cons', b: 'b-cons' });
+    expect(decide(provider.observe({}, true))).toMatchObject({ clean: false, remove: [{}, {}] });
+    for (const namespace of provider.namespaces.values()) namespace.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    expect(decide(provider.observe({}, true))).toMatchObject({ clean: true, remove: [] });
+  });
+
   test('says what is wrong with each name that it cannot have', () => {
     const provider = new Provider();
     provider.put(foreign('shared'));

@@ -33,7 +33,10 @@ export interface Decision {
   readonly current: Readonly<Record<string, RemoteNamespaceStatus>>;
   /** Why entries are in CreationLoopBackOff, by local namespace. */
   readonly problems: Readonly<Record<string, string>>;
-  /** Nothing of ours is left: the finalizer of a deleted map may go. */
+  /**
+   * Nothing of ours will stay: the finalizer of a deleted map may go. The API server ends a deleted namespace by itself, but takes its time
+   * to begin (5 s); whoever has to know that all is gone looks for the namespaces.
+   */
   readonly clean: boolean;
 }
 
@@ -74,7 +77,7 @@ export function decide(observed: Observed): Decision {
   const remove = surplus
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .map(({ metadata }) => ({ remote: metadata.name, uid: metadata.uid ?? '' }));
-  return { create, remove, bind, current, problems, clean: ours.length === 0 };
+  return { create, remove, bind, current, problems, clean: ours.every(({ metadata }) => metadata.deletionTimestamp) };
 }
 
 function judge(observed: Observed, local: string, remote: string): Verdict {

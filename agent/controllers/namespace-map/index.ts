@@ -92,7 +92,8 @@ async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: 
   for (const { remote, uid } of decision.remove)
     await cluster.api.delete(namespaces, { name: remote }, { uid }, signal);
   if (observed.deleting && decision.clean) {
-    if (await isClean(cluster, observed, signal)) await setFinalizer(cluster, map, false, signal);
+    await removeUnseen(cluster, observed, signal);
+    await setFinalizer(cluster, map, false, signal);
     return settled;
   }
   if (!made.stale) await report(cluster, map, decision, signal);
@@ -170,14 +171,13 @@ async function report(cluster: Cluster, map: NamespaceMap, { current, problems }
 }
 
 /** Asks the API server: a namespace created a moment before the map was deleted may not be in the cache yet. */
-async function isClean({ api }: Cluster, { mapKey, origin }: Observed, signal: AbortSignal): Promise<boolean> {
+async function removeUnseen({ api }: Cluster, { mapKey, origin }: Observed, signal: AbortSignal): Promise<void> {
   const labelSelector = `${label.remoteClusterId}=${origin}`;
   const left = (await api.list(namespaces, { labelSelector }, signal)).filter((ns) => ownerKey(ns) === mapKey);
   for (const { metadata } of left) {
     if (metadata.deletionTimestamp) continue;
     await api.delete(namespaces, { name: metadata.name }, metadata.uid ? { uid: metadata.uid } : {}, signal);
   }
-  return left.length === 0;
 }
 
 async function setFinalizer({ api }: Cluster, map: NamespaceMap, present: boolean, signal: AbortSignal) {

@@ -1,0 +1,64 @@
+/** Which peers a cluster's own policies let in, by name and by account. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import type { PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import { policyFacts, policyRejection } from './policy.ts';
+
+const side = { enabled: true, autoAccept: false, peers: ['*'] };
+const policy = (tenants: string[] | undefined, over: Partial<typeof side> = {}): PolicyFacts => ({
+  name: 'default',
+  ...(tenants === undefined ? {} : { tenants }),
+  asConsumer: { ...side, ...over },
+  asProvider: { ...side, ...over, maxResourcesPerPeer: {}, classes: ['default'] },
+});
+const set = (peerTenant?: string) => ({
+  role: 'provider' as const,
+  peer: 'rome',
+  ...(peerTenant === undefined ? {} : { peerTenant }),
+});
+
+describe('a set whose peer is', () => {
+  test.each([
+    { of: 'the same tenant', peerTenant: undefined, tenants: ['*'], allowed: true },
+    { of: 'the same tenant, listed', peerTenant: undefined, tenants: ['bolt'], allowed: true },
+    { of: 'the same tenant, not listed', peerTenant: undefined, tenants: ['acme'], allowed: false },
+    { of: 'another tenant, any allowed', peerTenant: 'acme', tenants: ['*'], allowed: true },
+    { of: 'another tenant, listed', peerTenant: 'acme', tenants: ['acme'], allowed: true },
+    { of: 'another tenant, not listed', peerTenant: 'acme', tenants: ['bolt', 'corp'], allowed: false },
+    { of: 'another tenant, and the policy names none', peerTenant: 'acme', tenants: undefined, allowed: false },
+    { of: 'the same tenant, and the policy names none', peerTenant: undefined, tenants: undefined, allowed: true },
+  ])('$of: $allowed', ({ peerTenant, tenants, allowed }) => {
+    const rejection = policyRejection(set(peerTenant), [policy(tenants)], 'bolt');
+    expect(rejection === undefined).toBe(allowed);
+    if (!allowed) expect(rejection).toContain(`spec.tenants contain ${peerTenant ?? 'bolt'} or *`);
+  });
+});
+
+test('policies add up, and no list of tenants lets in a peer that the list of peers keeps out', () => {
+  const names = fc.constantFrom('acme', 'bolt', 'corp', '*');
+  const some = fc.array(
+    fc.record({
+      tenants: fc.option(fc.array(names, { maxLength: 3 }), { nil: undefined }),
+      enabled: fc.boolean(),
+      peers: fc.array(fc.constantFrom('rome', 'milan', '*'), { maxLength: 2 }),
+    }),
+    { maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(some, fc.option(fc.constantFrom('acme', 'corp'), { nil: undefined }), (policies, peerTenant) => {
+      const facts = policies.map(({ tenants, ...over }) => policy(tenants, over));
+      const each = facts.map((one) => policyRejection(set(peerTenant), [one], 'bolt') === undefined);
+      expect(policyRejection(set(peerTenant), facts, 'bolt') === undefined).toBe(each.includes(true));
+      policies.forEach(({ enabled, peers }, i) => {
+        if (!enabled || !(peers.includes('rome') || peers.includes('*'))) expect(each[i]).toBe(false);
+      });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('the broker is told whom a policy is about', () => {
+  const object = { metadata: { name: 'default' }, spec: { tenants: ['acme'], asProvider: side } };
+  expect(policyFacts(object as unknown as PeeringPolicy).tenants).toEqual(['acme']);
+});
