@@ -35,7 +35,7 @@ export const createFeed = ({ store }: Pick<ControlDeps, 'store'>): Feed => ({
     let after = decodeCursor(page.cursor);
     for (let reads = 0; reads < maxReads && items.length < limit; reads += 1) {
       // Before the events, hence a follower that starts there misses none.
-      const end = after ?? (await store.newestCursor(signal));
+      const end = after ?? (await store.newestCursor(caller.tenant, signal));
       const found = await store.outbox(after, limit, caller.tenant, signal);
       for (const { id, type, subject, at, data, cursor } of found) {
         if (items.length === limit) break;
@@ -47,6 +47,6 @@ export const createFeed = ({ store }: Pick<ControlDeps, 'store'>): Feed => ({
       after ??= end;
       if (found.length < limit) break;
     }
-    return { items, cursor: encodeCursor(after ?? (await store.newestCursor(signal))) };
+    return { items, cursor: encodeCursor(after ?? (await store.newestCursor(caller.tenant, signal))) };
   },
 });

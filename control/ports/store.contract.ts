@@ -192,6 +192,10 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       expect((await store.outbox(undefined, 1)).map((e) => e.id)).toEqual(['e1']);
       expect(await store.outbox(await store.newestCursor(), 10)).toEqual([]);
       expect((await store.outbox(all[1]?.cursor, 10)).map((e) => e.id)).toEqual(['e3']);
+      const [first] = await store.outbox(undefined, 10, 'acme');
+      expect((await store.outbox(first?.cursor, 10, 'acme')).map((e) => e.id)).toEqual(['e3']);
+      expect(await store.outbox(await store.newestCursor('acme'), 10, 'acme')).toEqual([]);
+      expect(await store.outbox(await store.newestCursor(), 10, 'acme')).toEqual([]);
     });
 
     test('forgets old events when swept, and never hands out a position twice', async () => {

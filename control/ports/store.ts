@@ -95,8 +95,11 @@ export interface Store {
     stream?: string,
     signal?: AbortSignal,
   ): Promise<readonly OutboxEvent[]>;
-  /** The position after everything committed so far. */
-  newestCursor(signal?: AbortSignal): Promise<string>;
+  /**
+   * The position after everything committed so far, of one stream or of all. A stream's position is for reading that stream, one of all
+   * streams for both.
+   */
+  newestCursor(stream?: string, signal?: AbortSignal): Promise<string>;
   /** Removes what expired and outbox events older than they must be kept. Safe to call at any time, and never necessary for correctness. */
   sweep(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;

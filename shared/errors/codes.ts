@@ -33,6 +33,20 @@ export const codes = {
     cause: 'the request or an object in it is larger than the broker keeps',
     remedy: 'send less at once; the message says the limit',
   },
+  unsupported_media_type: {
+    http: 415,
+    retry: false,
+    exit: 2,
+    cause: 'the body is not sent as JSON',
+    remedy: 'send it with the header content-type: application/json',
+  },
+  headers_too_large: {
+    http: 431,
+    retry: false,
+    exit: 2,
+    cause: 'the request line and headers are larger than the broker reads',
+    remedy: 'send fewer or shorter headers and a shorter query',
+  },
   internal: {
     http: 500,
     retry: true,
@@ -106,6 +120,28 @@ export const codes = {
     remedy: 'check the clocks of both machines',
   },
 
+  issuer_unreachable: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: 'the signing keys of the identity provider could not be fetched',
+    remedy: 'check the issuer URL with `isthmus tenant issuer list`, and that it is reachable from the broker',
+  },
+  tenant_suspended: {
+    http: 403,
+    retry: false,
+    exit: 3,
+    cause: 'the operator of the broker suspended the tenant',
+    remedy: 'ask the operator of the broker; running peerings are not affected',
+  },
+  tenant_deleting: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the tenant is being deleted',
+    remedy: 'nothing can be changed any more; `isthmus tenant show` says what is still to end',
+  },
+
   // state
   version_conflict: {
     http: 409,
@@ -171,6 +207,41 @@ export const codes = {
     exit: 6,
     cause: 'the PeeringPolicy of a cluster does not allow this',
     remedy: 'ask for less, or change that PeeringPolicy',
+  },
+  cluster_id_taken: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'a cluster would have two peers of the same name',
+    remedy: 'join one of the two clusters under another name, or unpeer the one that has the name',
+  },
+  consent_exceeded: {
+    http: 422,
+    retry: false,
+    exit: 6,
+    cause: 'more is asked for than the other tenant agreed to',
+    remedy: 'ask for what the message names, or ask that tenant for a wider invitation',
+  },
+  invitation_unknown: {
+    http: 404,
+    retry: false,
+    exit: 4,
+    cause: 'no invitation has this code',
+    remedy: 'copy the whole code as it was printed, or ask for a new one',
+  },
+  invitation_closed: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'the invitation has expired, was revoked, or was used as often as it may be',
+    remedy: 'ask the tenant that made it for a new one',
+  },
+  request_closed: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the request was decided, withdrawn, or has expired',
+    remedy: 'look at it with `isthmus requests list`; the asking tenant may ask again',
   },
   peering_failed: {
     http: 409,
@@ -310,6 +381,20 @@ export const codes = {
     exit: 7,
     cause: 'the broker did not answer',
     remedy: 'check the URL and that the broker runs',
+  },
+  limit_reached: {
+    http: 429,
+    retry: false,
+    exit: 6,
+    cause: 'the tenant has as many of these as its limit allows',
+    remedy: 'remove some, or ask the operator of the broker for more; `isthmus tenant show` lists limits and use',
+  },
+  store_busy: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: 'the database is busy with other changes to the same objects, or throttles',
+    remedy: 'repeat the request in a moment; the same Idempotency-Key makes that safe',
   },
   rate_limited: {
     http: 429,

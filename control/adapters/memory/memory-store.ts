@@ -111,7 +111,7 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       return found;
     },
 
-    async newestCursor(signal) {
+    async newestCursor(_stream, signal) {
       open(signal);
       return cursorOf(seq);
     },

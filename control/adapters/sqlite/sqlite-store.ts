@@ -131,7 +131,7 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       return rows.map(({ seq, event }) => ({ ...(JSON.parse(event) as OutboxEvent), cursor: cursorOf(seq) }));
     },
 
-    async newestCursor(signal) {
+    async newestCursor(_stream, signal) {
       ready(signal);
       const row = statement.newest.get() as { readonly seq: number } | undefined;
       return cursorOf(row?.seq ?? 0);
