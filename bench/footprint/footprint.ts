@@ -46,7 +46,7 @@ async function startPods({ world }: BenchWorld, log: (line: string) => void): Pr
     '--pod-offloading-strategy',
     'Remote',
   );
-  const image = ['--image=isthmus.test/workload:1', `--replicas=${podCount}`, '--', '/workload', 'sleep'];
+  const image = ['--image=isthmus.test/workload:1', `--replicas=${podCount}`, '--', 'sleep'];
   await cluster.kubectl('-n', namespace, 'create', 'deployment', 'many', ...image);
   const started = performance.now();
   await eventually(

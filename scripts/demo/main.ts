@@ -128,7 +128,7 @@ function next({ consumer, provider, kubeconfigPath }: Stage): string {
 Everything is left running. To try next:
   export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/.testbed:$PATH
   kubectl -n ${namespace} get pods -o wide --watch
-  kubectl -n ${namespace} exec -it deploy/hello -- /workload cat
+  kubectl -n ${namespace} exec -it deploy/hello -- cat
   npx isthmus describe peering ${consumer} ${provider}
   npx isthmus get events
   npx isthmus unoffload namespace ${namespace} --kubeconfig ${kubeconfig}
