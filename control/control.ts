@@ -2,9 +2,11 @@
 import { type Audit, createAudit } from './audit/audit.ts';
 import { type Clusters, createClusters } from './clusters/clusters.ts';
 import type { ControlDeps } from './deps.ts';
+import { createDirectory, type Directory } from './directory/directory.ts';
 import { createFeed, type Feed } from './events/feed.ts';
 import { peeringTrigger } from './events/peering-trigger.ts';
 import { createIdempotency, type Idempotency } from './idempotency/idempotency.ts';
+import { createInvitations, type Invitations } from './invitations/invitations.ts';
 import { createAsks } from './peerings/asks.ts';
 import { createCoordinator } from './peerings/coordinate.ts';
 import { createExchange, type Exchange } from './peerings/exchange.ts';
@@ -12,13 +14,20 @@ import { createPeerings, type Peerings } from './peerings/peerings.ts';
 import { createRequests } from './peerings/request-peering.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { Store } from './ports/store.ts';
+import { type ApprovalRules, createApprovalRules } from './requests/approval-rules.ts';
+import { createInbox, type Inbox } from './requests/inbox.ts';
 import { createRunner } from './run-control.ts';
-import { createTenants, type Tenants } from './tenants/tenants.ts';
+import { type Accounts, createAccounts } from './tenants/accounts.ts';
 
 export interface Control {
-  readonly tenants: Tenants;
+  readonly tenants: Accounts;
   readonly clusters: Clusters;
   readonly peerings: Peerings;
+  readonly invitations: Invitations;
+  /** Requests across tenants: the inbox of the asked, the outgoing ones of the asking. */
+  readonly requests: Inbox;
+  readonly approvalRules: ApprovalRules;
+  readonly directory: Directory;
   readonly exchange: Exchange;
   readonly audit: Audit;
   readonly events: Feed;
@@ -29,16 +38,29 @@ export interface Control {
 
 export function createControl(given: ControlDeps): Control {
   const deps: ControlDeps = given.bus ? { ...given, store: waking(given.store, given.bus) } : given;
-  const runner = createRunner(deps, () => peerings);
+  const runner = createRunner(deps, () => ({
+    async sweep(signal) {
+      const swept = await peerings.sweep(signal);
+      await accounts.deletion.sweep(signal);
+      return swept;
+    },
+  }));
   const coordinator = createCoordinator({ ...deps, onDue: runner.onDue });
-  const requests = createRequests(deps, coordinator);
+  const accounts: Accounts = createAccounts(deps, (who, id, signal) => requests.unpeer(who, id, {}, signal));
+  const requests = createRequests({ ...deps, capacity: accounts.capacity }, coordinator);
   const asks = createAsks({ ...deps, onDue: runner.onDue }, requests);
-  const peerings = createPeerings(deps, { coordinator, requests, asks });
+  const approvalRules = createApprovalRules(deps);
+  const inbox = createInbox({ ...deps, capacity: accounts.capacity }, { coordinator, rules: approvalRules });
+  const peerings = createPeerings(deps, { coordinator, requests, asks, lapse: inbox.lapse });
   deps.bus?.subscribe(peeringTrigger(coordinator));
   return {
-    tenants: createTenants(deps),
-    clusters: createClusters(deps, coordinator),
+    tenants: accounts,
+    clusters: createClusters({ ...deps, capacity: accounts.capacity }, coordinator),
     peerings,
+    invitations: createInvitations({ ...deps, capacity: accounts.capacity }, coordinator),
+    requests: inbox,
+    approvalRules,
+    directory: createDirectory(deps),
     exchange: createExchange(deps, { coordinator, asks }),
     audit: createAudit(deps),
     events: createFeed(deps),
@@ -56,7 +78,7 @@ const waking = (store: Store, bus: EventBus): Store => ({
     if (events && events.length > 0) bus.wake();
   },
   outbox: (after, limit, stream, signal) => store.outbox(after, limit, stream, signal),
-  newestCursor: (signal) => store.newestCursor(signal),
+  newestCursor: (stream, signal) => store.newestCursor(stream, signal),
   sweep: (signal) => store.sweep(signal),
   close: () => store.close(),
 });

@@ -2,7 +2,9 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
+import type { Limits } from './limits/limits.ts';
 import type { AgentChannel } from './ports/agent-channel.ts';
+import type { DocumentSource } from './ports/document-source.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { Store } from './ports/store.ts';
 
@@ -26,6 +28,10 @@ export interface ControlDeps {
   readonly broker: () => BrokerAddress;
   /** How often an agent with nothing to say reports. Default 30. A cluster unheard for three times as long counts as offline. */
   readonly heartbeatSeconds?: number;
+  /** What a tenant gets unless the operator set otherwise for it. Default: `hostedLimits`. */
+  readonly limits?: Limits;
+  /** Fetches the keys of identity providers. Absent: bearer tokens of identity providers are refused. */
+  readonly documents?: DocumentSource;
 }
 
 export interface PageRequest {

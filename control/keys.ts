@@ -1,4 +1,4 @@
-/** The key layout of the store, all of it. Every partition begins with its tenant; the two `system/` partitions hold no tenant's data. */
+/** The key layout of the store, all of it. Every partition begins with its tenant; the `system/` partitions hold no tenant's data but what it publishes. */
 import type { Key } from './ports/store.ts';
 
 /** Fixed width, so that byte order is the order of time. */
@@ -9,6 +9,10 @@ export const partition = {
   tenants: 'system/tenants',
   /** Positions, retries and dead letters of event subscribers. */
   bus: (subscriber: string): string => `system/bus/${subscriber}`,
+  /** Keys of those who run the deployment, by id. */
+  operators: 'system/operators',
+  /** Tenants that were deleted: their names are never given again. */
+  tombstones: 'system/tombstones',
   apiKeys: (tenant: string): string => `t/${tenant}/api-keys`,
   joinTokens: (tenant: string): string => `t/${tenant}/join-tokens`,
   clusters: (tenant: string): string => `t/${tenant}/clusters`,
@@ -17,11 +21,38 @@ export const partition = {
   cluster: (tenant: string, clusterId: string): string => `t/${tenant}/cluster/${clusterId}`,
   due: (tenant: string): string => `t/${tenant}/due`,
   audit: (tenant: string): string => `t/${tenant}/audit`,
+  /** Peerings between a provider's tenant and a consumer's tenant: what the state machine knows, for neither tenant to read. */
+  shared: (provider: string, consumer: string): string => `t/${provider}/with/${consumer}`,
+  invitations: (tenant: string): string => `t/${tenant}/invitations`,
+  /** Requests that wait for this tenant, and those that it made at others. */
+  inbox: (tenant: string): string => `t/${tenant}/inbox`,
+  sentRequests: (tenant: string): string => `t/${tenant}/sent-requests`,
+  approvalRules: (tenant: string): string => `t/${tenant}/approval-rules`,
+  /** What tenants chose to show to everybody, and nothing else: the one list that all tenants read. */
+  published: 'system/directory',
+  members: (tenant: string): string => `t/${tenant}/members`,
+  issuers: (tenant: string): string => `t/${tenant}/issuers`,
+  /** What each process admitted in each minute. */
+  rate: (tenant: string): string => `t/${tenant}/rate`,
 } as const;
 
 export const key = {
   tenantName: (tenant: string): Key => ({ pk: partition.tenants, sk: tenant }),
   tenant: (tenant: string): Key => ({ pk: `t/${tenant}`, sk: 'tenant' }),
+  operator: (id: string): Key => ({ pk: partition.operators, sk: id }),
+  tombstone: (tenant: string): Key => ({ pk: partition.tombstones, sk: tenant }),
+  member: (tenant: string, id: string): Key => ({ pk: partition.members(tenant), sk: id }),
+  /** Which member an identity is; by hash, because subjects and addresses may hold anything. */
+  identity: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/identities`, sk: hash }),
+  issuer: (tenant: string, id: string): Key => ({ pk: partition.issuers(tenant), sk: id }),
+  rate: (tenant: string, kind: string, minute: number, process: string): Key => ({
+    pk: partition.rate(tenant),
+    sk: `${kind}/${sortableTime(minute)}/${process}`,
+  }),
+  /** When a key was last used; apart from the key, because it changes without anybody changing it. */
+  apiKeyUse: (tenant: string, id: string): Key => ({ pk: `t/${tenant}/api-key-use`, sk: id }),
+  /** A wish to delete the tenant that waits for its confirmation. */
+  deletion: (tenant: string): Key => ({ pk: `t/${tenant}`, sk: 'deletion' }),
   apiKey: (tenant: string, id: string): Key => ({ pk: partition.apiKeys(tenant), sk: id }),
   /** By hash of the secret. */
   joinToken: (tenant: string, hash: string): Key => ({ pk: partition.joinTokens(tenant), sk: hash }),
@@ -61,6 +92,25 @@ export const key = {
     pk: partition.audit(tenant),
     sk: `${sortableTime(at)}/${id}`,
   }),
+  sharedPeering: (provider: string, consumer: string, id: string): Key => ({
+    pk: partition.shared(provider, consumer),
+    sk: `peering/${id}`,
+  }),
+  /** Which tenant's cluster goes by that name among the peers of this cluster. Of peers of other tenants only. */
+  peer: (tenant: string, clusterId: string, peer: string): Key => ({
+    pk: partition.cluster(tenant, clusterId),
+    sk: `peer/${peer}`,
+  }),
+  invitation: (tenant: string, id: string): Key => ({ pk: partition.invitations(tenant), sk: id }),
+  inbox: (tenant: string, id: string): Key => ({ pk: partition.inbox(tenant), sk: id }),
+  sentRequest: (tenant: string, id: string): Key => ({ pk: partition.sentRequests(tenant), sk: id }),
+  /** The one request of a pair of clusters that may be open. */
+  openRequest: (provider: string, consumer: string, pair: string): Key => ({
+    pk: `t/${provider}/open-requests/${consumer}`,
+    sk: pair,
+  }),
+  approvalRule: (tenant: string, id: string): Key => ({ pk: partition.approvalRules(tenant), sk: id }),
+  published: (tenant: string, clusterId: string): Key => ({ pk: partition.published, sk: `${tenant}/${clusterId}` }),
   idempotency: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/idempotency`, sk: hash }),
 } as const;
 

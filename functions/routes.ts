@@ -5,16 +5,34 @@ import { handler as getCluster } from './api/clusters/get.ts';
 import { handler as listClusters } from './api/clusters/list.ts';
 import { handler as listEvents } from './api/events/list.ts';
 import { handler as health } from './api/health.ts';
+import { handler as registerIssuer } from './api/issuers/create.ts';
+import { handler as removeIssuer } from './api/issuers/delete.ts';
+import { handler as listIssuers } from './api/issuers/list.ts';
 import { handler as createJoinToken } from './api/join-tokens/create.ts';
 import { handler as createKey } from './api/keys/create.ts';
 import { handler as listKeys } from './api/keys/list.ts';
 import { handler as revokeKey } from './api/keys/revoke.ts';
 import { handler as rotateKey } from './api/keys/rotate.ts';
+import { handler as changeMember } from './api/members/change.ts';
+import { handler as addMember } from './api/members/create.ts';
+import { handler as removeMember } from './api/members/delete.ts';
+import { handler as getMember } from './api/members/get.ts';
+import { handler as listMembers } from './api/members/list.ts';
 import { handler as openApi } from './api/openapi-document.ts';
 import { handler as createPeering } from './api/peerings/create.ts';
 import { handler as deletePeering } from './api/peerings/delete.ts';
 import { handler as getPeering } from './api/peerings/get.ts';
 import { handler as listPeerings } from './api/peerings/list.ts';
+import { handler as renameTenant } from './api/tenant/change.ts';
+import { handler as confirmDeletion } from './api/tenant/confirm-deletion.ts';
+import { handler as exportTenant } from './api/tenant/export.ts';
+import { handler as ownTenant } from './api/tenant/get.ts';
+import { handler as requestDeletion } from './api/tenant/request-deletion.ts';
+import { handler as changeTenant } from './api/tenants/change.ts';
+import { handler as createTenant } from './api/tenants/create.ts';
+import { handler as deleteTenant } from './api/tenants/delete.ts';
+import { handler as getTenant } from './api/tenants/get.ts';
+import { handler as listTenants } from './api/tenants/list.ts';
 import { handler as me } from './api/tenants/me.ts';
 import { handler as ack } from './channel/agent/ack.ts';
 import { handler as desired } from './channel/agent/desired.ts';
@@ -38,6 +56,24 @@ export const httpFunctions: readonly HttpFunction[] = [
   rotateKey,
   revokeKey,
   me,
+  createTenant,
+  listTenants,
+  getTenant,
+  changeTenant,
+  deleteTenant,
+  ownTenant,
+  renameTenant,
+  exportTenant,
+  requestDeletion,
+  confirmDeletion,
+  addMember,
+  listMembers,
+  getMember,
+  changeMember,
+  removeMember,
+  registerIssuer,
+  listIssuers,
+  removeIssuer,
   health,
   openApi,
   enroll,

@@ -9,6 +9,8 @@ interface ServeOptions {
   readonly publicUrl?: string;
   readonly tenant: string;
   readonly newAdminKey?: boolean;
+  readonly newOperatorKey?: boolean;
+  readonly allowPrivateIssuers?: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly output: 'text' | 'json';
 }
@@ -22,6 +24,8 @@ export const brokerCommand = (io: CliIo): Command =>
       .option('--public-url <url>', 'how agents and users reach it (default: derived from --listen)')
       .option('--tenant <name>', 'the tenant made at the first start', 'default')
       .option('--new-admin-key', 'issue one more admin key, when the first is lost')
+      .option('--new-operator-key', 'issue one more operator key, which makes and suspends tenants')
+      .option('--allow-private-issuers', 'identity providers of tenants may have private addresses')
       .addOption(
         new Option('--log-level <level>', 'log on stderr').choices(['debug', 'info', 'warn', 'error']).default('info'),
       )
@@ -54,16 +58,21 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
     tenant: options.tenant,
     newAdminKey: options.newAdminKey === true,
+    newOperatorKey: options.newOperatorKey === true,
+    allowPrivateIssuers: options.allowPrivateIssuers === true,
     log: createJsonLog(options.logLevel),
     version,
   });
-  const { url, caHash, caFile, tenant, adminKey } = broker;
+  const { url, caHash, caFile, tenant, adminKey, operatorKey } = broker;
   if (options.output === 'json') {
-    io.stdout.write(`${JSON.stringify({ url, caHash, caFile, tenant, ...(adminKey && { adminKey }) })}\n`);
+    io.stdout.write(
+      `${JSON.stringify({ url, caHash, caFile, tenant, ...(adminKey && { adminKey }), ...(operatorKey && { operatorKey }) })}\n`,
+    );
   } else {
     io.stdout.write(`isthmus broker ${version} listens on ${url} (tenant ${tenant}, data in ${options.data})\n`);
     io.stdout.write(`CA ${caFile}, SHA-256 ${caHash}\n`);
     if (adminKey !== undefined) io.stdout.write(`admin key, shown this once: ${adminKey}\n`);
+    if (operatorKey !== undefined) io.stdout.write(`operator key, shown this once: ${operatorKey}\n`);
     io.stdout.write(`log in with:\n  isthmus login ${url} --ca-hash ${caHash} --key ${adminKey ?? 'KEY'}\n`);
   }
   try {

@@ -13,7 +13,7 @@ export interface Origin {
 
 export interface Principal extends Origin {
   readonly tenant: string;
-  /** `api-key/ak_…`, `cluster/rome` or `system`: what audit records name. */
+  /** `api-key/ak_…`, `member/mb_…`, `oidc/is_…/SUBJECT`, `cluster/rome`, `operator/ok_…` or `system`: what audit records name. */
   readonly principal: string;
 }
 
@@ -22,6 +22,12 @@ export interface Caller extends Principal {
   readonly role: Role;
   /** Absent: everything the role allows. */
   readonly scopes?: readonly Permission[];
+}
+
+/** Who runs the deployment: makes, suspends and limits tenants, and is a member of none. */
+export interface OperatorCaller extends Origin {
+  /** `operator/ok_…` */
+  readonly principal: string;
 }
 
 /** An agent whose signature was verified. */
@@ -38,13 +44,32 @@ const leastRole = {
   'clusters:remove': 'operator',
   'peerings:read': 'viewer',
   'peerings:write': 'operator',
+  'invitations:read': 'operator',
+  'invitations:write': 'operator',
+  'requests:read': 'viewer',
+  'requests:write': 'operator',
+  'approval-rules:read': 'viewer',
+  'approval-rules:write': 'admin',
+  'directory:read': 'viewer',
+  'directory:write': 'operator',
   'events:read': 'viewer',
   'audit:read': 'operator',
   'keys:read': 'admin',
   'keys:write': 'admin',
+  'tenant:read': 'viewer',
+  'tenant:write': 'admin',
+  'tenant:export': 'admin',
+  'tenant:delete': 'admin',
+  'members:read': 'operator',
+  'members:write': 'admin',
+  'issuers:read': 'operator',
+  'issuers:write': 'admin',
 } as const satisfies Record<string, Role>;
 export type Permission = keyof typeof leastRole;
 export const permissionNames = Object.keys(leastRole) as [Permission, ...Permission[]];
+
+/** The least role that has the permission: what the API document says and what is enforced come from here. */
+export const requiredRole = (permission: Permission): Role => leastRole[permission];
 
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   roleNames.indexOf(role) >= roleNames.indexOf(leastRole[permission]);

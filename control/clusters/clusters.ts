@@ -12,6 +12,7 @@ import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
+import type { Capacity } from '../limits/capacity.ts';
 import { pageOf } from '../pages.ts';
 import type { Coordinator } from '../peerings/coordinate.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
@@ -81,7 +82,9 @@ export interface Clusters {
   ): Promise<ClusterView>;
 }
 
-type ClustersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'broker' | 'heartbeatSeconds'>;
+type ClustersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'broker' | 'heartbeatSeconds'> & {
+  readonly capacity: Capacity;
+};
 
 export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Clusters {
   const { store, clock, ids, log } = deps;
@@ -225,6 +228,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           'the join token was used, and the cluster has left or changed its key since',
         );
       }
+      if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
       const now = clock.now();
       const record: ClusterRecord = {
         id: clusterId,
@@ -324,10 +328,14 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         );
       }
       const record: ClusterRecord = { ...item.value, state: 'left', leftAt: clock.now() };
+      // Nobody can ask for what has left.
+      const shown = key.published(tenant, id);
+      const published = await store.get(shown.pk, shown.sk, signal);
       const subject = `cluster/${id}`;
       await store.transact(
         [
           { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
+          ...(published ? [{ op: 'delete' as const, ...shown, ifVersion: published.version }] : []),
           auditOp(deps, caller, {
             action: 'cluster.remove',
             subject,

@@ -1,6 +1,13 @@
 /** Every event type. Public ones appear in the tenant's feed; the others only drive the broker itself. */
 export const eventTypes = {
   'tenant.created': { public: true },
+  'tenant.changed': { public: true },
+  'tenant.deletion-started': { public: true },
+  'member.added': { public: true },
+  'member.changed': { public: true },
+  'member.removed': { public: true },
+  'issuer.registered': { public: true },
+  'issuer.removed': { public: true },
   'api-key.created': { public: true },
   'api-key.rotated': { public: true },
   'api-key.revoked': { public: true },
@@ -14,6 +21,19 @@ export const eventTypes = {
   'peering.changed': { public: true },
   'peering.phase-changed': { public: true },
   'peering.unpeer-requested': { public: true },
+  'invitation.created': { public: true },
+  'invitation.redeemed': { public: true },
+  'invitation.revoked': { public: true },
+  'request.received': { public: true },
+  'request.sent': { public: true },
+  'request.approved': { public: true },
+  'request.rejected': { public: true },
+  'request.withdrawn': { public: true },
+  'request.expired': { public: true },
+  'approval-rule.created': { public: true },
+  'approval-rule.deleted': { public: true },
+  'directory.published': { public: true },
+  'directory.unpublished': { public: true },
 } as const satisfies Record<string, { readonly public: boolean }>;
 
 export type EventType = keyof typeof eventTypes;

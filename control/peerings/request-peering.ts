@@ -7,6 +7,7 @@ import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key } from '../keys.ts';
+import type { Capacity } from '../limits/capacity.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { sameJson } from './canonical.ts';
 import { judgeConsumer, judgeProvider, type Terms } from './consent.ts';
@@ -30,7 +31,7 @@ export interface Requests {
   ): Promise<Item<PeeringRecord> | undefined>;
 }
 
-type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
+type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'> & { readonly capacity: Capacity };
 
 const nonceBytes = 64;
 const className = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -153,6 +154,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
 
   async function create(who: Principal, terms: Terms, { ask, consumer, provider }: Parties, signal?: AbortSignal) {
     const { tenant } = who;
+    await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
     const now = clock.now();
     const id = ids.next('pe');
     const spec: PeeringSpec = {

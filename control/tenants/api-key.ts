@@ -1,7 +1,12 @@
 /** What an API key is: its record, its text form, when it counts. */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Permission, Role } from '../access/caller.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import type { Permission, Principal, Role } from '../access/caller.ts';
 import { permissionNames, roleAllows, roleNames } from '../access/caller.ts';
+import { key } from '../keys.ts';
+import type { Op } from '../ports/store.ts';
+import { newSecret, sha256Hex } from '../secrets.ts';
 import type { ApiKeyView, NewApiKey } from './tenants.ts';
 
 export interface ApiKeyRecord extends ApiKeyView {
@@ -32,6 +37,36 @@ export const visiblePrefix = (tenant: string, id: string): string => `isk_${tena
 export const isLive = (record: ApiKeyRecord, now: number): boolean =>
   (record.revokedAt === undefined || record.revokedAt > now) &&
   (record.expiresAt === undefined || record.expiresAt > now);
+
+/** A new key and its text, which is nowhere else. */
+export function forgeKey(
+  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+  tenant: string,
+  maker: Pick<Principal, 'principal'>,
+  { name, role, scopes, expiresInSeconds }: NewApiKey,
+): { readonly record: ApiKeyRecord; readonly secret: string } {
+  const id = ids.next('ak');
+  const text = keyText(tenant, id, newSecret(ids));
+  const now = clock.now();
+  const record: ApiKeyRecord = {
+    id,
+    name,
+    role,
+    prefix: visiblePrefix(tenant, id),
+    createdAt: now,
+    createdBy: maker.principal,
+    hash: sha256Hex(text),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(expiresInSeconds === undefined ? {} : { expiresAt: now + expiresInSeconds * 1_000 }),
+  };
+  return { record, secret: text };
+}
+
+export const putKey = (tenant: string, record: ApiKeyRecord): Op => ({
+  op: 'put',
+  ...key.apiKey(tenant, record.id),
+  value: record,
+});
 
 export const viewOfKey = ({ hash: _hash, createdBy: _createdBy, ...view }: ApiKeyRecord): ApiKeyView => view;
 

@@ -5,18 +5,21 @@ import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
 import { key, partition } from '../keys.ts';
 import { pageOf } from '../pages.ts';
-import type { Item, Op, Page } from '../ports/store.ts';
-import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import type { Item, Page } from '../ports/store.ts';
+import { sameText, sha256Hex } from '../secrets.ts';
 import {
   type ApiKeyRecord,
   checkNewKey,
+  forgeKey,
   isLive,
-  keyText,
   mustNotExceed,
   parseKeyText,
+  putKey,
   viewOfKey,
-  visiblePrefix,
 } from './api-key.ts';
+import type { KeyUse } from './key-use.ts';
+import type { KnownTenants } from './known-tenants.ts';
+import { checkTenantName, type TenantRecord } from './tenant.ts';
 
 export interface ApiKeyView {
   readonly id: string;
@@ -31,6 +34,8 @@ export interface ApiKeyView {
   readonly revokedAt?: number;
   /** The key that replaced this one. */
   readonly replacedBy?: string;
+  /** Within an hour. */
+  readonly lastUsedAt?: number;
 }
 
 export interface NewApiKey {
@@ -54,40 +59,16 @@ export interface Tenants {
   rotateKey(caller: Caller, id: string, overlapSeconds?: number, signal?: AbortSignal): Promise<IssuedKey>;
   revokeKey(caller: Caller, id: string, signal?: AbortSignal): Promise<ApiKeyView>;
   listKeys(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<ApiKeyView>>;
-  /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each. */
+  /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each; `tenant_suspended` for a good one. */
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
 }
 
-const tenantName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const maxOverlapSeconds = 30 * 86_400;
 
-export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): Tenants {
-  const { store, clock, ids } = deps;
+type TenantsDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
 
-  function forge(tenant: string, maker: Principal, input: NewApiKey): { record: ApiKeyRecord; secret: string } {
-    const id = ids.next('ak');
-    const text = keyText(tenant, id, newSecret(ids));
-    const { name, role, scopes, expiresInSeconds } = input;
-    const now = clock.now();
-    const record: ApiKeyRecord = {
-      id,
-      name,
-      role,
-      prefix: visiblePrefix(tenant, id),
-      createdAt: now,
-      createdBy: maker.principal,
-      hash: sha256Hex(text),
-      ...(scopes === undefined ? {} : { scopes }),
-      ...(expiresInSeconds === undefined ? {} : { expiresAt: now + expiresInSeconds * 1_000 }),
-    };
-    return { record, secret: text };
-  }
-
-  const putKey = (tenant: string, record: ApiKeyRecord): Op => ({
-    op: 'put',
-    ...key.apiKey(tenant, record.id),
-    value: record,
-  });
+export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: KeyUse): Tenants {
+  const { store, clock } = deps;
 
   async function load(caller: Caller, id: string, signal?: AbortSignal): Promise<Item<ApiKeyRecord>> {
     const { pk, sk } = key.apiKey(caller.tenant, id);
@@ -98,23 +79,16 @@ export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
 
   return {
     async bootstrap(name, origin, signal) {
-      if (!tenantName.test(name)) {
-        throw new AppError(
-          'invalid_input',
-          `tenant ${JSON.stringify(name)} must be a DNS-1123 label of at most 63 characters`,
-          {
-            detail: { field: 'tenant', value: name },
-          },
-        );
-      }
+      checkTenantName(name);
       const system: Principal = { ...origin, tenant: name, principal: 'system' };
-      const { record, secret } = forge(name, system, { name: 'first admin', role: 'admin' });
+      const { record, secret } = forgeKey(deps, name, system, { name: 'first admin', role: 'admin' });
       const subject = `tenant/${name}`;
       try {
         await store.transact(
           [
-            { op: 'put', ...key.tenant(name), value: { name, createdAt: clock.now() } },
+            { op: 'put', ...key.tenant(name), value: { name, createdAt: clock.now() } satisfies TenantRecord },
             { op: 'put', ...key.tenantName(name), value: {} },
+            { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
             auditOp(deps, system, { action: 'tenant.create', subject, after: { name, firstKey: record.id } }),
           ],
@@ -132,7 +106,7 @@ export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
       mustHave(caller, 'keys:write');
       checkNewKey(input);
       mustNotExceed(caller, input);
-      const { record, secret } = forge(caller.tenant, caller, input);
+      const { record, secret } = forgeKey(deps, caller.tenant, caller, input);
       const subject = `api-key/${record.id}`;
       const view = viewOfKey(record);
       await store.transact(
@@ -162,7 +136,7 @@ export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
           detail: { id },
         });
       }
-      const { record, secret } = forge(caller.tenant, caller, old);
+      const { record, secret } = forgeKey(deps, caller.tenant, caller, old);
       const next: ApiKeyRecord = old.expiresAt === undefined ? record : { ...record, expiresAt: old.expiresAt };
       const retired: ApiKeyRecord = { ...old, revokedAt: now + overlapSeconds * 1_000, replacedBy: next.id };
       const subject = `api-key/${id}`;
@@ -204,7 +178,16 @@ export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
     async listKeys(caller, page = {}, signal) {
       mustHave(caller, 'keys:read');
       const query = { partition: partition.apiKeys(caller.tenant) };
-      return pageOf<ApiKeyRecord, ApiKeyView>(store, query, page, ({ value }) => viewOfKey(value), signal);
+      return pageOf<ApiKeyRecord, ApiKeyView>(
+        store,
+        query,
+        page,
+        async ({ value }) => {
+          const lastUsedAt = await keyUse.last(caller.tenant, value.id, signal);
+          return { ...viewOfKey(value), ...(lastUsedAt === undefined ? {} : { lastUsedAt }) };
+        },
+        signal,
+      );
     },
 
     async authenticate(text, origin, signal) {
@@ -215,6 +198,8 @@ export function createTenants(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
         throw new AppError('unauthenticated', 'this API key is unknown, revoked or expired');
       }
       const { id, role, scopes } = item.value;
+      await known.mustServe(parsed.tenant, signal);
+      await keyUse.used(parsed.tenant, id, signal);
       return {
         ...origin,
         tenant: parsed.tenant,

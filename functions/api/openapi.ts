@@ -1,9 +1,11 @@
 /** The OpenAPI 3.1 document of the REST API and the agent protocol, from the routes and their schemas. For build time: `openapi.json` beside it is what is served. */
 import type * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { requiredRole } from '#control/access/caller.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/http.ts';
 import * as resources from '#shared/schema/api/resources.ts';
+import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
 
 /** Schemas that become components, by the name they get. Names stand here, not on the schemas: CRDs share some of those and allow no references. */
@@ -14,6 +16,10 @@ const components: Record<string, z.ZodType> = {
   Event: resources.FeedEvent,
   AuditRecord: resources.AuditRecord,
   IssuedApiKey: resources.IssuedApiKey,
+  Tenant: tenancy.TenantResource,
+  OwnTenant: tenancy.OwnTenantResource,
+  Member: tenancy.Member,
+  Issuer: tenancy.Issuer,
   Problem: resources.Problem,
   ObservedBatch: protocol.ObservedBatch,
   DesiredAnswer: protocol.DesiredAnswer,
@@ -39,20 +45,34 @@ const operationId = ({ method, path }: AnyRoute): string => {
     .join('');
 };
 
+const security: Record<AnyRoute['auth'], Record<string, string[]>[]> = {
+  none: [],
+  key: [{ apiKey: [] }, { identityProvider: [] }],
+  operator: [{ operatorKey: [] }],
+  agent: [{ agentSignature: [] }],
+  enroll: [{ agentSignature: [] }],
+};
+
+/** From the very table that is enforced. */
+function roleOf({ auth, permission }: AnyRoute): { 'x-required-role'?: string } {
+  if (auth === 'operator') return { 'x-required-role': 'deployment-operator' };
+  if (auth !== 'key') return {};
+  return { 'x-required-role': permission === undefined ? 'viewer' : requiredRole(permission) };
+}
+
 function operation(route: AnyRoute): ZodOpenApiOperationObject {
-  const answers = Object.entries(route.answers).map(([status, { description, body }]) => [
+  const answers = Object.entries(route.answers).map(([status, { description, body, type = 'application/json' }]) => [
     status,
-    { description, ...(body && { content: { 'application/json': { schema: body } } }) },
+    { description, ...(body && { content: { [type]: { schema: body } } }) },
   ]);
   return {
     operationId: operationId(route),
     summary: route.summary,
     ...(route.description && { description: route.description }),
     tags: [route.auth === 'agent' || route.auth === 'enroll' ? 'agent protocol' : (route.path.split('/')[2] ?? '')],
-    ...(route.auth === 'none'
-      ? { security: [] }
-      : { security: [{ [route.auth === 'key' ? 'apiKey' : 'agentSignature']: [] }] }),
+    security: security[route.auth],
     ...(route.permission && { 'x-isthmus-permission': route.permission }),
+    ...roleOf(route),
     ...((route.pathParameters || route.query) && {
       requestParams: {
         ...(route.pathParameters && { path: route.pathParameters as Params }),
@@ -90,7 +110,15 @@ export function openApiDocument(): object {
     components: {
       schemas: components,
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the tenant.' },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the tenant, isk_….' },
+        identityProvider: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description:
+            'A token of an identity provider that the tenant registered (POST /v1/issuers), beside the header isthmus-tenant with the name of the tenant.',
+        },
+        operatorKey: { type: 'http', scheme: 'bearer', description: 'A key of who runs the broker, iso_….' },
         agentSignature: {
           type: 'http',
           scheme: 'bearer',

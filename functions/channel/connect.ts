@@ -17,6 +17,8 @@ export const handler: SocketFunction = async (event, context) => {
       path: socketPath,
       body: new Uint8Array(),
     });
+    await control.tenants.mustServe(agent.tenant);
+    await control.tenants.admit(agent.tenant, 'events');
     await connections.opened(connectionId, agent);
     return { statusCode: 200 };
   } catch (error) {

@@ -3,9 +3,11 @@ import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createLocalBus } from '#control/adapters/local-bus/local-bus.ts';
 import { openSqliteStore } from '#control/adapters/sqlite/sqlite-store.ts';
 import { type Control, createControl } from '#control/control.ts';
+import { type Limits, selfHostedLimits } from '#control/limits/limits.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { systemClock } from '#functions/runtime/system-clock.ts';
@@ -19,7 +21,7 @@ import { lockDirectory } from './data-lock.ts';
 import { createDoorbells } from './doorbells.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
-import { createHttpGateway } from './http-gateway.ts';
+import { answerBrokenRequest, createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
 import { makePrivateDirectory } from './private-files.ts';
 
@@ -33,6 +35,12 @@ export interface BrokerOptions {
   /** Issue one more admin key: for who lost the first. */
   readonly newAdminKey?: boolean;
   readonly heartbeatSeconds?: number;
+  /** Of each tenant; default: those of a self-hosted broker. */
+  readonly limits?: Limits;
+  /** Issue one more operator key. */
+  readonly newOperatorKey?: boolean;
+  /** Identity providers may have addresses that are not public. */
+  readonly allowPrivateIssuers?: boolean;
   readonly log: Log;
   readonly clock?: Clock;
   readonly version: string;
@@ -47,6 +55,8 @@ export interface Broker {
   readonly tenant: string;
   /** At the first start, and with `newAdminKey`; stored only as a hash. */
   readonly adminKey?: string;
+  /** At the first start, and with `newOperatorKey`: makes tenants. */
+  readonly operatorKey?: string;
   readonly control: Control;
   /** Rejects when the background work fails for good. */
   readonly failed: Promise<never>;
@@ -73,6 +83,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
+  server.on('clientError', answerBrokenRequest);
   server.on('request', (request, response) => gateway(request, response));
   const store = openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock });
   try {
@@ -94,9 +105,14 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       ids,
       log,
       broker: () => ({ url, caHash: tls.caHash }),
+      limits: options.limits ?? selfHostedLimits,
+      documents: createHttpsJson({ allowPrivateAddresses: options.allowPrivateIssuers === true }),
       ...(options.heartbeatSeconds !== undefined && { heartbeatSeconds: options.heartbeatSeconds }),
     });
     const adminKey = await firstKey(control, tenant, options.newAdminKey === true);
+    const operatorKey =
+      (await control.tenants.operators.bootstrap(origin)) ??
+      (options.newOperatorKey ? await control.tenants.operators.issue(origin) : undefined);
     const composition: Composition = { control, connections: doorbells.connections, clock, log, version, untilChange };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
@@ -119,6 +135,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       caFile: path.join(dataDir, 'tls', 'ca.pem'),
       tenant,
       ...(adminKey !== undefined && { adminKey }),
+      ...(operatorKey !== undefined && { operatorKey }),
       control,
       failed,
       waiting,

@@ -2,6 +2,7 @@
  * Between node:http and API Gateway's HTTP API payload format 2.0, both ways, so that the handlers cannot tell where they run.
  * Known difference: paths arrive percent-encoded in `rawPath` here as there; there is no stage, so `$default` is named.
  */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { APIGatewayProxyEventV2, APIGatewayProxyResultV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 
@@ -69,7 +70,8 @@ export function toGatewayEvent(request: ReceivedRequest, route: MatchedRoute): A
   const headers = flatHeaders(request.headers);
   const queryStringParameters = queryParameters(rawQueryString);
   const cookies = request.headers.cookie?.split(/;\s*/).filter((cookie) => cookie !== '');
-  const asText = textual.test(headers['content-type'] ?? '');
+  // Bytes that are no UTF-8 would be changed by passing them as text.
+  const asText = textual.test(headers['content-type'] ?? '') && isUtf8(request.body);
   return {
     version: '2.0',
     routeKey: route.routeKey,

@@ -1,5 +1,6 @@
 /** The request listener of the local server: node:http in, API Gateway event to the function, its result out. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { APIGatewayProxyResultV2 } from 'aws-lambda';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
@@ -51,6 +52,22 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
         response.destroy();
       });
   };
+}
+
+/** What node:http itself refuses: headers beyond 16 KiB, and what is no HTTP. Nothing of it is logged or repeated. */
+export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const large = error.code === 'HPE_HEADER_OVERFLOW';
+  const problem = large
+    ? new AppError('headers_too_large', 'the request line and headers have more than 16384 bytes, which is the limit')
+    : new AppError('malformed_request', 'the request is not valid HTTP');
+  const { statusCode, headers, body = '' } = problemResponse(problem, '');
+  const fields = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(body) };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode ?? 400]}\r\n${lines.join('')}\r\n${body}`);
 }
 
 function send(response: ServerResponse, message: IncomingMessage, result: APIGatewayProxyResultV2): void {

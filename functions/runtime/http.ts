@@ -3,59 +3,84 @@
  * route once; the gateway, the local router and the OpenAPI document all read it from there.
  */
 import middy from '@middy/core';
-import jsonBody from '@middy/http-json-body-parser';
 import type {
   APIGatewayProxyEventV2,
   APIGatewayProxyResultV2,
   APIGatewayProxyStructuredResultV2,
   Context,
 } from 'aws-lambda';
-import type * as z from 'zod';
-import type { AgentCaller, Caller, Permission } from '#control/access/caller.ts';
+import * as z from 'zod';
+import {
+  type AgentCaller,
+  type Caller,
+  mustHave,
+  type OperatorCaller,
+  type Permission,
+} from '#control/access/caller.ts';
 import type { SignedRequest } from '#control/clusters/clusters.ts';
 import type { Control } from '#control/control.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { authenticateAgent, authenticateKey, originOf, signedRequestOf } from './authenticate.ts';
+import {
+  authenticateAgent,
+  authenticateMember,
+  authenticateOperator,
+  originOf,
+  signedRequestOf,
+} from './authenticate.ts';
 import { type Composition, compositionOf } from './composition.ts';
+import { jsonBodyOf } from './json-body.ts';
 import { inputError, problemDetails } from './problem.ts';
+import { noteStanding, rateHeaders } from './rate-headers.ts';
 import { requestLog } from './request-log.ts';
 import { runOnce } from './run-once.ts';
 
 export interface Reply {
   readonly status?: number;
   readonly body?: unknown;
+  /** Instead of `body`: what is no JSON. */
+  readonly text?: { readonly type: string; readonly content: string };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `key`: a person's or portal's API key. `agent`: signed with the enrolled cluster key. `enroll`: signed, but not yet enrolled. */
-export type Auth = 'none' | 'key' | 'agent' | 'enroll';
+/**
+ * `key`: a member of a tenant, by API key or by a token of an identity provider. `operator`: who runs the deployment. `agent`: signed with the
+ * enrolled cluster key. `enroll`: signed, but not yet enrolled.
+ */
+export type Auth = 'none' | 'key' | 'operator' | 'agent' | 'enroll';
 
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** `/v1/clusters/{cluster}`, as the gateway writes it. */
   readonly path: string;
   readonly summary: string;
   readonly description?: string;
   readonly auth: Auth;
-  /** For the document; the use case itself enforces it. */
+  /** Enforced here before anything is looked at, and by the use case itself. Absent for `key`: every member. */
   readonly permission?: Permission;
   readonly pathParameters?: P;
   readonly query?: Q;
   readonly body?: B;
   /** Schema of the body by status. */
-  readonly answers: Readonly<Record<number, { readonly description: string; readonly body?: z.ZodType }>>;
+  readonly answers: Readonly<
+    Record<number, { readonly description: string; readonly body?: z.ZodType; readonly type?: string }>
+  >;
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';
+  /** Of a body, in bytes; default 256 KiB, for agents what the cloud takes. */
+  readonly maxBodyBytes?: number;
 }
 export type AnyRoute = Route<z.ZodType, z.ZodType, z.ZodType>;
 
 type Principal<A extends Auth> = A extends 'key'
   ? { readonly caller: Caller }
-  : A extends 'agent'
-    ? { readonly agent: AgentCaller }
-    : A extends 'enroll'
-      ? { readonly signed: SignedRequest }
-      : object;
+  : A extends 'operator'
+    ? { readonly operator: OperatorCaller }
+    : A extends 'agent'
+      ? { readonly agent: AgentCaller }
+      : A extends 'enroll'
+        ? { readonly signed: SignedRequest }
+        : object;
 
 export type Input<A extends Auth, P, Q, B> = Principal<A> & {
   readonly control: Control;
@@ -74,16 +99,26 @@ export interface HttpFunction {
   readonly route: AnyRoute;
 }
 
-const decodedPath = (parameters: APIGatewayProxyEventV2['pathParameters']): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(parameters ?? {}).map(([name, value]) => {
-      try {
-        return [name, decodeURIComponent(value ?? '')];
-      } catch {
-        return [name, value ?? ''];
+/** What no object is named by is not found, whatever the store would make of it. */
+function decodedPath(parameters: APIGatewayProxyEventV2['pathParameters']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(parameters ?? {}).map(([name, raw = '']) => {
+      const value = decoded(raw);
+      if (value === undefined || !/^[\x21-\x7e]{1,253}$/.test(value)) {
+        throw new AppError('not_found', `there is no ${name} of that name`, { detail: { parameter: name } });
       }
+      return [name, value];
     }),
   );
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
 
 function parsed<S extends z.ZodType>(schema: S | undefined, where: string, input: unknown): z.output<S> {
   if (schema === undefined) return undefined as z.output<S>;
@@ -91,6 +126,13 @@ function parsed<S extends z.ZodType>(schema: S | undefined, where: string, input
   if (result.success) return result.data;
   throw inputError(where, result.error, input);
 }
+
+/** A misspelt parameter must not be taken for one that was left out. Agents may be newer than the broker and say more. */
+const strict = <S extends z.ZodType>(schema: S | undefined, auth: Auth): S | undefined =>
+  schema instanceof z.ZodObject && (auth === 'key' || auth === 'operator') ? (schema.strict() as unknown as S) : schema;
+
+const defaultMaxBody = 256 * 1024;
+const agentMaxBody = 6 * 1024 * 1024;
 
 export function http<
   const A extends Auth,
@@ -104,6 +146,10 @@ export function http<
   settle: (reply: Reply, input: Input<A, z.output<P>, z.output<Q>, z.output<B>>) => Promise<Reply> = async (reply) =>
     reply,
 ): HttpFunction {
+  const query = strict(route.query, route.auth);
+  const bodySchema = strict(route.body, route.auth);
+  const maxBody =
+    route.maxBodyBytes ?? (route.auth === 'agent' || route.auth === 'enroll' ? agentMaxBody : defaultMaxBody);
   const run = async (
     event: APIGatewayProxyEventV2,
     context: Context,
@@ -112,7 +158,7 @@ export function http<
     const composition = compositionOf(context);
     const { control, clock, version, untilChange } = composition;
     const principal = principals.get(event) ?? {};
-    const body: unknown = event.body;
+    const body = route.body === undefined ? undefined : jsonBodyOf(event, maxBody);
     const input = {
       ...principal,
       control,
@@ -120,44 +166,61 @@ export function http<
       version,
       untilChange,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
-      query: parsed(route.query, 'query', event.queryStringParameters ?? {}),
-      body: parsed(route.body, 'body', body),
+      query: parsed(query, 'query', event.queryStringParameters ?? {}),
+      body: parsed(bodySchema, 'body', body),
       headers: event.headers,
       signal,
     } as unknown as Input<A, z.output<P>, z.output<Q>, z.output<B>>;
     const reply = await runOnce({ route, event, principal, control, signal, body }, () => work(input));
-    return respond(await settle(reply, input), event.requestContext.requestId);
+    return respond(await settle(reply, input), event);
   };
 
   const stack = middy<APIGatewayProxyEventV2, APIGatewayProxyResultV2>({ timeoutEarlyInMillis: 500 })
     .use(problemDetails())
     .use(requestLog(route))
     .before(async ({ event, context }) => {
-      principals.set(event, await principalOf(route.auth, event, context));
+      principals.set(event, await principalOf(route as unknown as AnyRoute, event, context));
     });
-  if (route.body !== undefined) stack.use(jsonBody());
   const handler = stack.handler(run as never) as unknown as (
     event: APIGatewayProxyEventV2,
     context: Context,
   ) => Promise<APIGatewayProxyResultV2>;
   return Object.assign((event: APIGatewayProxyEventV2, context: Context) => handler(event, context), {
-    route: route as unknown as AnyRoute,
+    route: { ...route, query, body: bodySchema } as unknown as AnyRoute,
   });
 }
 
-export type AnyPrincipal = { readonly caller?: Caller; readonly agent?: AgentCaller; readonly signed?: SignedRequest };
+export type AnyPrincipal = {
+  readonly caller?: Caller;
+  readonly operator?: OperatorCaller;
+  readonly agent?: AgentCaller;
+  readonly signed?: SignedRequest;
+};
 /** From the authentication step to the work of the same event, without widening the event's own shape. */
 const principals = new WeakMap<APIGatewayProxyEventV2, AnyPrincipal>();
 
-async function principalOf(auth: Auth, event: APIGatewayProxyEventV2, context: Context): Promise<AnyPrincipal> {
+/** Who it is, whether the tenant may still send, and whether the role allows this route: in that order, before any input is read. */
+async function principalOf(route: AnyRoute, event: APIGatewayProxyEventV2, context: Context): Promise<AnyPrincipal> {
   const { control } = compositionOf(context);
-  switch (auth) {
+  const { tenants } = control;
+  switch (route.auth) {
     case 'none':
       return {};
-    case 'key':
-      return { caller: await authenticateKey(control, event.headers.authorization, originOf(event)) };
-    case 'agent':
-      return { agent: await authenticateAgent(control, signedRequestOf(event)) };
+    case 'key': {
+      const caller = await authenticateMember(control, event.headers, originOf(event));
+      noteStanding(event, await tenants.admit(caller.tenant, 'requests'));
+      if (route.method !== 'GET') await tenants.mustBeActive(caller.tenant);
+      if (route.permission !== undefined) mustHave(caller, route.permission);
+      return { caller };
+    }
+    case 'operator':
+      return { operator: await authenticateOperator(control, event, originOf(event)) };
+    case 'agent': {
+      const agent = await authenticateAgent(control, signedRequestOf(event));
+      await tenants.mustServe(agent.tenant);
+      noteStanding(event, await tenants.admit(agent.tenant, 'events'));
+      return { agent };
+    }
     case 'enroll':
       return { signed: signedRequestOf(event) };
   }
@@ -169,18 +232,21 @@ const etagOf = (body: unknown): string | undefined =>
     ? `"${body.version}"`
     : undefined;
 
-function respond(reply: Reply, requestId: string): APIGatewayProxyStructuredResultV2 {
-  const statusCode = reply.status ?? (reply.body === undefined ? 204 : 200);
-  const etag = etagOf(reply.body);
+function respond(reply: Reply, event: APIGatewayProxyEventV2): APIGatewayProxyStructuredResultV2 {
+  const { body, text } = reply;
+  const content = text?.content ?? (body === undefined ? undefined : JSON.stringify(body));
+  const etag = etagOf(body);
   return {
-    statusCode,
+    statusCode: reply.status ?? (content === undefined ? 204 : 200),
     headers: {
-      ...(reply.body !== undefined && { 'content-type': 'application/json' }),
+      ...(content !== undefined && { 'content-type': text?.type ?? 'application/json' }),
       'cache-control': 'no-store',
-      'x-request-id': requestId,
+      'x-content-type-options': 'nosniff',
+      'x-request-id': event.requestContext.requestId,
+      ...rateHeaders(event),
       ...(etag !== undefined && { etag }),
       ...reply.headers,
     },
-    ...(reply.body !== undefined && { body: JSON.stringify(reply.body) }),
+    ...(content !== undefined && { body: content }),
   };
 }

@@ -74,6 +74,7 @@ export const apiKeyResource = (view: ApiKeyView): ApiKey => ({
   ...(view.expiresAt !== undefined && { expiresAt: time(view.expiresAt) }),
   ...(view.revokedAt !== undefined && { revokedAt: time(view.revokedAt) }),
   ...(view.replacedBy !== undefined && { replacedBy: view.replacedBy }),
+  ...(view.lastUsedAt !== undefined && { lastUsedAt: time(view.lastUsedAt) }),
 });
 
 export const issuedKeyResource = (issued: IssuedKey): IssuedApiKey => ({

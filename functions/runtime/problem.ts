@@ -6,6 +6,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Problem } from '#shared/schema/api/resources.ts';
 import { compositionOf } from './composition.ts';
+import { rateFields, rateHeaders } from './rate-headers.ts';
 
 interface FieldError {
   readonly field: string;
@@ -44,8 +45,6 @@ const lowerFirst = (text: string): string => text.slice(0, 1).toLowerCase() + te
 
 const fromMiddy: Readonly<Record<number, readonly [ErrorCode, string]>> = {
   408: ['deadline_exceeded', 'the request took longer than the broker allows'],
-  415: ['malformed_request', 'the body needs the header content-type: application/json'],
-  422: ['malformed_request', 'the body is not valid JSON'],
 };
 
 /** Maps what middlewares of the stack throw to our codes; anything else is a defect. */
@@ -84,18 +83,35 @@ export function problemOf(error: unknown, requestId: string): Problem {
   };
 }
 
-export function problemResponse(error: unknown, requestId: string): APIGatewayProxyStructuredResultV2 {
+export function problemResponse(
+  error: unknown,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {},
+): APIGatewayProxyStructuredResultV2 {
   const problem = problemOf(error, requestId);
   return {
     statusCode: problem.status,
     headers: {
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
       'x-request-id': requestId,
+      ...headers,
       ...(problem.status === 401 && { 'www-authenticate': 'Bearer' }),
-      ...(problem.retryable && problem.status === 429 && { 'retry-after': '1' }),
+      ...retryHeaders(problem, appErrorOf(error).detail),
     },
     body: JSON.stringify(problem),
+  };
+}
+
+function retryHeaders(
+  { status }: Problem,
+  { retryAfterSeconds, limit, remaining, resetSeconds }: Readonly<Record<string, unknown>>,
+): Record<string, string> {
+  if (status !== 429 && status !== 503) return {};
+  return {
+    'retry-after': String(retryAfterSeconds ?? 1),
+    ...(resetSeconds !== undefined && rateFields({ limit, remaining, resetSeconds })),
   };
 }
 
@@ -107,6 +123,6 @@ export const problemDetails = (): MiddlewareObj<APIGatewayProxyEventV2, APIGatew
       const { method, path } = request.event.requestContext.http;
       compositionOf(request.context).log.error('request failed', request.error, { requestId, method, path });
     }
-    request.response = problemResponse(request.error, requestId);
+    request.response = problemResponse(request.error, requestId, rateHeaders(request.event));
   },
 });

@@ -55,6 +55,17 @@ export const PeeringCondition = z.object({
 });
 export type PeeringCondition = z.infer<typeof PeeringCondition>;
 
+export const PeeringAcross = z.object({
+  side: z.enum(['consumer', 'provider']).describe('Which of the two clusters is yours.'),
+  peerTenant: z.string().describe('The tenant of the other cluster.'),
+  by: z.enum(['invitation', 'request']).describe("How the provider's tenant agreed."),
+  limits: Quantities.describe('What the provider agreed to at most; what is not named is not limited by it.'),
+  classes: z.array(z.string()).describe('Classes that the provider agreed to.'),
+  lapsesAt: Time.describe('When it ends unless both clusters have agreed by then.'),
+  endedBy: z.enum(['consumer', 'provider']).optional().describe('Who unpeered.'),
+});
+export type PeeringAcross = z.infer<typeof PeeringAcross>;
+
 export const Peering = z.object({
   id: z.string(),
   consumer: ClusterId,
@@ -70,6 +81,7 @@ export const Peering = z.object({
   phaseSince: z.partialRecord(PeeringPhase, Time).describe('When each phase was first entered.'),
   unpeerRequestedAt: Time.optional(),
   leftBehind: z.array(z.string()).describe('What could not be removed because a side was dead.'),
+  across: PeeringAcross.optional().describe('Present when the other cluster is of another tenant.'),
   version: z.int(),
 });
 export type Peering = z.infer<typeof Peering>;
@@ -108,6 +120,7 @@ export const ApiKey = z.object({
   expiresAt: Time.optional(),
   revokedAt: Time.optional(),
   replacedBy: z.string().optional(),
+  lastUsedAt: Time.optional().describe('To the hour.'),
 });
 export type ApiKey = z.infer<typeof ApiKey>;
 

@@ -1,0 +1,111 @@
+/**
+ * Fetches JSON documents over HTTPS from public addresses only. The address is checked when the name is resolved for the very connection, so
+ * a name that changes its address in between gains nothing.
+ */
+import { lookup as systemLookup } from 'node:dns';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { DocumentSource } from '../../ports/document-source.ts';
+import { isLoopback, isPublicAddress } from './public-address.ts';
+
+export interface HttpsJsonOptions {
+  /** For providers inside the operator's own network. Plain HTTP stays limited to loopback, and needs this too. */
+  readonly allowPrivateAddresses?: boolean;
+  /** Trusted beside the system's authorities. */
+  readonly ca?: string;
+  /** For tests. */
+  readonly lookup?: LookupFunction;
+}
+
+const timeoutMs = 5_000;
+const maxBytes = 256 * 1024;
+
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
+export function createHttpsJson({
+  allowPrivateAddresses = false,
+  ca,
+  lookup = systemLookup as LookupFunction,
+}: HttpsJsonOptions = {}): DocumentSource {
+  const allowed = (address: string): boolean => allowPrivateAddresses || isPublicAddress(address);
+
+  function refusal(text: string): string | undefined {
+    let url: URL;
+    try {
+      url = new URL(text);
+    } catch {
+      return 'it is no URL; accepted is https://HOST[:PORT][/PATH]';
+    }
+    const host = hostOf(url);
+    const local = isLoopback(host) || host === 'localhost';
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && allowPrivateAddresses && local)) {
+      return 'accepted is https only';
+    }
+    if (url.username !== '' || url.password !== '' || url.hash !== '' || url.search !== '') {
+      return 'it must hold no user, password, query or fragment';
+    }
+    if ((isIP(host) !== 0 && !allowed(host)) || (local && !allowPrivateAddresses)) {
+      return 'accepted are public addresses only';
+    }
+    return undefined;
+  }
+
+  const guarded: LookupFunction = (hostname, options, callback) => {
+    lookup(hostname, options, (error, address, family) => {
+      if (error) return callback(error, address, family);
+      const all = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
+      if (all.length > 0 && all.every(allowed)) return callback(null, address, family);
+      callback(new Error('it resolves to an address that is not public'), address, family);
+    });
+  };
+
+  return {
+    refusal,
+    json(text, signal) {
+      const unreachable = (why: string, cause?: unknown): AppError =>
+        new AppError('issuer_unreachable', `${text} cannot be fetched: ${why}`, { cause, detail: { url: text } });
+      const refused = refusal(text);
+      if (refused !== undefined) return Promise.reject(unreachable(refused));
+      const url = new URL(text);
+      return new Promise((resolve, reject) => {
+        const fail = (why: string, cause?: unknown): void => reject(unreachable(why, cause));
+        const deadline = AbortSignal.timeout(timeoutMs);
+        const options = {
+          method: 'GET',
+          agent: false as const,
+          headers: { accept: 'application/json', 'user-agent': 'isthmus-broker' },
+          lookup: guarded,
+          signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+          ...(ca === undefined ? {} : { ca }),
+        };
+        const onAnswer = (response: IncomingMessage): void => {
+          if (response.statusCode !== 200) {
+            response.destroy();
+            fail(`it answered with status ${response.statusCode}`);
+            return;
+          }
+          const chunks: Buffer[] = [];
+          let length = 0;
+          response.on('error', (cause) => fail(cause.message, cause));
+          response.on('data', (chunk: Buffer) => {
+            length += chunk.length;
+            if (length > maxBytes) response.destroy(new Error(`it is larger than ${maxBytes} bytes`));
+            else chunks.push(chunk);
+          });
+          response.on('end', () => {
+            try {
+              resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+            } catch (cause) {
+              fail('it is not JSON', cause);
+            }
+          });
+        };
+        const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, onAnswer);
+        sent.on('error', (cause) => fail(deadline.aborted ? 'no answer in time' : cause.message, cause));
+        sent.end();
+      });
+    },
+  };
+}

@@ -1,0 +1,282 @@
+/**
+ * The end of a tenant. Asked for in one request and confirmed in another with the tenant's name; from then on nothing can be changed. Peerings
+ * must have ended, or `force` ends them; when they have, everything is removed, and a tombstone keeps the name from being given again. Every
+ * step can be repeated: whoever dies in the middle is continued by the sweep.
+ */
+
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';
+import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import type { ControlDeps } from '../deps.ts';
+import { key, partition } from '../keys.ts';
+import { hasEnded } from '../peerings/load-peering.ts';
+import type { PeeringRecord } from '../peerings/records.ts';
+import type { Item, Op, Store } from '../ports/store.ts';
+import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import type { KnownTenants } from './known-tenants.ts';
+import { type Holding, holdings, partitionOf, perCluster } from './partitions.ts';
+import type { TenantRecord } from './tenant.ts';
+
+export interface DeletionRequest {
+  /** Shown once; to be sent back with the tenant's name. */
+  readonly confirmation: string;
+  readonly expiresAt: number;
+  /** Peerings that have not ended: without `force`, the deletion is refused while there are any. */
+  readonly peerings: readonly string[];
+}
+
+export interface DeletionState {
+  readonly state: 'deleting' | 'deleted';
+  /** Peerings that still have to end. */
+  readonly peerings: readonly string[];
+}
+
+export interface Deletion {
+  request(caller: Caller, signal?: AbortSignal): Promise<DeletionRequest>;
+  confirm(
+    caller: Caller,
+    input: { readonly name: string; readonly confirmation: string; readonly force?: boolean },
+    signal?: AbortSignal,
+  ): Promise<DeletionState>;
+  /** Of an operator, who confirms by repeating the name. */
+  byOperator(
+    operator: OperatorCaller,
+    tenant: string,
+    options: { readonly confirm: string; readonly force?: boolean },
+    signal?: AbortSignal,
+  ): Promise<DeletionState>;
+  /** Continues what is under way; how many tenants still have peerings to end. */
+  sweep(signal?: AbortSignal): Promise<number>;
+}
+
+interface Wish {
+  readonly hash: string;
+  readonly by: string;
+}
+
+/** What remains: who deleted whom, and when. Holds nothing of what was in it. */
+export interface Tombstone {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly deletedAt: number;
+  readonly by: string;
+}
+
+interface Listed {
+  readonly deleting?: boolean;
+}
+
+const wishLifeMs = 15 * 60_000;
+const batch = 50;
+
+interface DeletionDeps extends Pick<ControlDeps, 'store' | 'clock' | 'ids'> {
+  readonly log: Log;
+  readonly unpeer: (who: Principal, id: string, signal?: AbortSignal) => Promise<void>;
+}
+
+export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletion {
+  const { store, clock, ids, log, unpeer } = deps;
+
+  async function load(tenant: string, signal?: AbortSignal): Promise<Item<TenantRecord>> {
+    const { pk, sk } = key.tenant(tenant);
+    const item = await store.get<TenantRecord>(pk, sk, signal);
+    if (!item) throw new AppError('not_found', `there is no tenant ${JSON.stringify(tenant)}`, { detail: { tenant } });
+    return item;
+  }
+
+  async function livePeerings(tenant: string, signal?: AbortSignal): Promise<string[]> {
+    const live: string[] = [];
+    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+      if (!hasEnded(value)) live.push(sk);
+    }
+    return live;
+  }
+
+  async function start(who: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
+    const { tenant } = who;
+    const live = await livePeerings(tenant, signal);
+    if (live.length > 0 && !force) {
+      throw new AppError(
+        'in_use',
+        `the tenant has ${live.length} peerings that have not ended; unpeer them first, or delete with force`,
+        { detail: { peerings: live.slice(0, 100) } },
+      );
+    }
+    if (item.value.state !== 'deleting') {
+      const next: TenantRecord = {
+        ...item.value,
+        state: 'deleting',
+        deletion: { startedAt: clock.now(), by: who.principal },
+      };
+      const subject = `tenant/${tenant}`;
+      const listed = key.tenantName(tenant);
+      const name = await store.get(listed.pk, listed.sk, signal);
+      await store.transact(
+        [
+          { op: 'update', ...key.tenant(tenant), value: next, ifVersion: item.version },
+          // Where sweeps look: they read no tenant that is not being deleted.
+          ...(name ? [{ op: 'update' as const, ...listed, value: { deleting: true }, ifVersion: name.version }] : []),
+          auditOp(deps, who, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+        ],
+        [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
+        signal,
+      );
+      known.forget(tenant);
+      log.info('the deletion of a tenant begins', { tenant, by: who.principal });
+    }
+    return advance(tenant, signal);
+  }
+
+  /** One step further; removes everything once no peering is left to end. */
+  async function advance(tenant: string, signal?: AbortSignal): Promise<DeletionState> {
+    const live = await livePeerings(tenant, signal);
+    for (const id of live) {
+      await unpeer(systemPrincipal(tenant), id, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
+        log.warn('a peering of a tenant that is deleted could not be ended yet', {
+          tenant,
+          peering: id,
+          code: codeOf(error),
+        });
+      });
+    }
+    const left = live.length === 0 ? live : await livePeerings(tenant, signal);
+    if (left.length > 0) return { state: 'deleting', peerings: left };
+    await purge(tenant, signal);
+    return { state: 'deleted', peerings: [] };
+  }
+
+  async function purge(tenant: string, signal?: AbortSignal): Promise<void> {
+    const { value: record } = await load(tenant, signal);
+    for (const holding of holdings) {
+      if (holding.path === '') continue;
+      for (const path of await pathsOf(tenant, holding, signal)) await empty(path, signal);
+    }
+    const at = clock.now();
+    const tombstone: Tombstone = {
+      name: tenant,
+      createdAt: record.createdAt,
+      deletedAt: at,
+      by: record.deletion?.by ?? 'system',
+    };
+    const rest: Op[] = [];
+    for await (const { pk, sk, version } of everything(store, `t/${tenant}`, signal)) {
+      rest.push({ op: 'delete', pk, sk, ifVersion: version });
+    }
+    const listed = key.tenantName(tenant);
+    const name = await store.get(listed.pk, listed.sk, signal);
+    if (name) rest.push({ op: 'delete', ...listed, ifVersion: name.version });
+    await store.transact([...rest, { op: 'put', ...key.tombstone(tenant), value: tombstone }], [], signal);
+    known.forget(tenant);
+    log.info('a tenant is deleted', { tenant });
+  }
+
+  async function pathsOf(tenant: string, holding: Holding, signal?: AbortSignal): Promise<string[]> {
+    if (!perCluster(holding)) return [partitionOf(tenant, holding)];
+    const paths: string[] = [];
+    for await (const { sk } of everything(store, partition.clusters(tenant), signal)) {
+      paths.push(partitionOf(tenant, holding, sk));
+    }
+    return paths;
+  }
+
+  /** Somebody may still write - an agent that reports - hence again until nothing is found. */
+  async function empty(path: string, signal?: AbortSignal): Promise<void> {
+    for (;;) {
+      const { items } = await store.query({ partition: path, limit: batch }, signal);
+      if (items.length === 0) return;
+      const ops = items.map(({ pk, sk, version }) => ({ op: 'delete' as const, pk, sk, ifVersion: version }));
+      await store.transact(ops, [], signal).catch((error: unknown) => {
+        if (codeOf(error) !== 'version_conflict') throw error;
+      });
+    }
+  }
+
+  return {
+    async request(caller, signal) {
+      mustHave(caller, 'tenant:delete');
+      const { tenant } = caller;
+      await load(tenant, signal);
+      const confirmation = `del_${newSecret(ids)}`;
+      const at = key.deletion(tenant);
+      const before = await store.get(at.pk, at.sk, signal);
+      const expiresAt = clock.now() + wishLifeMs;
+      const value: Wish = { hash: sha256Hex(confirmation), by: caller.principal };
+      await store.transact(
+        [
+          before
+            ? { op: 'update', ...at, value, expiresAt, ifVersion: before.version }
+            : { op: 'put', ...at, value, expiresAt },
+          auditOp(deps, caller, { action: 'tenant.request-deletion', subject: `tenant/${tenant}` }),
+        ],
+        [],
+        signal,
+      );
+      return { confirmation, expiresAt, peerings: await livePeerings(tenant, signal) };
+    },
+
+    async confirm(caller, { name, confirmation, force = false }, signal) {
+      mustHave(caller, 'tenant:delete');
+      const { tenant } = caller;
+      const item = await load(tenant, signal);
+      if (name !== tenant) {
+        throw new AppError(
+          'invalid_input',
+          `name is ${JSON.stringify(name)}; to confirm, give the name of the tenant`,
+          {
+            detail: { field: 'name', value: name },
+          },
+        );
+      }
+      const at = key.deletion(tenant);
+      const wish = await store.get<Wish>(at.pk, at.sk, signal);
+      if (!wish || !sameText(wish.value.hash, sha256Hex(confirmation))) {
+        throw new AppError(
+          'invalid_input',
+          'confirmation is not the one given within the last 15 minutes; ask for the deletion again',
+          { detail: { field: 'confirmation' } },
+        );
+      }
+      return start(caller, item, force, signal);
+    },
+
+    async byOperator(operator, tenant, { confirm, force = false }, signal) {
+      const item = await load(tenant, signal);
+      if (confirm !== tenant) {
+        throw new AppError('invalid_input', `confirm is ${JSON.stringify(confirm)}; repeat the name of the tenant`, {
+          detail: { field: 'confirm', value: confirm },
+        });
+      }
+      return start({ ...operator, tenant }, item, force, signal);
+    },
+
+    async sweep(signal) {
+      let waiting = 0;
+      for await (const { sk: tenant, value } of everything<Listed>(store, partition.tenants, signal)) {
+        if (!value.deleting) continue;
+        try {
+          if ((await advance(tenant, signal)).state === 'deleting') waiting += 1;
+        } catch (error) {
+          signal?.throwIfAborted();
+          waiting += 1;
+          log.error('the deletion of a tenant failed and will be tried again', error, { tenant });
+        }
+      }
+      return waiting;
+    },
+  };
+}
+
+/** All items of a partition, page by page. */
+async function* everything<T = unknown>(store: Store, pk: string, signal?: AbortSignal): AsyncGenerator<Item<T>> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.query<T>(
+      { partition: pk, limit: 100, ...(cursor === undefined ? {} : { cursor }) },
+      signal,
+    );
+    yield* page.items;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}

@@ -1,0 +1,196 @@
+/** Those who run the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import type { ControlDeps, PageRequest } from '../deps.ts';
+import { key, partition } from '../keys.ts';
+import { checkLimits, hostedLimits, type Limits } from '../limits/limits.ts';
+import { pageOf } from '../pages.ts';
+import type { Item, Page } from '../ports/store.ts';
+import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import { forgeKey, putKey, viewOfKey } from './api-key.ts';
+import type { KnownTenants } from './known-tenants.ts';
+import {
+  changed,
+  checkTenantName,
+  type TenantChange,
+  type TenantRecord,
+  type TenantView,
+  tenantView,
+} from './tenant.ts';
+import type { IssuedKey } from './tenants.ts';
+
+export interface NewTenant {
+  readonly name: string;
+  readonly displayName?: string;
+  readonly limits?: Partial<Limits>;
+}
+
+export interface Operators {
+  /** The first operator key of this deployment, or undefined when there is one already. */
+  bootstrap(origin: Origin, signal?: AbortSignal): Promise<string | undefined>;
+  /** One more key, for whoever holds the store: local mode and deployment scripts. */
+  issue(origin: Origin, signal?: AbortSignal): Promise<string>;
+  authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<OperatorCaller>;
+  /** The tenant and its first admin key; `already_exists` also for the name of one that was deleted. */
+  create(
+    operator: OperatorCaller,
+    input: NewTenant,
+    signal?: AbortSignal,
+  ): Promise<{ readonly tenant: TenantView; readonly issued: IssuedKey }>;
+  get(operator: OperatorCaller, name: string, signal?: AbortSignal): Promise<TenantView>;
+  list(operator: OperatorCaller, page?: PageRequest, signal?: AbortSignal): Promise<Page<TenantView>>;
+  /** Renames, suspends, resumes, sets limits. */
+  change(
+    operator: OperatorCaller,
+    name: string,
+    change: TenantChange,
+    options?: { readonly ifVersion?: number },
+    signal?: AbortSignal,
+  ): Promise<TenantView>;
+}
+
+interface OperatorRecord {
+  readonly id: string;
+  readonly hash: string;
+  readonly createdAt: number;
+}
+
+const form = /^iso_([0-9a-z]{1,64})_([-\w]{43})$/;
+/** One item that only the first key can put. */
+const first = '0-first';
+
+type OperatorsDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'limits'>;
+
+export function createOperators(deps: OperatorsDeps, known: KnownTenants): Operators {
+  const { store, clock, ids, limits: defaults = hostedLimits } = deps;
+
+  function forge(): { readonly record: OperatorRecord; readonly secret: string } {
+    const id = ids.next('ok');
+    const secret = `iso_${id.replace(/^ok_/, '')}_${newSecret(ids)}`;
+    return { record: { id, hash: sha256Hex(secret), createdAt: clock.now() }, secret };
+  }
+
+  async function load(name: string, signal?: AbortSignal): Promise<Item<TenantRecord>> {
+    const { pk, sk } = key.tenant(name);
+    const item = /^[-a-z0-9]{1,63}$/.test(name) ? await store.get<TenantRecord>(pk, sk, signal) : undefined;
+    if (!item)
+      throw new AppError('not_found', `there is no tenant ${JSON.stringify(name)}`, { detail: { tenant: name } });
+    return item;
+  }
+
+  const inside = (operator: OperatorCaller, tenant: string): Principal => ({ ...operator, tenant });
+
+  return {
+    async bootstrap(_origin, signal) {
+      const { record, secret } = forge();
+      try {
+        await store.transact(
+          [
+            { op: 'put', ...key.operator(first), value: { id: record.id } },
+            { op: 'put', ...key.operator(record.id), value: record },
+          ],
+          [],
+          signal,
+        );
+      } catch (error) {
+        if (codeOf(error) === 'version_conflict') return undefined;
+        throw error;
+      }
+      return secret;
+    },
+
+    async issue(_origin, signal) {
+      const { record, secret } = forge();
+      await store.transact([{ op: 'put', ...key.operator(record.id), value: record }], [], signal);
+      return secret;
+    },
+
+    async authenticate(text, origin, signal) {
+      const match = text.length <= 256 ? form.exec(text) : null;
+      const { pk, sk } = key.operator(`ok_${match?.[1] ?? 'none'}`);
+      const item = match && (await store.get<OperatorRecord>(pk, sk, signal));
+      if (!item || !sameText(item.value.hash, sha256Hex(text))) {
+        throw new AppError('unauthenticated', 'this operator key is unknown');
+      }
+      return { ...origin, principal: `operator/${item.value.id}` };
+    },
+
+    async create(operator, { name, displayName, limits }, signal) {
+      checkTenantName(name);
+      if (limits) checkLimits(limits);
+      const who = inside(operator, name);
+      const { record, secret } = forgeKey(deps, name, who, { name: 'first admin', role: 'admin' });
+      const tenant: TenantRecord = {
+        name,
+        state: 'active',
+        createdAt: clock.now(),
+        ...(displayName === undefined ? {} : { displayName }),
+        ...(limits === undefined ? {} : { limits }),
+      };
+      const subject = `tenant/${name}`;
+      try {
+        await store.transact(
+          [
+            { op: 'put', ...key.tenant(name), value: tenant },
+            { op: 'put', ...key.tenantName(name), value: {} },
+            { op: 'check', ...key.tombstone(name), ifVersion: 0 },
+            putKey(name, record),
+            auditOp(deps, who, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
+          ],
+          [eventOf(deps, name, 'tenant.created', subject)],
+          signal,
+        );
+      } catch (error) {
+        if (codeOf(error) !== 'version_conflict') throw error;
+        throw new AppError('already_exists', `the tenant name ${name} is taken, or was before; choose another`, {
+          detail: { field: 'name', value: name },
+        });
+      }
+      return { tenant: tenantView(tenant, 1, defaults), issued: { key: viewOfKey(record), secret } };
+    },
+
+    async get(_operator, name, signal) {
+      const { value, version } = await load(name, signal);
+      return tenantView(value, version, defaults);
+    },
+
+    async list(_operator, page = {}, signal) {
+      return pageOf<unknown, TenantView>(
+        store,
+        { partition: partition.tenants },
+        page,
+        async ({ sk: name }) => {
+          const { pk, sk } = key.tenant(name);
+          const item = await store.get<TenantRecord>(pk, sk, signal);
+          return item && tenantView(item.value, item.version, defaults);
+        },
+        signal,
+      );
+    },
+
+    async change(operator, name, change, { ifVersion } = {}, signal) {
+      const item = await load(name, signal);
+      if (ifVersion !== undefined && ifVersion !== item.version) {
+        throw new AppError('precondition_failed', `tenant ${name} has version ${item.version}, not ${ifVersion}`);
+      }
+      const next = changed(item.value, change);
+      const subject = `tenant/${name}`;
+      await store.transact(
+        [
+          { op: 'update', ...key.tenant(name), value: next, ifVersion: item.version },
+          auditOp(deps, inside(operator, name), {
+            action: 'tenant.change',
+            subject,
+            before: item.value,
+            after: next,
+          }),
+        ],
+        [eventOf(deps, name, 'tenant.changed', subject, { state: next.state })],
+        signal,
+      );
+      known.forget(name);
+      return tenantView(next, item.version + 1, defaults);
+    },
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Every partition that a tenant's data lives in: what its export reads and its deletion empties. A new partition in `keys.ts` belongs in this
+ * table; a test compares the two.
+ */
+export interface Holding {
+  /** Under `t/TENANT`. `{cluster}` stands for each cluster that ever joined. */
+  readonly path: string;
+  /** What a line of the export is called. Absent: not exported. */
+  readonly kind?: string;
+  /** Why it is not exported. */
+  readonly because?: string;
+}
+
+/** In the order of deletion: first what gives access, last what the others are found by. */
+export const holdings: readonly Holding[] = [
+  { path: '/api-keys', kind: 'api-key' },
+  { path: '/members', kind: 'member' },
+  { path: '/issuers', kind: 'issuer' },
+  { path: '/join-tokens', because: 'hashes of secrets that live 15 minutes' },
+  { path: '/identities', because: 'an index of the members' },
+  { path: '/api-key-use', because: 'times that the list of keys shows' },
+  { path: '/idempotency', because: 'answers that were given before' },
+  { path: '/rate', because: 'counts of the last two minutes' },
+  { path: '/spent/{cluster}', because: 'hashes of signed requests, for two minutes' },
+  { path: '/cluster/{cluster}', kind: 'cluster-state' },
+  { path: '/due', because: 'the order of coming work' },
+  { path: '/looks', because: 'the order of coming work' },
+  { path: '/pairs', because: 'an index of the peerings' },
+  { path: '/peerings', kind: 'peering' },
+  { path: '/audit', kind: 'audit-record' },
+  { path: '/clusters', kind: 'cluster' },
+  { path: '', kind: 'tenant' },
+];
+
+export const perCluster = ({ path }: Holding): boolean => path.includes('{cluster}');
+
+export const partitionOf = (tenant: string, { path }: Holding, cluster = ''): string =>
+  `t/${tenant}${path.replace('{cluster}', cluster)}`;
