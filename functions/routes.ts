@@ -1,10 +1,23 @@
 /** Every HTTP function by its route: what the local gateway serves and the OpenAPI document describes. */
+
+import { handler as createApprovalRule } from './api/approval-rules/create.ts';
+import { handler as deleteApprovalRule } from './api/approval-rules/delete.ts';
+import { handler as listApprovalRules } from './api/approval-rules/list.ts';
 import { handler as listAudit } from './api/audit/list.ts';
 import { handler as deleteCluster } from './api/clusters/delete.ts';
 import { handler as getCluster } from './api/clusters/get.ts';
 import { handler as listClusters } from './api/clusters/list.ts';
+import { handler as getDirectoryEntry } from './api/directory/get.ts';
+import { handler as listDirectory } from './api/directory/list.ts';
+import { handler as publishCluster } from './api/directory/publish.ts';
+import { handler as unpublishCluster } from './api/directory/unpublish.ts';
 import { handler as listEvents } from './api/events/list.ts';
 import { handler as health } from './api/health.ts';
+import { handler as createInvitation } from './api/invitations/create.ts';
+import { handler as getInvitation } from './api/invitations/get.ts';
+import { handler as listInvitations } from './api/invitations/list.ts';
+import { handler as redeemInvitation } from './api/invitations/redeem.ts';
+import { handler as revokeInvitation } from './api/invitations/revoke.ts';
 import { handler as registerIssuer } from './api/issuers/create.ts';
 import { handler as removeIssuer } from './api/issuers/delete.ts';
 import { handler as listIssuers } from './api/issuers/list.ts';
@@ -23,6 +36,12 @@ import { handler as createPeering } from './api/peerings/create.ts';
 import { handler as deletePeering } from './api/peerings/delete.ts';
 import { handler as getPeering } from './api/peerings/get.ts';
 import { handler as listPeerings } from './api/peerings/list.ts';
+import { handler as approveRequest } from './api/requests/approve.ts';
+import { handler as createRequest } from './api/requests/create.ts';
+import { handler as getRequest } from './api/requests/get.ts';
+import { handler as listRequests } from './api/requests/list.ts';
+import { handler as rejectRequest } from './api/requests/reject.ts';
+import { handler as withdrawRequest } from './api/requests/withdraw.ts';
 import { handler as renameTenant } from './api/tenant/change.ts';
 import { handler as confirmDeletion } from './api/tenant/confirm-deletion.ts';
 import { handler as exportTenant } from './api/tenant/export.ts';
@@ -49,6 +68,24 @@ export const httpFunctions: readonly HttpFunction[] = [
   listPeerings,
   getPeering,
   deletePeering,
+  createApprovalRule,
+  deleteApprovalRule,
+  listApprovalRules,
+  getDirectoryEntry,
+  listDirectory,
+  publishCluster,
+  unpublishCluster,
+  createInvitation,
+  getInvitation,
+  listInvitations,
+  redeemInvitation,
+  revokeInvitation,
+  approveRequest,
+  createRequest,
+  getRequest,
+  listRequests,
+  rejectRequest,
+  withdrawRequest,
   listEvents,
   listAudit,
   createKey,

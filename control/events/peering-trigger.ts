@@ -11,6 +11,7 @@ const types: readonly EventType[] = [
   'peering.requested',
   'peering.changed',
   'peering.unpeer-requested',
+  'invitation.revoked',
 ];
 
 export const peeringTrigger = (coordinator: Coordinator): Subscriber => ({

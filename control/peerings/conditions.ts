@@ -68,6 +68,18 @@ export function consentCondition(
   return holds('Consented', 'both', `the PeeringPolicies of ${spec.consumer} and ${spec.provider} accept it`);
 }
 
+/** Both sides may read it: it says nothing about either cluster. */
+export const lapsedCondition = (spec: PeeringSpec, reason: 'Withdrawn' | 'Lapsed'): Condition =>
+  lacks(
+    'Consented',
+    'both',
+    reason,
+    reason === 'Withdrawn'
+      ? `the invitation was revoked before both clusters had agreed`
+      : `not both clusters had agreed in time`,
+    `ask tenant ${spec.across?.provider ?? ''} for a new invitation, or request again`,
+  );
+
 const authenticationKinds = /^(Namespace|Secret|Tenant|Identity)\//;
 
 /** What each cluster will not do, as the condition that it keeps from becoming true. */

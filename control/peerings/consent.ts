@@ -11,26 +11,43 @@ export type Verdict =
 
 export type Terms = Pick<PeeringSpec, 'consumer' | 'provider' | 'resources' | 'class'>;
 
+/** Whose cluster the peer is. */
+export interface PeerOwner {
+  readonly tenant: string;
+  /** Not the tenant of the cluster that is asked. */
+  readonly foreign: boolean;
+  /** The tenant of the cluster that is asked has agreed to this very peering: its policy need not accept by itself, only allow. */
+  readonly agreed?: boolean;
+}
+
+/** Policies that do not say whom they are about are about their own tenant. */
+const isAbout = ({ tenants }: PolicyFacts, peer: PeerOwner | undefined): boolean =>
+  peer === undefined || (tenants === undefined ? !peer.foreign : lists(tenants, peer.tenant));
+
 const names = (policies: readonly PolicyFacts[]): string => policies.map((policy) => policy.name).join(', ');
 
 const lists = (peers: readonly string[], peer: string): boolean => peers.includes('*') || peers.includes(peer);
 
-export function judgeConsumer(facts: ClusterFacts, { consumer, provider }: Terms): Verdict {
-  const matching = facts.policies.filter(({ asConsumer }) => asConsumer.enabled && lists(asConsumer.peers, provider));
-  const accepting = matching.find(({ asConsumer }) => asConsumer.autoAccept);
+export function judgeConsumer(facts: ClusterFacts, { consumer, provider }: Terms, owner?: PeerOwner): Verdict {
+  const matching = facts.policies.filter(
+    (policy) => isAbout(policy, owner) && policy.asConsumer.enabled && lists(policy.asConsumer.peers, provider),
+  );
+  const accepting = matching.find(({ asConsumer }) => asConsumer.autoAccept || owner?.agreed);
   if (accepting) return { kind: 'granted', policy: accepting.name };
-  return undecided({ cluster: consumer, peer: provider, side: 'asConsumer', matching });
+  return undecided({ cluster: consumer, peer: provider, side: 'asConsumer', matching, owner });
 }
 
-export function judgeProvider(facts: ClusterFacts, terms: Terms): Verdict {
+export function judgeProvider(facts: ClusterFacts, terms: Terms, owner?: PeerOwner): Verdict {
   const { consumer, provider } = terms;
-  const matching = facts.policies.filter(({ asProvider }) => asProvider.enabled && lists(asProvider.peers, consumer));
+  const matching = facts.policies.filter(
+    (policy) => isAbout(policy, owner) && policy.asProvider.enabled && lists(policy.asProvider.peers, consumer),
+  );
   const fitting = matching.filter((policy) => objectionOf(policy, terms) === undefined);
-  const accepting = fitting.find(({ asProvider }) => asProvider.autoAccept);
+  const accepting = fitting.find(({ asProvider }) => asProvider.autoAccept || owner?.agreed);
   if (accepting) return { kind: 'granted', policy: accepting.name };
   const [first] = matching;
   if (first && fitting.length === 0) return refused(first, terms);
-  return undecided({ cluster: provider, peer: consumer, side: 'asProvider', matching: fitting });
+  return undecided({ cluster: provider, peer: consumer, side: 'asProvider', matching: fitting, owner });
 }
 
 type Objection = { readonly field: string; readonly asked: string; readonly limit: string };
@@ -62,9 +79,10 @@ interface Undecided {
   readonly peer: string;
   readonly side: 'asConsumer' | 'asProvider';
   readonly matching: readonly PolicyFacts[];
+  readonly owner: PeerOwner | undefined;
 }
 
-function undecided({ cluster, peer, side, matching }: Undecided): Verdict {
+function undecided({ cluster, peer, side, matching, owner }: Undecided): Verdict {
   const role = side === 'asConsumer' ? 'provider' : 'consumer';
   if (matching.length > 0) {
     return {
@@ -75,7 +93,24 @@ function undecided({ cluster, peer, side, matching }: Undecided): Verdict {
   }
   return {
     kind: 'undecided',
-    message: `no PeeringPolicy of ${cluster} accepts ${peer} as ${role}`,
-    action: `in ${cluster}, make a PeeringPolicy with spec.${side}.autoAccept: true and ${peer} among spec.${side}.peers`,
+    message: `no PeeringPolicy of ${cluster} accepts ${peer}${owner?.foreign ? ` of tenant ${owner.tenant}` : ''} as ${role}`,
+    action: owner?.foreign
+      ? `in ${cluster}, make a PeeringPolicy with ${owner.tenant} among spec.tenants, ${peer} among spec.${side}.peers${owner.agreed ? '' : ` and spec.${side}.autoAccept: true`}`
+      : `in ${cluster}, make a PeeringPolicy with spec.${side}.autoAccept: true and ${peer} among spec.${side}.peers`,
   };
 }
+
+/** Within one tenant both clusters have the same owner; across, the provider's tenant agreed by invitation or request. */
+export const ownersOf = (
+  tenant: string | undefined,
+  across: PeeringSpec['across'],
+): { readonly ofConsumer?: PeerOwner; readonly ofProvider?: PeerOwner } => {
+  if (across) {
+    return {
+      ofConsumer: { tenant: across.consumer, foreign: true, agreed: true },
+      ofProvider: { tenant: across.provider, foreign: true },
+    };
+  }
+  const own = tenant === undefined ? undefined : { tenant, foreign: false };
+  return own ? { ofConsumer: own, ofProvider: own } : {};
+};

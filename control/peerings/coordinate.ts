@@ -57,6 +57,8 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
       consumer: loaded.consumer.input,
       provider: loaded.provider.input,
       opposite: loaded.opposite,
+      ...(spec.across ? {} : { tenant }),
+      ...(loaded.invitation?.value.revokedAt === undefined ? {} : { withdrawn: true }),
       now: clock.now(),
       silenceMs,
     });
@@ -66,7 +68,7 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
     if (result.state.phase !== state.phase) {
       log.info('peering moved', { tenant, peering: id, from: state.phase, to: result.state.phase });
     }
-    for (const { clusterId, revision } of rings) channel.ring({ tenant, clusterId }, revision);
+    for (const { revision, ...cluster } of rings) channel.ring(cluster, revision);
     if (dueAt !== undefined) deps.onDue?.(dueAt);
     return true;
   }

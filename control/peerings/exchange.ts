@@ -12,6 +12,7 @@ import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
 import { type Op, withPrefix } from '../ports/store.ts';
+import { tenantOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import { sameJson } from './canonical.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
@@ -74,7 +75,8 @@ export function createExchange(
     const { tenant, clusterId } = agent;
     const peeringAt = key.peering(tenant, set.peering);
     const peering = await store.get<PeeringRecord>(peeringAt.pk, peeringAt.sk, signal);
-    if (peering?.value.spec[set.role] !== clusterId) {
+    const spec = peering?.value.spec;
+    if (!spec || spec[set.role] !== clusterId || tenantOf(tenant, spec, set.role) !== tenant) {
       log.warn('report about a peering that this cluster has no part in', {
         tenant,
         cluster: clusterId,

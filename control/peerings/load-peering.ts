@@ -1,18 +1,32 @@
 /** Reads everything about one peering that the state machine and its writer need, with the versions it was read at. */
+import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
+import type { InvitationRecord } from '../invitations/invitation.ts';
 import { key } from '../keys.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
+import {
+  type Across,
+  type Copies,
+  homeOf,
+  loadCopies,
+  otherRole,
+  type PeerOfCluster,
+  roles,
+  tenantOf,
+} from './across.ts';
 import type {
   DesiredRecord,
   LookRecord,
   ObservedRecord,
   PairRecord,
   PeeringRecord,
+  PeeringSpec,
   RevisionRecord,
   SideInput,
 } from './records.ts';
 
 export interface LoadedSide {
+  readonly tenant: string;
   readonly clusterId: string;
   readonly input: SideInput;
   readonly desired?: Item<DesiredRecord>;
@@ -21,6 +35,7 @@ export interface LoadedSide {
 }
 
 export interface LoadedPeering {
+  /** Where the shared item, the looks and the due times are: of two tenants, the provider's. */
   readonly tenant: string;
   readonly item: Item<PeeringRecord>;
   readonly consumer: LoadedSide;
@@ -30,6 +45,10 @@ export interface LoadedPeering {
   readonly pair?: Item<PairRecord>;
   /** The entries by which each cluster finds this peering. */
   readonly indexes: readonly Item[];
+  /** Across tenants: what each of them reads. */
+  readonly copies: Copies;
+  /** Across tenants, while consent is missing: the invitation that it rests on. */
+  readonly invitation?: Item<Pick<InvitationRecord, 'revokedAt'>>;
 }
 
 /** Over, for both sides or with one left behind: the pair is free of it as far as the living are concerned. */
@@ -38,6 +57,26 @@ export const hasEnded = ({ state }: PeeringRecord): boolean => state.removal?.en
 export const isEnding = ({ spec, state }: PeeringRecord): boolean =>
   spec.unpeerRequestedAt !== undefined || state.removal !== undefined;
 
+/** A cluster of another tenant, of which nothing is left: whoever waits for it waits in vain. */
+const vanished: SideInput = {
+  facts: {
+    agentVersion: '',
+    protocolVersion: 1,
+    capabilities: [],
+    kubernetesVersion: '',
+    apiServerUrl: 'https://gone.invalid',
+    apiServerCa: '',
+    podCidrs: [],
+    serviceCidrs: [],
+    nodes: 0,
+    allocatable: {},
+    policies: [],
+  },
+  lastSeenAt: 0,
+  left: true,
+};
+
+/** `tenant` is any of those that have it. */
 export async function loadPeering(
   store: Store,
   tenant: string,
@@ -45,19 +84,24 @@ export async function loadPeering(
   signal?: AbortSignal,
 ): Promise<LoadedPeering | undefined> {
   const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
-  const item = await read<PeeringRecord>(key.peering(tenant, id));
+  const own = await read<PeeringRecord>(key.peering(tenant, id));
+  if (!own) return undefined;
+  const { across } = own.value.spec;
+  const item = across ? await read<PeeringRecord>(homeOf(tenant, own.value.spec)) : own;
   if (!item) return undefined;
-  const { consumer, provider } = item.value.spec;
+  const { spec, state } = item.value;
 
-  async function side(clusterId: string): Promise<LoadedSide | undefined> {
+  async function side(role: PeeringRole): Promise<LoadedSide | undefined> {
+    const clusterId = spec[role];
+    const of = tenantOf(tenant, spec, role);
     const [cluster, seen, observed, desired, revision] = await Promise.all([
-      read<ClusterRecord>(key.cluster(tenant, clusterId)),
-      read<SeenRecord>(key.seen(tenant, clusterId)),
-      read<ObservedRecord>(key.observed(tenant, clusterId, id)),
-      read<DesiredRecord>(key.desired(tenant, clusterId, id)),
-      read<RevisionRecord>(key.revision(tenant, clusterId)),
+      read<ClusterRecord>(key.cluster(of, clusterId)),
+      read<SeenRecord>(key.seen(of, clusterId)),
+      read<ObservedRecord>(key.observed(of, clusterId, id)),
+      read<DesiredRecord>(key.desired(of, clusterId, id)),
+      read<RevisionRecord>(key.revision(of, clusterId)),
     ]);
-    if (!cluster) return undefined;
+    if (!cluster) return across && { tenant: of, clusterId, input: vanished };
     const input: SideInput = {
       facts: cluster.value.facts,
       lastSeenAt: seen?.value.at ?? cluster.value.joinedAt,
@@ -66,6 +110,7 @@ export async function loadPeering(
       ...(desired ? { desired: desired.value } : {}),
     };
     return {
+      tenant: of,
       clusterId,
       input,
       ...(observed ? { observed } : {}),
@@ -74,25 +119,60 @@ export async function loadPeering(
     };
   }
 
-  const [ofConsumer, ofProvider, look, back, pair, ...indexes] = await Promise.all([
-    side(consumer),
-    side(provider),
-    read<LookRecord>(key.look(tenant, id)),
-    read<PairRecord>(key.pair(tenant, provider, consumer)),
-    read<PairRecord>(key.pair(tenant, consumer, provider)),
-    read(key.peeringOf(tenant, consumer, id)),
-    read(key.peeringOf(tenant, provider, id)),
+  const rests = across?.grant.by === 'invitation' && state.consentedAt === undefined;
+  const home = across?.provider ?? tenant;
+  const [consumer, provider, look, names, copies, invitation, ...indexes] = await Promise.all([
+    side('consumer'),
+    side('provider'),
+    read<LookRecord>(key.look(home, id)),
+    across ? namesAcross(store, spec, across, signal) : namesWithin(store, tenant, spec, signal),
+    loadCopies(store, spec, signal),
+    rests ? read<InvitationRecord>(key.invitation(across.provider, across.grant.id)) : undefined,
+    ...roles.map((role) => read(key.peeringOf(tenantOf(tenant, spec, role), spec[role], id))),
   ]);
-  if (!ofConsumer || !ofProvider) return undefined;
-  const other = back && (await read<PeeringRecord>(key.peering(tenant, back.value.id)));
+  if (!consumer || !provider) return undefined;
   return {
-    tenant,
+    tenant: home,
     item,
-    consumer: ofConsumer,
-    provider: ofProvider,
-    opposite: other !== undefined && other.value.state.consentedAt !== undefined && !hasEnded(other.value),
+    consumer,
+    provider,
+    opposite: names.opposite,
+    copies,
     ...(look ? { look } : {}),
-    ...(pair ? { pair } : {}),
-    indexes: indexes.filter((index) => index !== undefined),
+    ...(names.pair ? { pair: names.pair } : {}),
+    ...(invitation ? { invitation } : {}),
+    indexes: [...indexes, ...names.indexes].filter((index) => index !== undefined),
   };
+}
+
+interface Names {
+  readonly opposite: boolean;
+  readonly pair?: Item<PairRecord>;
+  readonly indexes: readonly Item[];
+}
+
+const isOpposite = (other: Item<PeeringRecord> | undefined): boolean =>
+  other !== undefined && other.value.state.consentedAt !== undefined && !hasEnded(other.value);
+
+async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, signal?: AbortSignal): Promise<Names> {
+  const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
+  const [back, pair] = await Promise.all([
+    read<PairRecord>(key.pair(tenant, spec.provider, spec.consumer)),
+    read<PairRecord>(key.pair(tenant, spec.consumer, spec.provider)),
+  ]);
+  const other = back && (await read<PeeringRecord>(key.peering(tenant, back.value.id)));
+  return { opposite: isOpposite(other), indexes: [], ...(pair ? { pair } : {}) };
+}
+
+/** A name stays taken as long as the peering the other way around lives. */
+async function namesAcross(store: Store, spec: PeeringSpec, across: Across, signal?: AbortSignal): Promise<Names> {
+  const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
+  const entries = await Promise.all(
+    roles.map((role) => read<PeerOfCluster>(key.peer(across[role], spec[role], spec[otherRole(role)]))),
+  );
+  const mine = entries.filter((entry, i) => entry?.value[roles[i] ?? 'consumer'] === spec.id);
+  const back = entries[0]?.value.provider;
+  const other = back === undefined ? undefined : await read<PeeringRecord>(key.peering(across.consumer, back));
+  const busy = other !== undefined && other.value.state.removal?.finishedAt === undefined;
+  return { opposite: isOpposite(other), indexes: busy ? [] : mine.filter((entry) => entry !== undefined) };
 }

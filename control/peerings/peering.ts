@@ -61,6 +61,16 @@ export interface PeeringView {
   readonly unpeerRequestedAt?: number;
   /** What could not be cleaned because a side was dead; empty when nothing was left behind. */
   readonly leftBehind: readonly string[];
+  /** Present when the other cluster is of another tenant. */
+  readonly across?: {
+    readonly side: PeeringRole;
+    readonly peerTenant: string;
+    readonly by: 'invitation' | 'request';
+    readonly limits: Resources;
+    readonly classes: readonly string[];
+    readonly lapsesAt: number;
+    readonly endedBy?: PeeringRole;
+  };
   /** For ETag and If-Match. */
   readonly version: number;
 }

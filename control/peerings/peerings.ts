@@ -5,6 +5,7 @@ import type { ControlDeps, PageRequest } from '../deps.ts';
 import { key, partition, prefix, sortableTime } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
+import { otherRole, sideOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import type { Coordinator } from './coordinate.ts';
 import { peeringNames } from './desired-objects.ts';
@@ -60,7 +61,17 @@ function waitingFor({ state }: PeeringRecord): string {
   return state.conditions.find(({ status }) => status !== 'True')?.message ?? 'nothing';
 }
 
-export function peeringView(record: PeeringRecord, version: number): PeeringView {
+/** How a peering with another tenant looks from one of the two. */
+function acrossView({ spec }: PeeringRecord, tenant: string): Pick<PeeringView, 'across'> {
+  const { across, unpeerRequestedBy } = spec;
+  const side = sideOf(tenant, spec);
+  if (!across || !side) return {};
+  const { by, limits, classes, lapsesAt } = across.grant;
+  const endedBy = unpeerRequestedBy === undefined ? {} : { endedBy: unpeerRequestedBy };
+  return { across: { side, peerTenant: across[otherRole(side)], by, limits, classes, lapsesAt, ...endedBy } };
+}
+
+export function peeringView(record: PeeringRecord, version: number, tenant: string): PeeringView {
   const { spec, state } = record;
   return {
     id: spec.id,
@@ -77,6 +88,7 @@ export function peeringView(record: PeeringRecord, version: number): PeeringView
     phaseSince: state.phaseSince,
     ...(spec.unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt: spec.unpeerRequestedAt }),
     leftBehind: state.leftBehind,
+    ...acrossView(record, tenant),
     version,
   };
 }
@@ -85,6 +97,8 @@ interface Parts {
   readonly coordinator: Coordinator;
   readonly requests: Requests;
   readonly asks: Asks;
+  /** A request of another tenant whose time is over. */
+  readonly lapse: (tenant: string, due: Item<DueRecord>, signal?: AbortSignal) => Promise<void>;
 }
 
 type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'log'>;
@@ -102,12 +116,16 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
 
   const viewOf = async (tenant: string, id: string, signal?: AbortSignal): Promise<PeeringView> => {
     const { value, version } = await load(tenant, id, signal);
-    return peeringView(value, version);
+    return peeringView(value, version, tenant);
   };
 
   /** Those that ended and left nothing behind are shown only when asked for. */
-  const shown = ({ value, version }: Item<PeeringRecord>, includeGone: boolean): PeeringView | undefined =>
-    value.state.removal?.finishedAt !== undefined && !includeGone ? undefined : peeringView(value, version);
+  const shown = (
+    tenant: string,
+    { value, version }: Item<PeeringRecord>,
+    includeGone: boolean,
+  ): PeeringView | undefined =>
+    value.state.removal?.finishedAt !== undefined && !includeGone ? undefined : peeringView(value, version, tenant);
 
   /** One peering in trouble must not keep the others from being looked at. */
   async function lookAtOne(
@@ -117,6 +135,7 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
   ): Promise<void> {
     try {
       if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
+      if (value.request !== undefined) return void (await parts.lapse(tenant, { pk, sk, version, value }, signal));
       if (value.peering === undefined || (await coordinator.look(tenant, value.peering, signal))) return;
       await store.transact([{ op: 'delete', pk, sk, ifVersion: version }], [], signal);
     } catch (error) {
@@ -161,7 +180,7 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
           detail: { consumer, provider },
         });
       }
-      return peeringView(item.value, item.version);
+      return peeringView(item.value, item.version, caller.tenant);
     },
 
     async list(caller, filter = {}, signal) {
@@ -170,7 +189,13 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
       const includeGone = filter.includeGone ?? false;
       if (filter.cluster === undefined) {
         const query = { partition: partition.peerings(tenant) };
-        return pageOf<PeeringRecord, PeeringView>(store, query, filter, (item) => shown(item, includeGone), signal);
+        return pageOf<PeeringRecord, PeeringView>(
+          store,
+          query,
+          filter,
+          (item) => shown(tenant, item, includeGone),
+          signal,
+        );
       }
       return pageOf<PairRecord, PeeringView>(
         store,
@@ -179,7 +204,7 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
         async ({ value }) => {
           const { pk, sk } = key.peering(tenant, value.id);
           const item = await store.get<PeeringRecord>(pk, sk, signal);
-          return item && shown(item, includeGone);
+          return item && shown(tenant, item, includeGone);
         },
         signal,
       );

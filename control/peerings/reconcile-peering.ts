@@ -7,11 +7,12 @@ import {
   type Condition,
   consentCondition,
   grantedCondition,
+  lapsedCondition,
   nodeCondition,
   onlineCondition,
   refusalOf,
 } from './conditions.ts';
-import { judgeConsumer, judgeProvider } from './consent.ts';
+import { judgeConsumer, judgeProvider, ownersOf } from './consent.ts';
 import { consumerObjects, peeringNames, providerObjects } from './desired-objects.ts';
 import type { PeeringCondition, Phase } from './peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from './records.ts';
@@ -25,6 +26,10 @@ export interface ReconcileInput {
   readonly provider: SideInput;
   /** The pair is also peered the other way around and shares the tenant namespaces. */
   readonly opposite: boolean;
+  /** The tenant of both clusters, when it is one; policies name tenants. */
+  readonly tenant?: string;
+  /** Across tenants: the provider's tenant took back what it had agreed to. */
+  readonly withdrawn?: boolean;
   readonly now: number;
   /** A cluster unheard for longer is offline. */
   readonly silenceMs: number;
@@ -42,8 +47,20 @@ export interface ReconcileResult {
 
 export function reconcilePeering(input: ReconcileInput): ReconcileResult {
   const { spec, state, consumer, provider } = input;
-  const ending = spec.unpeerRequestedAt !== undefined || state.removal !== undefined || consumer.left || provider.left;
+  const ending =
+    spec.unpeerRequestedAt !== undefined ||
+    state.removal !== undefined ||
+    consumer.left ||
+    provider.left ||
+    lapseOf(input) !== undefined;
   return ending ? reconcileEnding(input) : reconcileLiving(input);
+}
+
+/** Why an agreement across tenants ends before it began. What both clusters have agreed to ends by unpeering only. */
+function lapseOf({ spec, state, withdrawn, now }: ReconcileInput): 'Withdrawn' | 'Lapsed' | undefined {
+  if (!spec.across || state.consentedAt !== undefined) return undefined;
+  if (withdrawn) return 'Withdrawn';
+  return now >= spec.across.grant.lapsesAt ? 'Lapsed' : undefined;
 }
 
 function reconcileLiving(input: ReconcileInput): ReconcileResult {
@@ -53,9 +70,10 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   const { issued = before.issued } = readProvider(provider.observed, peeringNames(spec).tenant);
   const { signed = before.signed } = report;
   const { granted = before.granted } = report;
+  const owners = ownersOf(input.tenant, spec.across);
   const consent = consentCondition(spec, {
-    consumer: judgeConsumer(consumer.facts, spec),
-    provider: judgeProvider(provider.facts, spec),
+    consumer: judgeConsumer(consumer.facts, spec, owners.ofProvider),
+    provider: judgeProvider(provider.facts, spec, owners.ofConsumer),
   });
   // Consent that was given stays given: what has been agreed ends by unpeering, not by editing a policy.
   const consentedAt = before.consentedAt ?? (consent.status === 'True' ? now : undefined);
@@ -79,7 +97,8 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   const bothOnline = online.consumer && online.provider;
   const phase = livingPhase({ agreed, blocked: progress.blocked, bothOnline, report, input, before });
   const state = enter({ ...learnt, conditions: dated(conditions, before.conditions, now) }, phase, now);
-  const nextLook = nextSilence(input);
+  const lapsesAt = agreed ? undefined : spec.across?.grant.lapsesAt;
+  const nextLook = earliest([nextSilence(input), lapsesAt]);
   return {
     state,
     ...(agreed
@@ -133,19 +152,26 @@ function reconcileEnding(input: ReconcileInput): ReconcileResult {
   const { spec, state: before, consumer, provider, now } = input;
   const { removal, leftBehind, desiredConsumer, desiredProvider, ...result } = advanceRemoval(input);
   const online = onlineOf(input);
+  const lapse = lapseOf(input);
   const conditions = [
+    ...(lapse ? [lapsedCondition(spec, lapse)] : []),
     onlineCondition('consumer', spec.consumer, consumer, online.consumer),
     onlineCondition('provider', spec.provider, provider, online.provider),
     ...result.conditions,
   ];
   const phase: Phase = removal.endedAt === undefined ? 'Unpeering' : 'Gone';
-  const looks = [result.nextLook, phase === 'Gone' ? undefined : nextSilence(input)].filter((at) => at !== undefined);
+  const nextLook = earliest([result.nextLook, phase === 'Gone' ? undefined : nextSilence(input)]);
   return {
     state: enter({ ...before, removal, leftBehind, conditions: dated(conditions, before.conditions, now) }, phase, now),
     ...(desiredConsumer ? { desiredConsumer } : {}),
     ...(desiredProvider ? { desiredProvider } : {}),
-    ...(looks.length === 0 ? {} : { nextLook: Math.min(...looks) }),
+    ...(nextLook === undefined ? {} : { nextLook }),
   };
+}
+
+function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((at) => at !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 function onlineOf({ consumer, provider, now, silenceMs }: ReconcileInput): { consumer: boolean; provider: boolean } {

@@ -6,6 +6,7 @@ import type {
   ObservedSet,
   PeeringAsk,
 } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Across } from './across.ts';
 import type { PeeringCondition, Phase, Resources } from './peering.ts';
 
 /** What was asked for. Changed by people only. */
@@ -22,6 +23,10 @@ export interface PeeringSpec {
   /** The `Peering` object in the consumer cluster that asks for this peering. */
   readonly ask?: { readonly name: string; readonly uid: string; readonly generation: number };
   readonly unpeerRequestedAt?: number;
+  /** Present when the two clusters are of two tenants. */
+  readonly across?: Across;
+  /** Across tenants: whose side ended it. */
+  readonly unpeerRequestedBy?: DesiredSet['role'];
 }
 
 /** What the consumer answered to the nonce; base64 as in its Secret. */
@@ -81,6 +86,8 @@ export interface DesiredRecord extends DesiredContent {
   readonly peering: string;
   readonly role: DesiredSet['role'];
   readonly peer: string;
+  /** Present when the peer is of another tenant. */
+  readonly peerTenant?: string;
   readonly revision: number;
   /** The revision that first said `absent`. */
   readonly absentRevision?: number;
@@ -109,9 +116,10 @@ export interface LookRecord {
   readonly at: number;
 }
 
-/** Whose time comes: a peering, or the refused asks of a cluster. */
+/** Whose time comes: a peering, the refused asks of a cluster, or a request of another tenant. */
 export interface DueRecord {
   readonly peering?: string;
+  readonly request?: string;
   readonly asksOf?: string;
 }
 

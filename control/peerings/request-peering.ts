@@ -1,7 +1,5 @@
 /** Asking for a peering and ending one: the same rules for people, portals and `Peering` objects inside a cluster. */
-import { parseResources } from '#shared/domain/quantity.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Principal } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
@@ -9,17 +7,25 @@ import type { ControlDeps } from '../deps.ts';
 import { key } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import type { Item, Op } from '../ports/store.ts';
+import { copyOps, homeOf, loadCopies, sideOf, tenantsOf } from './across.ts';
 import { sameJson } from './canonical.ts';
-import { judgeConsumer, judgeProvider, type Terms } from './consent.ts';
+import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
+import { changeAcross, newNonce } from './create-across.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
+import { freeNames, loadPair } from './peer-names.ts';
 import type { PeeringRequest } from './peerings.ts';
 import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
+import { auditBoth, eventBoth } from './tell-both.ts';
+import { checkTerms, refuseSelf } from './terms.ts';
+
+/** As people and portals ask, or a `Peering` object does. */
+type Asked = PeeringRequest & { readonly ask?: NonNullable<PeeringSpec['ask']> };
 
 export interface Requests {
   request(
     who: Principal,
-    input: PeeringRequest & { readonly ask?: NonNullable<PeeringSpec['ask']> },
+    input: Asked,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }>;
   unpeer(who: Principal, id: string, options?: { readonly ifVersion?: number }, signal?: AbortSignal): Promise<void>;
@@ -32,41 +38,6 @@ export interface Requests {
 }
 
 type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'> & { readonly capacity: Capacity };
-
-const nonceBytes = 64;
-const className = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-
-/** Refuses terms that could never hold, before anything is read. */
-function checkTerms(input: PeeringRequest): Terms {
-  const { consumer, provider } = input;
-  for (const [field, value] of Object.entries({ consumer, provider })) {
-    if (!ClusterId.safeParse(value).success) {
-      throw new AppError(
-        'invalid_input',
-        `${field} is ${JSON.stringify(value)}; a cluster ID is a DNS-1123 label of at most 63 characters`,
-        {
-          detail: { field, value },
-        },
-      );
-    }
-  }
-  if (consumer === provider) {
-    throw new AppError('peer_self', `consumer and provider are both ${consumer}; a cluster cannot peer with itself`, {
-      detail: { field: 'provider', value: provider },
-    });
-  }
-  const name = input.class === undefined || input.class === '' ? 'default' : input.class;
-  if (!className.test(name)) {
-    throw new AppError(
-      'invalid_input',
-      `class is ${JSON.stringify(name)}; accepted are 1 to 63 letters, digits, -, _ and .`,
-      {
-        detail: { field: 'class', value: name },
-      },
-    );
-  }
-  return { consumer, provider, class: name, resources: parseResources(input.resources) };
-}
 
 export function createRequests(deps: RequestDeps, coordinator: Coordinator): Requests {
   const { store, clock, ids } = deps;
@@ -86,16 +57,13 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     return item;
   }
 
-  async function loadPair(tenant: string, consumer: string, provider: string, signal?: AbortSignal) {
-    const { pk, sk } = key.pair(tenant, consumer, provider);
-    const pair = await store.get<PairRecord>(pk, sk, signal);
-    if (!pair) return undefined;
-    const at = key.peering(tenant, pair.value.id);
-    return store.get<PeeringRecord>(at.pk, at.sk, signal);
-  }
-
-  function judge(terms: Terms, consumer: ClusterRecord, provider: ClusterRecord, mustAccept: boolean): void {
-    for (const verdict of [judgeProvider(provider.facts, terms), judgeConsumer(consumer.facts, terms)]) {
+  function judge(tenant: string, terms: Terms, { consumer, provider }: Parties, mustAccept: boolean): void {
+    const { ofConsumer, ofProvider } = ownersOf(tenant, undefined);
+    const verdicts = [
+      judgeProvider(provider.value.facts, terms, ofConsumer),
+      judgeConsumer(consumer.value.facts, terms, ofProvider),
+    ];
+    for (const verdict of verdicts) {
       if (verdict.kind === 'refused') throw new AppError('policy_refused', verdict.message, { detail: verdict.detail });
       if (verdict.kind === 'undecided' && mustAccept) {
         throw new AppError('policy_refused', `${verdict.message}; ${verdict.action}, then ask again`, {
@@ -108,15 +76,20 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   async function requestOnce(
     who: Principal,
     terms: Terms,
-    ask: PeeringSpec['ask'],
+    { ask, class: named }: Pick<Asked, 'ask' | 'class'>,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }> {
     const { tenant } = who;
+    const found = await loadPair(store, tenant, terms, signal);
+    if (found && sideOf(tenant, found.value.spec) === 'consumer' && !hasEnded(found.value)) {
+      const { spec } = found.value;
+      return changeAcross(deps, who, named ? terms : { ...terms, class: spec.class }, found.value, signal);
+    }
+    const existing = found?.value.spec.across ? undefined : found;
     const [consumer, provider] = await Promise.all([
       cluster(tenant, terms.consumer, signal),
       cluster(tenant, terms.provider, signal),
     ]);
-    const existing = await loadPair(tenant, terms.consumer, terms.provider, signal);
     const ended = existing !== undefined && hasEnded(existing.value);
     if (existing && !ended && isEnding(existing.value)) {
       throw new AppError(
@@ -139,7 +112,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     }
     const live = existing && !ended ? existing : undefined;
     if (live) return change(who, live, terms, { ask, consumer, provider }, signal);
-    judge(terms, consumer.value, provider.value, false);
+    judge(tenant, terms, { ask, consumer, provider }, false);
     return create(who, terms, { ask, consumer, provider }, signal);
   }
 
@@ -160,13 +133,14 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const spec: PeeringSpec = {
       id,
       ...terms,
-      nonce: Buffer.from(ids.bytes(nonceBytes)).toString('base64'),
+      nonce: newNonce(deps),
       createdAt: now,
       requestedBy: who.principal,
       ...(ask ? { ask } : {}),
     };
     const pairAt = key.pair(tenant, terms.consumer, terms.provider);
     const pair = await store.get<PairRecord>(pairAt.pk, pairAt.sk, signal);
+    const names = await freeNames(store, tenant, terms, signal);
     const subject = `peering/${id}`;
     await store.transact(
       [
@@ -179,6 +153,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
           : { op: 'put', ...pairAt, value: { id } satisfies PairRecord },
         { op: 'put', ...key.peeringOf(tenant, terms.consumer, id), value: { id } satisfies PairRecord },
         { op: 'put', ...key.peeringOf(tenant, terms.provider, id), value: { id } satisfies PairRecord },
+        ...names,
         unchanged(consumer),
         unchanged(provider),
         auditOp(deps, who, { action: 'peering.request', subject, after: { ...terms } }),
@@ -215,7 +190,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const sameTerms = sameJson(before, terms);
     const sameAsk = ask === undefined || sameJson(spec.ask, ask);
     if (sameTerms && sameAsk) return { id: spec.id, created: false };
-    if (!sameTerms) judge(terms, consumer.value, provider.value, state.consentedAt !== undefined);
+    if (!sameTerms) judge(who.tenant, terms, { ask, consumer, provider }, state.consentedAt !== undefined);
     const next: PeeringSpec = { ...spec, ...terms, ...(ask ? { ask } : {}) };
     const subject = `peering/${spec.id}`;
     await store.transact(
@@ -255,31 +230,43 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         },
       );
     }
-    if (isEnding(item.value)) return;
-    const { spec, state } = item.value;
-    const subject = `peering/${id}`;
-    const value: PeeringRecord = { spec: { ...spec, unpeerRequestedAt: clock.now() }, state };
+    const { across } = item.value.spec;
+    const home = across ? homeOf(who.tenant, item.value.spec) : at;
+    const truth = across ? await store.get<PeeringRecord>(home.pk, home.sk, signal) : item;
+    if (!truth || isEnding(truth.value)) return;
+    const { spec, state } = truth.value;
+    const side = sideOf(who.tenant, spec);
+    const value: PeeringRecord = {
+      spec: { ...spec, unpeerRequestedAt: clock.now(), ...(side ? { unpeerRequestedBy: side } : {}) },
+      state,
+    };
+    const copies = await loadCopies(store, spec, signal);
+    const changed = ifVersion !== undefined && side !== undefined && copies[side]?.version !== ifVersion;
+    if (changed) throw new AppError('version_conflict', `peering ${id} changed meanwhile`);
+    const about = { subject: `peering/${id}`, data: { consumer: spec.consumer, provider: spec.provider } };
+    const tenants = tenantsOf(who.tenant, spec);
     await store.transact(
       [
-        { op: 'update', ...at, value, ifVersion: item.version },
-        auditOp(deps, who, { action: 'peering.unpeer', subject, before: { phase: state.phase } }),
-      ],
-      [
-        eventOf(deps, who.tenant, 'peering.unpeer-requested', subject, {
-          consumer: spec.consumer,
-          provider: spec.provider,
+        { op: 'update', ...home, value, ifVersion: truth.version },
+        ...copyOps(value, copies),
+        ...auditBoth(deps, who, tenants, {
+          action: 'peering.unpeer',
+          subject: about.subject,
+          before: { phase: state.phase },
         }),
       ],
+      eventBoth(deps, tenants, 'peering.unpeer-requested', about),
       signal,
     );
   }
 
   return {
-    loadPair,
+    loadPair: (tenant, consumer, provider, signal) => loadPair(store, tenant, { consumer, provider }, signal),
 
     async request(who, input, signal) {
       const terms = checkTerms(input);
-      const done = await untilWritten(() => requestOnce(who, terms, input.ask, signal), signal);
+      refuseSelf(terms);
+      const done = await untilWritten(() => requestOnce(who, terms, input, signal), signal);
       await coordinator.look(who.tenant, done.id, signal);
       return done;
     },

@@ -4,7 +4,9 @@ import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
 import { key } from '../keys.ts';
+import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../ports/store.ts';
+import { copyOps, homeOf, otherRole, tenantsOf } from './across.ts';
 import { sameJson } from './canonical.ts';
 import type { LoadedPeering, LoadedSide } from './load-peering.ts';
 import type { ReconcileResult } from './reconcile-peering.ts';
@@ -17,9 +19,11 @@ export interface PlannedWrite {
   readonly ops: readonly Op[];
   readonly events: readonly NewEvent[];
   /** Whom to ring, with the revision to tell. */
-  readonly rings: readonly { readonly clusterId: string; readonly revision: number }[];
+  readonly rings: readonly Ring[];
   readonly dueAt?: number;
 }
+
+type Ring = ClusterRef & { readonly revision: number };
 
 interface Planner {
   readonly clock: Clock;
@@ -37,49 +41,48 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   const provider = planSide(loaded, 'provider', result.desiredProvider, expiresAt);
   // A Peering object inside the consumer shows phase and conditions: its agent must come and read them.
   const answers =
-    stateChanged && spec.ask !== undefined && consumer.ring === undefined ? bump(loaded, loaded.consumer) : undefined;
+    stateChanged && spec.ask !== undefined && consumer.ring === undefined ? bump(loaded.consumer) : undefined;
   const look = planLook(loaded, finished === undefined ? result.nextLook : undefined, now);
   const changed = [
     ...consumer.ops,
     ...provider.ops,
     ...(answers?.ops ?? []),
     ...look.ops,
+    ...copyOps({ spec, state: result.state }, loaded.copies, expiresAt),
     ...(stateChanged && expiresAt !== undefined ? expireIndexes(loaded, expiresAt) : []),
+    ...agreement(loaded, result),
   ];
   if (!stateChanged && changed.length === 0) return { ops: [], events: [], rings: [] };
   const value: PeeringRecord = { spec, state: result.state };
-  const at = key.peering(tenant, spec.id);
+  const at = homeOf(tenant, spec);
   const own: Op = stateChanged
     ? { op: 'update', ...at, value, ifVersion: item.version, ...(expiresAt === undefined ? {} : { expiresAt }) }
     : { op: 'check', ...at, ifVersion: item.version };
   const { phase } = result.state;
   const subject = `peering/${spec.id}`;
   const moved = phase !== before.phase;
+  const told = moved ? tenantsOf(tenant, spec) : [];
   return {
     ops: [
       own,
       ...changed,
-      ...(moved
-        ? [
-            auditOp(deps, systemPrincipal(tenant), {
-              action: 'peering.phase',
-              subject,
-              before: { phase: before.phase },
-              after: { phase },
-            }),
-          ]
-        : []),
+      ...told.map((of) =>
+        auditOp(deps, systemPrincipal(of), {
+          action: 'peering.phase',
+          subject,
+          before: { phase: before.phase },
+          after: { phase },
+        }),
+      ),
     ],
-    events: moved
-      ? [
-          eventOf(deps, tenant, 'peering.phase-changed', subject, {
-            consumer: spec.consumer,
-            provider: spec.provider,
-            from: before.phase,
-            to: phase,
-          }),
-        ]
-      : [],
+    events: told.map((of) =>
+      eventOf(deps, of, 'peering.phase-changed', subject, {
+        consumer: spec.consumer,
+        provider: spec.provider,
+        from: before.phase,
+        to: phase,
+      }),
+    ),
     rings: [consumer.ring, provider.ring, answers?.ring].filter((ring) => ring !== undefined),
     ...(look.dueAt === undefined ? {} : { dueAt: look.dueAt }),
   };
@@ -87,7 +90,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
 
 interface SidePlan {
   readonly ops: readonly Op[];
-  readonly ring?: { readonly clusterId: string; readonly revision: number };
+  readonly ring?: Ring;
 }
 
 function planSide(
@@ -97,26 +100,26 @@ function planSide(
   expiresAt: number | undefined,
 ): SidePlan {
   const side = loaded[role];
-  const { tenant, item } = loaded;
-  const { spec } = item.value;
+  const { spec } = loaded.item.value;
   const stored = side.desired;
   const observed = expiresAt === undefined ? [] : expire(side.observed, expiresAt);
   if (!content || (stored && sameContent(stored.value, content))) {
     return { ops: expiresAt === undefined ? [] : [...expire(stored, expiresAt), ...observed] };
   }
-  const { ops: bumped, ring } = bump(loaded, side);
+  const { ops: bumped, ring } = bump(side);
   const absentRevision = content.state === 'absent' ? (stored?.value.absentRevision ?? ring.revision) : undefined;
   const value: DesiredRecord = {
     peering: spec.id,
     role,
-    peer: role === 'consumer' ? spec.provider : spec.consumer,
+    peer: spec[otherRole(role)],
+    ...(spec.across ? { peerTenant: spec.across[otherRole(role)] } : {}),
     revision: ring.revision,
     state: content.state,
     peerDead: content.peerDead,
     objects: content.objects,
     ...(absentRevision === undefined ? {} : { absentRevision }),
   };
-  const at = key.desired(tenant, side.clusterId, spec.id);
+  const at = key.desired(side.tenant, side.clusterId, spec.id);
   const write: Op = stored ? { op: 'update', ...at, value, ifVersion: stored.version } : { op: 'put', ...at, value };
   return {
     ops: [expiresAt === undefined ? write : { ...write, expiresAt }, ...bumped, ...observed],
@@ -127,14 +130,20 @@ function planSide(
 const sameContent = (a: DesiredContent, b: DesiredContent): boolean =>
   a.state === b.state && a.peerDead === b.peerDead && sameJson(a.objects, b.objects);
 
-function bump({ tenant }: LoadedPeering, { clusterId, revision }: LoadedSide): Required<SidePlan> {
+function bump({ tenant, clusterId, revision }: LoadedSide): Required<SidePlan> {
   const next = (revision?.value.revision ?? 0) + 1;
   const at = key.revision(tenant, clusterId);
   const op: Op = revision
     ? { op: 'update', ...at, value: { revision: next }, ifVersion: revision.version }
     : { op: 'put', ...at, value: { revision: next } };
-  return { ops: [op], ring: { clusterId, revision: next } };
+  return { ops: [op], ring: { tenant, clusterId, revision: next } };
 }
+
+/** What both clusters agree to rests on an invitation that nobody revoked meanwhile. */
+const agreement = ({ invitation, item }: LoadedPeering, { state }: ReconcileResult): Op[] =>
+  invitation && item.value.state.consentedAt === undefined && state.consentedAt !== undefined
+    ? [{ op: 'check', pk: invitation.pk, sk: invitation.sk, ifVersion: invitation.version }]
+    : [];
 
 /** Gives an item its end, once. */
 const expire = (item: Item | undefined, expiresAt: number): Op[] =>

@@ -4,6 +4,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { requiredRole } from '#control/access/caller.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/http.ts';
+import * as across from '#shared/schema/api/across.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
@@ -20,6 +21,10 @@ const components: Record<string, z.ZodType> = {
   OwnTenant: tenancy.OwnTenantResource,
   Member: tenancy.Member,
   Issuer: tenancy.Issuer,
+  Invitation: across.Invitation,
+  PeeringRequest: across.PeeringRequest,
+  ApprovalRule: across.ApprovalRule,
+  DirectoryEntry: across.DirectoryEntry,
   Problem: resources.Problem,
   ObservedBatch: protocol.ObservedBatch,
   DesiredAnswer: protocol.DesiredAnswer,

@@ -57,6 +57,14 @@ export const peeringResource = (view: PeeringView): Peering => ({
   phaseSince: Object.fromEntries(Object.entries(view.phaseSince).map(([phase, since]) => [phase, time(since)])),
   ...(view.unpeerRequestedAt !== undefined && { unpeerRequestedAt: time(view.unpeerRequestedAt) }),
   leftBehind: [...view.leftBehind],
+  ...(view.across && {
+    across: {
+      ...view.across,
+      limits: { ...view.across.limits },
+      classes: [...view.across.classes],
+      lapsesAt: time(view.across.lapsesAt),
+    },
+  }),
   version: view.version,
 });
 

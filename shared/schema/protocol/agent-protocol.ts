@@ -21,6 +21,10 @@ export const Quantities = z.record(z.string(), z.string()).describe('Resource na
 /** What one PeeringPolicy object lets the broker know, so that refusals come early. The cluster itself enforces it again. */
 export const PolicyFacts = z.object({
   name: z.string(),
+  tenants: z
+    .array(z.string())
+    .optional()
+    .describe("Accounts at the broker that it is about; `*` for all. Absent: only the cluster's own."),
   asConsumer: z.object({
     enabled: z.boolean(),
     autoAccept: z.boolean(),
@@ -145,6 +149,8 @@ export const DesiredSet = z.object({
   peering: z.string(),
   role: PeeringRole,
   peer: ClusterId,
+  /** The peer's account at the broker. Absent: this cluster's own. */
+  peerTenant: z.string().optional(),
   /** Monotonic within the cluster: the revision of the write that produced this set. */
   revision: z.int().min(1),
   /** `absent`: remove everything of this peering, then report an empty observed set. */

@@ -1,0 +1,130 @@
+/** The directory: clusters that their tenants chose to show to all tenants of the broker, as those tenants describe them. */
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import type { ClusterRecord } from '../clusters/cluster.ts';
+import type { ControlDeps, PageRequest } from '../deps.ts';
+import { key, partition } from '../keys.ts';
+import { pageOf } from '../pages.ts';
+import { untilWritten } from '../peerings/coordinate.ts';
+import type { Item, Page } from '../ports/store.ts';
+import { checkEntry, type DirectoryEntry, hasLabels, type NewEntry } from './entry.ts';
+
+export interface DirectoryFilter extends PageRequest {
+  readonly region?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly class?: string;
+  /** Only the caller's own. */
+  readonly mine?: boolean;
+}
+
+export interface Directory {
+  /** Publishes a cluster of the caller's tenant, or describes it anew (`created: false`). */
+  publish(
+    caller: Caller,
+    input: NewEntry,
+    signal?: AbortSignal,
+  ): Promise<{ readonly entry: DirectoryEntry; readonly created: boolean }>;
+  /** From then on nobody sees it or can ask for it. Peerings stay. */
+  unpublish(caller: Caller, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
+  list(caller: Caller, filter?: DirectoryFilter, signal?: AbortSignal): Promise<Page<DirectoryEntry>>;
+  get(caller: Caller, tenant: string, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
+}
+
+export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): Directory {
+  const { store, clock } = deps;
+
+  const at = (tenant: string, cluster: string, signal?: AbortSignal): Promise<Item<DirectoryEntry> | undefined> => {
+    const { pk, sk } = key.published(tenant, cluster);
+    return store.get<DirectoryEntry>(pk, sk, signal);
+  };
+
+  const missing = (tenant: string, cluster: string): AppError =>
+    new AppError('not_found', `the directory has no cluster ${cluster} of tenant ${tenant}`, {
+      detail: { tenant, cluster },
+    });
+
+  async function publishOnce(caller: Caller, input: NewEntry, signal?: AbortSignal) {
+    const checked = checkEntry(input);
+    const { tenant } = caller;
+    const clusterAt = key.cluster(tenant, checked.cluster);
+    const [cluster, before] = await Promise.all([
+      store.get<ClusterRecord>(clusterAt.pk, clusterAt.sk, signal),
+      at(tenant, checked.cluster, signal),
+    ]);
+    if (cluster?.value.state !== 'joined') {
+      throw new AppError('cluster_unknown', `no cluster ${checked.cluster} has joined`, {
+        detail: { cluster: checked.cluster },
+      });
+    }
+    const now = clock.now();
+    const entry: DirectoryEntry = { tenant, ...checked, publishedAt: before?.value.publishedAt ?? now, updatedAt: now };
+    const subject = `cluster/${checked.cluster}`;
+    const where = key.published(tenant, checked.cluster);
+    await store.transact(
+      [
+        before
+          ? { op: 'update', ...where, value: entry, ifVersion: before.version }
+          : { op: 'put', ...where, value: entry },
+        { op: 'check', ...clusterAt, ifVersion: cluster.version },
+        auditOp(deps, caller, {
+          action: 'directory.publish',
+          subject,
+          ...(before ? { before: before.value } : {}),
+          after: entry,
+        }),
+      ],
+      [eventOf(deps, tenant, 'directory.published', subject, { region: entry.region, classes: entry.classes })],
+      signal,
+    );
+    return { entry, created: before === undefined };
+  }
+
+  return {
+    async publish(caller, input, signal) {
+      mustHave(caller, 'directory:write');
+      return untilWritten(() => publishOnce(caller, input, signal), signal);
+    },
+
+    async unpublish(caller, cluster, signal) {
+      mustHave(caller, 'directory:write');
+      return untilWritten(async () => {
+        const item = await at(caller.tenant, cluster, signal);
+        if (!item) throw missing(caller.tenant, cluster);
+        const subject = `cluster/${cluster}`;
+        await store.transact(
+          [
+            { op: 'delete', pk: item.pk, sk: item.sk, ifVersion: item.version },
+            auditOp(deps, caller, { action: 'directory.unpublish', subject, before: item.value }),
+          ],
+          [eventOf(deps, caller.tenant, 'directory.unpublished', subject)],
+          signal,
+        );
+        return item.value;
+      }, signal);
+    },
+
+    async list(caller, filter = {}, signal) {
+      mustHave(caller, 'directory:read');
+      const fits = ({ region, labels, classes }: DirectoryEntry): boolean =>
+        (filter.region === undefined || filter.region === region) &&
+        (filter.class === undefined || classes.includes('*') || classes.includes(filter.class)) &&
+        hasLabels(labels, filter.labels ?? {});
+      const own = { from: `${caller.tenant}/`, to: `${caller.tenant}/\x7f` };
+      return pageOf<DirectoryEntry, DirectoryEntry>(
+        store,
+        { partition: partition.published, ...(filter.mine ? own : {}) },
+        filter,
+        ({ value }) => (fits(value) ? value : undefined),
+        signal,
+      );
+    },
+
+    async get(caller, tenant, cluster, signal) {
+      mustHave(caller, 'directory:read');
+      const item = await at(tenant, cluster, signal);
+      if (!item) throw missing(tenant, cluster);
+      return item.value;
+    },
+  };
+}

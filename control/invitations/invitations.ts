@@ -1,0 +1,222 @@
+/** Invitations: a tenant lends one of its clusters to whoever brings the code, within limits, until it takes that back. */
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import type { ClusterRecord } from '../clusters/cluster.ts';
+import type { PageRequest } from '../deps.ts';
+import { key, partition } from '../keys.ts';
+import { pageOf } from '../pages.ts';
+import type { Across } from '../peerings/across.ts';
+import { type Coordinator, untilWritten } from '../peerings/coordinate.ts';
+import { type AcrossDeps, planAcross } from '../peerings/create-across.ts';
+import type { PeeringView, Resources } from '../peerings/peering.ts';
+import { peeringView } from '../peerings/peerings.ts';
+import type { PeeringRecord } from '../peerings/records.ts';
+import { checkTerms, upTo } from '../peerings/terms.ts';
+import type { Item, Page } from '../ports/store.ts';
+import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import {
+  checkNew,
+  codeText,
+  type InvitationRecord,
+  type InvitationView,
+  invitationView,
+  keptAfterMs,
+  mustBeOpen,
+  type NewInvitation,
+  parseCode,
+} from './invitation.ts';
+
+export interface Redeem {
+  readonly code: string;
+  /** A cluster of the redeeming tenant. */
+  readonly consumer: string;
+  /** What is not named is asked for up to the invitation's limit. */
+  readonly resources?: Resources;
+  /** Default: the first class of the invitation. */
+  readonly class?: string;
+}
+
+export interface Invitations {
+  /** `code` is shown once and stored as a hash. */
+  create(
+    caller: Caller,
+    input: NewInvitation,
+    signal?: AbortSignal,
+  ): Promise<{ readonly invitation: InvitationView; readonly code: string }>;
+  get(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
+  list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<InvitationView>>;
+  /** Nobody can use it any more. Peerings that both clusters have agreed to stay; the others end. */
+  revoke(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
+  /** Makes the peering, once per consumer and invitation. `invitation_unknown`, `invitation_closed`, `consent_exceeded`, `cluster_id_taken`. */
+  redeem(
+    caller: Caller,
+    input: Redeem,
+    signal?: AbortSignal,
+  ): Promise<{ readonly peering: PeeringView; readonly created: boolean }>;
+}
+
+type InvitationDeps = AcrossDeps;
+
+export function createInvitations(deps: InvitationDeps, coordinator: Coordinator): Invitations {
+  const { store, clock, ids } = deps;
+
+  async function load(caller: Caller, id: string, signal?: AbortSignal): Promise<Item<InvitationRecord>> {
+    const { pk, sk } = key.invitation(caller.tenant, id);
+    const item = await store.get<InvitationRecord>(pk, sk, signal);
+    if (!item) throw new AppError('not_found', `there is no invitation ${JSON.stringify(id)}`, { detail: { id } });
+    return item;
+  }
+
+  const view = ({ value, version }: Item<InvitationRecord>): InvitationView =>
+    invitationView(value, version, clock.now());
+
+  /** The same words whatever is wrong with the code: a guess teaches nothing. */
+  async function byCode(code: string, signal?: AbortSignal): Promise<Item<InvitationRecord> & { tenant: string }> {
+    const parsed = parseCode(code);
+    const { pk, sk } = key.invitation(parsed?.tenant ?? 'none', parsed?.id ?? 'none');
+    const item = await store.get<InvitationRecord>(pk, sk, signal);
+    if (!parsed || !item || !sameText(item.value.hash, sha256Hex(code)))
+      throw new AppError('invitation_unknown', 'no invitation has this code');
+    return { ...item, tenant: parsed.tenant };
+  }
+
+  async function redeemOnce(caller: Caller, input: Redeem, signal?: AbortSignal) {
+    const { tenant: provider, ...item } = await byCode(input.code, signal);
+    const { value } = item;
+    if (provider === caller.tenant) {
+      throw new AppError('invalid_input', 'this invitation is of your own tenant; peer its clusters directly', {
+        detail: { field: 'code', accepted: 'a code of another tenant' },
+      });
+    }
+    const { id, cluster, limits, classes, expiresAt } = value;
+    const [first = 'default'] = classes;
+    const asked = checkTerms({
+      consumer: input.consumer,
+      provider: cluster,
+      resources: input.resources ?? {},
+      class: input.class ?? (first === '*' ? 'default' : first),
+    });
+    const terms = { ...asked, resources: upTo(limits, asked.resources) };
+    const across: Across = {
+      consumer: caller.tenant,
+      provider,
+      grant: { by: 'invitation', id, limits, classes, lapsesAt: expiresAt },
+    };
+    const before = value.redemptions.find((r) => r.tenant === caller.tenant && r.cluster === terms.consumer);
+    if (!before) mustBeOpen(value, clock.now());
+    const plan = await planAcross(deps, { who: caller, across, terms }, signal);
+    if (!plan.created) return plan;
+    mustBeOpen(value, clock.now());
+    const redemption = { peering: plan.id, tenant: caller.tenant, cluster: terms.consumer, at: clock.now() };
+    const spent: InvitationRecord = { ...value, redemptions: [...value.redemptions, redemption] };
+    const subject = `invitation/${id}`;
+    const { pk, sk, version } = item;
+    await store.transact(
+      [
+        { op: 'update', pk, sk, value: spent, ifVersion: version, expiresAt: expiresAt + keptAfterMs },
+        ...plan.ops,
+        auditOp(
+          deps,
+          { tenant: provider, principal: `tenant/${caller.tenant}`, from: 'broker', requestId: caller.requestId },
+          { action: 'invitation.redeem', subject, after: redemption },
+        ),
+      ],
+      [...plan.events, eventOf(deps, provider, 'invitation.redeemed', subject, redemption)],
+      signal,
+    );
+    return plan;
+  }
+
+  return {
+    async create(caller, input, signal) {
+      mustHave(caller, 'invitations:write');
+      const { lifeMs, ...checked } = checkNew(input);
+      const { tenant } = caller;
+      const at = key.cluster(tenant, checked.cluster);
+      const cluster = await store.get<ClusterRecord>(at.pk, at.sk, signal);
+      if (cluster?.value.state !== 'joined') {
+        throw new AppError('cluster_unknown', `no cluster ${checked.cluster} has joined`, {
+          detail: { cluster: checked.cluster },
+        });
+      }
+      const id = ids.next('iv');
+      const code = codeText(tenant, id, newSecret(ids));
+      const now = clock.now();
+      const expiresAt = now + lifeMs;
+      const record: InvitationRecord = {
+        id,
+        ...checked,
+        createdAt: now,
+        createdBy: caller.principal,
+        expiresAt,
+        redemptions: [],
+        hash: sha256Hex(code),
+      };
+      const subject = `invitation/${id}`;
+      const { cluster: name, limits, classes, uses, note } = checked;
+      await store.transact(
+        [
+          { op: 'put', ...key.invitation(tenant, id), value: record, expiresAt: expiresAt + keptAfterMs },
+          auditOp(deps, caller, {
+            action: 'invitation.create',
+            subject,
+            after: { cluster: name, limits, classes, uses, note, expiresAt },
+          }),
+        ],
+        [eventOf(deps, tenant, 'invitation.created', subject, { cluster: name, uses, expiresAt })],
+        signal,
+      );
+      return { invitation: invitationView(record, 1, now), code };
+    },
+
+    async get(caller, id, signal) {
+      mustHave(caller, 'invitations:read');
+      return view(await load(caller, id, signal));
+    },
+
+    async list(caller, page = {}, signal) {
+      mustHave(caller, 'invitations:read');
+      return pageOf<InvitationRecord, InvitationView>(
+        store,
+        { partition: partition.invitations(caller.tenant) },
+        page,
+        view,
+        signal,
+      );
+    },
+
+    async revoke(caller, id, signal) {
+      mustHave(caller, 'invitations:write');
+      const revoked = await untilWritten(async () => {
+        const item = await load(caller, id, signal);
+        if (item.value.revokedAt !== undefined) return item;
+        const { pk, sk, version, expiresAt } = item;
+        const value: InvitationRecord = { ...item.value, revokedAt: clock.now() };
+        const subject = `invitation/${id}`;
+        const peerings = value.redemptions.map(({ peering }) => peering);
+        await store.transact(
+          [
+            { op: 'update', pk, sk, value, ifVersion: version, ...(expiresAt === undefined ? {} : { expiresAt }) },
+            auditOp(deps, caller, { action: 'invitation.revoke', subject, after: { peerings } }),
+          ],
+          [eventOf(deps, caller.tenant, 'invitation.revoked', subject, { peerings })],
+          signal,
+        );
+        return { ...item, value, version: version + 1 };
+      }, signal);
+      for (const { peering } of revoked.value.redemptions) await coordinator.look(caller.tenant, peering, signal);
+      return view(revoked);
+    },
+
+    async redeem(caller, input, signal) {
+      mustHave(caller, 'peerings:write');
+      const { id, created } = await untilWritten(() => redeemOnce(caller, input, signal), signal);
+      await coordinator.look(caller.tenant, id, signal);
+      const { pk, sk } = key.peering(caller.tenant, id);
+      const copy = await store.get<PeeringRecord>(pk, sk, signal);
+      if (!copy) throw new AppError('not_found', `peering ${id} is gone`, { detail: { peering: id } });
+      return { peering: peeringView(copy.value, copy.version, caller.tenant), created };
+    },
+  };
+}

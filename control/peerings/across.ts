@@ -1,0 +1,161 @@
+/**
+ * Peerings whose two clusters are of two tenants. What the state machine knows is one shared item; each tenant reads its own copy of it,
+ * which holds what docs/cross-tenant.md lists and nothing else. The copies are written by the transaction that changes the shared item.
+ */
+import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { key } from '../keys.ts';
+import type { Item, Key, Op, Store } from '../ports/store.ts';
+import { sameJson } from './canonical.ts';
+import type { PeeringCondition, Resources } from './peering.ts';
+import type { PeeringRecord, PeeringSpec, PeeringState } from './records.ts';
+
+/** How the provider's tenant agreed, and to how much. */
+export interface Grant {
+  readonly by: 'invitation' | 'request';
+  readonly id: string;
+  readonly limits: Resources;
+  readonly classes: readonly string[];
+  /** Unless both clusters have agreed by then, the peering ends. */
+  readonly lapsesAt: number;
+}
+
+/** The tenants of both sides. */
+export interface Across {
+  readonly consumer: string;
+  readonly provider: string;
+  readonly grant: Grant;
+}
+
+export const roles = ['consumer', 'provider'] as const;
+export const otherRole = (role: PeeringRole): PeeringRole => (role === 'consumer' ? 'provider' : 'consumer');
+
+type Placed = Pick<PeeringSpec, 'id' | 'across'>;
+
+/** Where the truth about a peering is. */
+export const homeOf = (tenant: string, { id, across }: Placed): Key =>
+  across ? key.sharedPeering(across.provider, across.consumer, id) : key.peering(tenant, id);
+
+export const tenantOf = (tenant: string, { across }: Placed, role: PeeringRole): string => across?.[role] ?? tenant;
+
+/** Every tenant that hears of it. */
+export const tenantsOf = (tenant: string, { across }: Placed): readonly string[] =>
+  across ? [across.provider, across.consumer] : [tenant];
+
+/** Which side a tenant is; undefined when the peering is within it. */
+export const sideOf = (tenant: string, { across }: Placed): PeeringRole | undefined =>
+  across && (across.consumer === tenant ? 'consumer' : 'provider');
+
+export interface PeerOfCluster {
+  readonly tenant: string;
+  /** The peering in which this cluster is the consumer of that peer. */
+  readonly consumer?: string;
+  readonly provider?: string;
+}
+
+/** Words that a condition about the other side may carry to this one. Anything else became `Other`. */
+const tellable = new Set([
+  'Yes',
+  'GivenBefore',
+  'PolicyRefuses',
+  'WaitingForConsent',
+  'Withdrawn',
+  'Lapsed',
+  'NotHeard',
+  'ClusterLeft',
+  'Refused',
+  'Denied',
+  'WaitingForSignature',
+  'WaitingForCertificate',
+  'WaitingForKubeconfig',
+  'WaitingForGrant',
+  'NoNode',
+  'NotReady',
+  'Clean',
+  'WaitingForConsumer',
+  'LeftBehind',
+  'Removing',
+  'RemovingAlone',
+]);
+
+/**
+ * A condition of the other side as this side may read it: what kind of thing is missing since when, in fixed words. The provider's answer to
+ * the consumer's own ResourceSlice stands in the consumer's cluster already, and is told as it is.
+ */
+function tell(condition: PeeringCondition, side: PeeringRole, spec: PeeringSpec): PeeringCondition {
+  const { across } = spec;
+  const knowsAlready = side === 'consumer' && condition.reason === 'Denied';
+  if (!across || condition.side === side || condition.side === 'both' || knowsAlready) return condition;
+  const other = otherRole(side);
+  const whose = `${spec[other]} of tenant ${across[other]}`;
+  const reason = tellable.has(condition.reason) ? condition.reason : 'Other';
+  const done = condition.status === 'True';
+  return {
+    ...condition,
+    reason,
+    message: `${condition.type} ${done ? 'holds' : 'does not hold yet'} at ${whose} (${reason})`,
+    action: done || condition.type === 'ResourcesGranted' ? '' : `if this lasts, ask tenant ${across[other]}`,
+  };
+}
+
+/** What is left behind begins with the name of its cluster. */
+function leftFor({ leftBehind }: PeeringState, side: PeeringRole, spec: PeeringSpec): readonly string[] {
+  const other = spec[otherRole(side)];
+  return leftBehind.map((line) => (line.startsWith(`${other}: `) ? `${other}: not confirmed` : line));
+}
+
+/** One tenant's copy. Everything that is not named here stays out of it. */
+export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): PeeringRecord {
+  const { id, consumer, provider, resources, createdAt, across, unpeerRequestedAt, unpeerRequestedBy } = spec;
+  return {
+    spec: {
+      id,
+      consumer,
+      provider,
+      resources,
+      class: spec.class,
+      nonce: '',
+      createdAt,
+      requestedBy: side === 'consumer' || !across ? spec.requestedBy : `tenant/${across.consumer}`,
+      ...(across ? { across } : {}),
+      ...(unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt }),
+      ...(unpeerRequestedBy === undefined ? {} : { unpeerRequestedBy }),
+    },
+    state: {
+      phase: state.phase,
+      conditions: state.conditions.map((condition) => tell(condition, side, spec)),
+      phaseSince: state.phaseSince,
+      leftBehind: leftFor(state, side, spec),
+      ...(state.consentedAt === undefined ? {} : { consentedAt: state.consentedAt }),
+      ...(state.granted ? { granted: state.granted } : {}),
+      ...(state.removal ? { removal: state.removal } : {}),
+    },
+  };
+}
+
+export type Copies = Readonly<Partial<Record<PeeringRole, Item<PeeringRecord>>>>;
+
+/** Both tenants' copies, with the versions to write them at. Only for a peering across tenants. */
+export async function loadCopies(store: Store, { id, across }: Placed, signal?: AbortSignal): Promise<Copies> {
+  if (!across) return {};
+  const [consumer, provider] = await Promise.all(
+    roles.map((role) => {
+      const { pk, sk } = key.peering(across[role], id);
+      return store.get<PeeringRecord>(pk, sk, signal);
+    }),
+  );
+  return { ...(consumer ? { consumer } : {}), ...(provider ? { provider } : {}) };
+}
+
+/** Brings the copies to `record`; with `expiresAt`, gives them their end. A copy that its tenant no longer has is not made again. */
+export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: number): Op[] {
+  return roles.flatMap((role): Op[] => {
+    const copy = copies[role];
+    if (!copy) return [];
+    const value = copyFor(record, role);
+    const ends = expiresAt === undefined || copy.expiresAt !== undefined;
+    if (ends && sameJson(value, copy.value)) return [];
+    const { pk, sk, version } = copy;
+    const end = copy.expiresAt ?? expiresAt;
+    return [{ op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) }];
+  });
+}

@@ -1,0 +1,21 @@
+/** DELETE /v1/directory/{cluster} */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { entryResource } from '#functions/runtime/present-across.ts';
+import { DirectoryEntry } from '#shared/schema/api/across.ts';
+
+export const handler = http(
+  {
+    method: 'DELETE',
+    path: '/v1/directory/{cluster}',
+    summary: 'Take a cluster of yours out of the directory',
+    description: 'Nobody sees it or can ask for it any more; peerings and pending requests stay.',
+    auth: 'key',
+    permission: 'directory:write',
+    pathParameters: z.object({ cluster: z.string() }),
+    answers: { 200: { description: 'The entry that was.', body: DirectoryEntry } },
+  },
+  async ({ control, caller, path, signal }) => ({
+    body: entryResource(await control.directory.unpublish(caller, path.cluster, signal)),
+  }),
+);

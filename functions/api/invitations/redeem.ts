@@ -1,0 +1,44 @@
+/** POST /v1/invitations/redeem */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { peeringResource } from '#functions/runtime/present.ts';
+import { isSettled } from '#functions/runtime/settled.ts';
+import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { NewRedemption } from '#shared/schema/api/across.ts';
+import { Peering } from '#shared/schema/api/resources.ts';
+
+export const handler = http(
+  {
+    method: 'POST',
+    path: '/v1/invitations/redeem',
+    summary: 'Use an invitation of another tenant',
+    description:
+      "Peers a cluster of yours as consumer with the cluster of the invitation. Your own cluster's PeeringPolicy must accept it. With `wait`, answers when the peering is Ready, Failed or Gone.",
+    auth: 'key',
+    permission: 'peerings:write',
+    query: z.object({ wait: Wait }),
+    body: NewRedemption,
+    answers: {
+      200: { description: 'This cluster has used this invitation already; its peering.', body: Peering },
+      201: { description: 'The new peering.', body: Peering },
+    },
+  },
+  async ({ control, caller, body, signal }) => {
+    const { class: name, ...rest } = body;
+    const input = { ...rest, ...(name !== undefined && { class: name }) };
+    const { peering, created } = await control.invitations.redeem(caller, input, signal);
+    return { status: created ? 201 : 200, body: peeringResource(peering) };
+  },
+  async (reply, { control, caller, query, ...rest }) => {
+    const { id } = Peering.pick({ id: true }).parse(reply.body);
+    if (!query.wait) return reply;
+    const peering = await waitUntil({
+      ...rest,
+      look: () => control.peerings.get(caller, id, rest.signal),
+      done: isSettled,
+      seconds: query.wait,
+      tenant: caller.tenant,
+    });
+    return { ...reply, body: peeringResource(peering) };
+  },
+);

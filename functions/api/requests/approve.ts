@@ -1,0 +1,22 @@
+/** POST /v1/requests/{request}/approve */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { requestResource } from '#functions/runtime/present-across.ts';
+import { Decision, PeeringRequest } from '#shared/schema/api/across.ts';
+
+export const handler = http(
+  {
+    method: 'POST',
+    path: '/v1/requests/{request}/approve',
+    summary: 'Approve a request',
+    description: 'By the asked tenant. Makes the peering, within what was asked for.',
+    auth: 'key',
+    permission: 'requests:write',
+    pathParameters: z.object({ request: z.string() }),
+    body: Decision,
+    answers: { 200: { description: 'The approved request, with its peering.', body: PeeringRequest } },
+  },
+  async ({ control, caller, path, body, signal }) => ({
+    body: requestResource(await control.requests.approve(caller, path.request, body.reason, signal)),
+  }),
+);

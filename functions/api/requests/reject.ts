@@ -1,0 +1,22 @@
+/** POST /v1/requests/{request}/reject */
+import * as z from 'zod';
+import { http } from '#functions/runtime/http.ts';
+import { requestResource } from '#functions/runtime/present-across.ts';
+import { Decision, PeeringRequest } from '#shared/schema/api/across.ts';
+
+export const handler = http(
+  {
+    method: 'POST',
+    path: '/v1/requests/{request}/reject',
+    summary: 'Reject a request',
+    description: 'By the asked tenant.',
+    auth: 'key',
+    permission: 'requests:write',
+    pathParameters: z.object({ request: z.string() }),
+    body: Decision,
+    answers: { 200: { description: 'The rejected request.', body: PeeringRequest } },
+  },
+  async ({ control, caller, path, body, signal }) => ({
+    body: requestResource(await control.requests.reject(caller, path.request, body.reason, signal)),
+  }),
+);
