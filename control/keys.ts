@@ -28,6 +28,8 @@ export const partition = {
   inbox: (tenant: string): string => `t/${tenant}/inbox`,
   sentRequests: (tenant: string): string => `t/${tenant}/sent-requests`,
   approvalRules: (tenant: string): string => `t/${tenant}/approval-rules`,
+  /** Which clusters the tenant publishes. */
+  directory: (tenant: string): string => `t/${tenant}/directory`,
   /** What tenants chose to show to everybody, and nothing else: the one list that all tenants read. */
   published: 'system/directory',
   members: (tenant: string): string => `t/${tenant}/members`,
@@ -110,6 +112,7 @@ export const key = {
     sk: pair,
   }),
   approvalRule: (tenant: string, id: string): Key => ({ pk: partition.approvalRules(tenant), sk: id }),
+  directory: (tenant: string, clusterId: string): Key => ({ pk: partition.directory(tenant), sk: clusterId }),
   published: (tenant: string, clusterId: string): Key => ({ pk: partition.published, sk: `${tenant}/${clusterId}` }),
   idempotency: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/idempotency`, sk: hash }),
 } as const;

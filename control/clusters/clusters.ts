@@ -11,6 +11,8 @@ import {
 import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
+import { unpublishOps } from '../directory/directory.ts';
+import type { DirectoryEntry } from '../directory/entry.ts';
 import { key, partition, prefix } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { pageOf } from '../pages.ts';
@@ -329,13 +331,13 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       }
       const record: ClusterRecord = { ...item.value, state: 'left', leftAt: clock.now() };
       // Nobody can ask for what has left.
-      const shown = key.published(tenant, id);
-      const published = await store.get(shown.pk, shown.sk, signal);
+      const shown = key.directory(tenant, id);
+      const published = await store.get<DirectoryEntry>(shown.pk, shown.sk, signal);
       const subject = `cluster/${id}`;
       await store.transact(
         [
           { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
-          ...(published ? [{ op: 'delete' as const, ...shown, ifVersion: published.version }] : []),
+          ...(published ? unpublishOps(published.value, published.version) : []),
           auditOp(deps, caller, {
             action: 'cluster.remove',
             subject,

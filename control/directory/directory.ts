@@ -7,7 +7,7 @@ import type { ControlDeps, PageRequest } from '../deps.ts';
 import { key, partition } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
-import type { Item, Page } from '../ports/store.ts';
+import type { Item, Op, Page } from '../ports/store.ts';
 import { checkEntry, type DirectoryEntry, hasLabels, type NewEntry } from './entry.ts';
 
 export interface DirectoryFilter extends PageRequest {
@@ -30,6 +30,12 @@ export interface Directory {
   list(caller: Caller, filter?: DirectoryFilter, signal?: AbortSignal): Promise<Page<DirectoryEntry>>;
   get(caller: Caller, tenant: string, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
 }
+
+/** The tenant's own entry and the one for everybody are written together, hence have one version. */
+export const unpublishOps = ({ tenant, cluster }: DirectoryEntry, version: number): Op[] => [
+  { op: 'delete', ...key.directory(tenant, cluster), ifVersion: version },
+  { op: 'delete', ...key.published(tenant, cluster), ifVersion: version },
+];
 
 export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): Directory {
   const { store, clock } = deps;
@@ -63,9 +69,12 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
     const where = key.published(tenant, checked.cluster);
     await store.transact(
       [
-        before
-          ? { op: 'update', ...where, value: entry, ifVersion: before.version }
-          : { op: 'put', ...where, value: entry },
+        ...[key.directory(tenant, checked.cluster), where].map(
+          (to): Op =>
+            before
+              ? { op: 'update', ...to, value: entry, ifVersion: before.version }
+              : { op: 'put', ...to, value: entry },
+        ),
         { op: 'check', ...clusterAt, ifVersion: cluster.version },
         auditOp(deps, caller, {
           action: 'directory.publish',
@@ -94,7 +103,7 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
         const subject = `cluster/${cluster}`;
         await store.transact(
           [
-            { op: 'delete', pk: item.pk, sk: item.sk, ifVersion: item.version },
+            ...unpublishOps(item.value, item.version),
             auditOp(deps, caller, { action: 'directory.unpublish', subject, before: item.value }),
           ],
           [eventOf(deps, caller.tenant, 'directory.unpublished', subject)],

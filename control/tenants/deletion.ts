@@ -9,6 +9,8 @@ import type { Log } from '#shared/ports/log.ts';
 import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
 import type { ControlDeps } from '../deps.ts';
+import { unpublishOps } from '../directory/directory.ts';
+import type { DirectoryEntry } from '../directory/entry.ts';
 import { key, partition } from '../keys.ts';
 import { hasEnded } from '../peerings/load-peering.ts';
 import type { PeeringRecord } from '../peerings/records.ts';
@@ -149,6 +151,10 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   async function purge(tenant: string, signal?: AbortSignal): Promise<void> {
     const { value: record } = await load(tenant, signal);
+    // What everybody sees goes first, together with the tenant's own entry.
+    for await (const { value, version } of everything<DirectoryEntry>(store, partition.directory(tenant), signal)) {
+      await store.transact(unpublishOps(value, version), [], signal);
+    }
     for (const holding of holdings) {
       if (holding.path === '') continue;
       for (const path of await pathsOf(tenant, holding, signal)) await empty(path, signal);
