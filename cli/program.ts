@@ -4,13 +4,17 @@ import { codes } from '#shared/errors/codes.ts';
 import { brokerCommand } from './commands/broker.ts';
 import { completionCommand } from './commands/completion.ts';
 import { describeCommand } from './commands/describe.ts';
+import { directoryCommand } from './commands/directory.ts';
 import { getCommand } from './commands/get.ts';
+import { inviteCommand } from './commands/invite.ts';
 import { joinCommand } from './commands/join.ts';
 import { keyCommand } from './commands/key.ts';
 import { leaveCommand } from './commands/leave.ts';
 import { loginCommand } from './commands/login.ts';
 import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
+import { redeemCommand } from './commands/redeem.ts';
+import { requestsCommand } from './commands/requests.ts';
 import { versionCommand } from './commands/version.ts';
 import type { CliIo } from './io.ts';
 import { explain } from './output/failure.ts';
@@ -50,6 +54,10 @@ export function createProgram(io: CliIo): Command {
     .addCommand(unoffloadCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
+    .addCommand(inviteCommand(io))
+    .addCommand(redeemCommand(io))
+    .addCommand(requestsCommand(io))
+    .addCommand(directoryCommand(io))
     .addCommand(keyCommand(io))
     .addCommand(versionCommand(io))
     .addCommand(completionCommand(io))

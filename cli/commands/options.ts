@@ -1,5 +1,5 @@
 /** Options and arguments that several commands share, parsed once into what the commands work with. */
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '#cli/output/duration.ts';
 import { formats } from '#cli/output/print.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
@@ -62,3 +62,32 @@ export function positiveInt(text: string): number {
 
 /** Collects a repeated option. */
 export const collect = (text: string, before: readonly string[]): string[] => [...before, text];
+
+/** Of time that something lives, in whole seconds. */
+export function lifetime(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Accepted are durations like 12h or 30d.');
+  return Math.round(ms / 1_000);
+}
+
+export interface ResourceOptions {
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly pods?: string;
+  readonly resource: Record<string, string>;
+}
+
+/** The same four options wherever resources are named; `purpose` says what for. */
+export const resourceOptions = (command: Command, purpose: string): Command =>
+  command
+    .option('--cpu <quantity>', `CPU ${purpose}, for example 2 or 500m`, quantity)
+    .option('--memory <quantity>', `memory ${purpose}, for example 4Gi`, quantity)
+    .option('--pods <quantity>', `number of pods ${purpose}`, quantity)
+    .option('--resource <name=quantity>', `another resource ${purpose}; may be repeated`, extraResource, {});
+
+export const askedResources = ({ cpu, memory, pods, resource }: ResourceOptions): Record<string, string> => ({
+  ...resource,
+  ...(cpu !== undefined && { cpu }),
+  ...(memory !== undefined && { memory }),
+  ...(pods !== undefined && { pods }),
+});

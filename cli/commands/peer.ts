@@ -93,7 +93,7 @@ export async function follow(
   }
 }
 
-function failed(peering: Peering): AppError {
+export function failed(peering: Peering): AppError {
   const open = peering.conditions.filter(({ status }) => status === 'False');
   const why = open.map(({ message }) => message).join('; ') || peering.waitingFor;
   const action = open.find((condition) => condition.action !== '')?.action;

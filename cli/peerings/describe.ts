@@ -44,6 +44,13 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     ['Node', `${peering.nodeName} in ${peering.consumer}`],
     ['Age', age(created, now)],
   ];
+  if (peering.across) {
+    const { side, peerTenant, by, limits, endedBy } = peering.across;
+    const agreed = `${side === 'consumer' ? 'provider' : 'consumer'} is of tenant ${peerTenant}, by ${by}`;
+    const most = resourcesText(limits);
+    const ended = endedBy ? `; ended by the ${endedBy}` : '';
+    rows.push(['Tenants', `${agreed}${most ? `, at most ${most}` : ''}${ended}`]);
+  }
   const lines = rows.map(([name, value]) => `${`${name}:`.padEnd(10)}${value}`);
 
   const steps = Object.entries(peering.phaseSince)

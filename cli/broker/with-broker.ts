@@ -1,0 +1,12 @@
+/** One command's conversation with the broker: opened with the login, closed whatever happens. */
+import type { CliIo } from '#cli/io.ts';
+import { type BrokerClient, openBroker } from './broker-client.ts';
+
+export async function withBroker<T>(io: CliIo, work: (broker: BrokerClient) => Promise<T>): Promise<T> {
+  const broker = await openBroker(io);
+  try {
+    return await work(broker);
+  } finally {
+    broker.close();
+  }
+}

@@ -1,0 +1,64 @@
+/** isthmus redeem: use an invitation of another tenant. */
+import { Command } from 'commander';
+import { withBroker } from '#cli/broker/with-broker.ts';
+import type { CliIo } from '#cli/io.ts';
+import { arrow } from '#cli/peerings/follow.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { Peering } from '#shared/schema/api/resources.ts';
+import {
+  askedResources,
+  clusterName,
+  type ResourceOptions,
+  resourceOptions,
+  timeoutMsOf,
+  timeoutOption,
+} from './options.ts';
+import { failed, follow } from './peer.ts';
+
+interface RedeemOptions extends ResourceOptions {
+  readonly class?: string;
+  readonly wait?: boolean;
+  readonly timeout: string;
+}
+
+export const redeemCommand = (io: CliIo): Command =>
+  resourceOptions(new Command('redeem'), 'to ask for')
+    .description('use an invitation of another tenant: its cluster becomes a node of yours')
+    .argument('<code>', 'the code, isi_…; - reads it from standard input')
+    .argument('<consumer>', 'your cluster that gets the node', clusterName)
+    .option('--class <name>', 'resource class; default: the first of the invitation')
+    .option('--wait', 'wait until the node is Ready, showing what happens')
+    .addOption(timeoutOption('3m'))
+    .addHelpText(
+      'after',
+      `
+What is not asked for is asked for up to the limits of the invitation. Either tenant ends the peering with isthmus unpeer.`,
+    )
+    .action((code: string, consumer: string, options: RedeemOptions) => redeem(io, code, consumer, options));
+
+async function redeem(io: CliIo, given: string, consumer: string, options: RedeemOptions): Promise<void> {
+  const code = given === '-' ? await io.readStdin() : given;
+  if (code.trim() === '') throw new AppError('invalid_input', 'no code came from standard input');
+  await withBroker(io, async (broker) => {
+    const peering = await broker.call({
+      method: 'POST',
+      path: '/v1/invitations/redeem',
+      body: {
+        code: code.trim(),
+        consumer,
+        resources: askedResources(options),
+        ...(options.class !== undefined && { class: options.class }),
+      },
+      repeatable: true,
+      answer: Peering,
+    });
+    if (!options.wait) {
+      io.stdout.write(`peering ${arrow(peering)} (${peering.id}) is ${peering.phase}: ${peering.waitingFor}\n`);
+      io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${peering.provider}\n`);
+      return;
+    }
+    const ended = await follow(io, broker, peering, timeoutMsOf(options), ['Ready', 'Failed', 'Gone']);
+    if (ended.phase !== 'Ready') throw failed(ended);
+    io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
+  });
+}
