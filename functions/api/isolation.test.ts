@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { operations, runIsolation } from '#functions/testing/isolation.ts';
+import { acrossByDesign, notPerformed } from '#functions/testing/isolation-design.ts';
+
+test.each([1, 2, 3, 4])(
+  'four tenants find nothing of each other in 5,000 operations of every kind (seed %i)',
+  async (seed) => {
+    const { byOperation, byStatus, twins } = await runIsolation({ seed, count: 5_000 });
+    const neverTried = operations.filter(({ id }) => !(id in notPerformed) && byOperation[id] === undefined);
+    expect(neverTried.map(({ id }) => id)).toEqual([]);
+    expect(twins).toBeGreaterThan(500);
+    expect(byStatus['200']).toBeGreaterThan(1_000);
+  },
+  60_000,
+);
+
+test('whatever crosses tenants on purpose exists and has a reason', () => {
+  const ids = operations.map(({ id }) => id);
+  for (const [id, reason] of Object.entries({ ...acrossByDesign, ...notPerformed })) {
+    expect(ids).toContain(id);
+    expect(reason).not.toBe('');
+  }
+});
