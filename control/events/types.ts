@@ -15,7 +15,7 @@ export const eventTypes = {
   'cluster.joined': { public: true },
   'cluster.left': { public: true },
   'cluster.facts-changed': { public: true },
-  /** An agent reported something new about the peerings in `data.peerings`. */
+  /** An agent reported something new about the peerings in `data.peerings`; `data.kinds` are the kinds of objects that differ. */
   'cluster.observed': { public: false },
   'peering.requested': { public: true },
   'peering.changed': { public: true },

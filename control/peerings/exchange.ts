@@ -15,6 +15,7 @@ import { type Op, withPrefix } from '../ports/store.ts';
 import { tenantOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import { sameJson } from './canonical.ts';
+import { changedKinds } from './changed-kinds.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
@@ -71,7 +72,11 @@ export function createExchange(
   }
 
   /** Undefined: nothing new, or not this cluster's to report. */
-  async function storeSet(agent: AgentCaller, set: ObservedSet, signal?: AbortSignal): Promise<Op | undefined> {
+  async function storeSet(
+    agent: AgentCaller,
+    set: ObservedSet,
+    signal?: AbortSignal,
+  ): Promise<{ readonly op: Op; readonly kinds: readonly string[] } | undefined> {
     const { tenant, clusterId } = agent;
     const peeringAt = key.peering(tenant, set.peering);
     const peering = await store.get<PeeringRecord>(peeringAt.pk, peeringAt.sk, signal);
@@ -99,7 +104,10 @@ export function createExchange(
     const value: ObservedRecord = { ...set, appliedRevision: applied };
     if (item && sameJson(before, value)) return undefined;
     const kept = { ...value, signedAt: agent.signedAt ?? known };
-    return item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept };
+    return {
+      op: item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept },
+      kinds: changedKinds(item?.value.objects ?? [], set.objects),
+    };
   }
 
   async function storeSets(
@@ -113,14 +121,19 @@ export function createExchange(
       const stored = await untilWritten(async () => {
         const ops: Op[] = [];
         const peerings: string[] = [];
+        const kinds = new Set<string>();
         for (const set of chunk) {
-          const op = await storeSet(agent, set, signal);
-          if (!op) continue;
-          ops.push(op);
+          const stored = await storeSet(agent, set, signal);
+          if (!stored) continue;
+          ops.push(stored.op);
           peerings.push(set.peering);
+          for (const kind of stored.kinds) kinds.add(kind);
         }
         if (ops.length === 0) return peerings;
-        const event = eventOf(deps, agent.tenant, 'cluster.observed', `cluster/${agent.clusterId}`, { peerings });
+        const event = eventOf(deps, agent.tenant, 'cluster.observed', `cluster/${agent.clusterId}`, {
+          peerings,
+          kinds: [...kinds].sort(),
+        });
         await store.transact(ops, [event], signal);
         return peerings;
       }, signal);

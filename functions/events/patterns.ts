@@ -46,6 +46,7 @@ export const patterns = {
     'peering.requested',
     'peering.changed',
     'peering.unpeer-requested',
+    'invitation.revoked',
   ),
   /** A report in which no object of a known kind changed: a set was applied, refused or is gone. */
   applied: {

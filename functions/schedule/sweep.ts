@@ -1,10 +1,12 @@
-/** Schedule: looks at every peering whose time has come, which bounds what a lost event can cost, and continues the deletion of tenants. */
+/** Schedule: looks at every peering whose time has come and goes on with deletions of tenants, which bounds what a lost event can cost. */
 import type { Context } from 'aws-lambda';
 import { compositionOf } from '#functions/runtime/composition.ts';
+import { deadlineSignal } from '#functions/runtime/deadline.ts';
 
 export const handler = async (_event: unknown, context: Context): Promise<{ readonly nextDueAt?: number }> => {
-  const { peerings, tenants } = compositionOf(context).control;
-  const swept = await peerings.sweep();
-  await tenants.deletion.sweep();
+  const { control } = compositionOf(context);
+  const signal = deadlineSignal(context);
+  const swept = await control.peerings.sweep(signal);
+  await control.tenants.deletion.sweep(signal);
   return swept;
 };

@@ -1,0 +1,80 @@
+/** Which agents hold a WebSocket open, kept in the store: found by connection when a message arrives, by cluster when it is rung. */
+
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { AgentCaller } from '../../access/caller.ts';
+import type { ClusterRef } from '../../ports/agent-channel.ts';
+import type { Key, Store } from '../../ports/store.ts';
+
+export interface ConnectionTable {
+  add(connectionId: string, agent: AgentCaller, signal?: AbortSignal): Promise<void>;
+  agentOf(connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined>;
+  of(cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]>;
+  remove(connectionId: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** API Gateway ends every connection after two hours, and `$disconnect` is best effort. */
+export const connectionLifeMs = 2 * 3_600_000 + 60_000;
+/** An agent has one; more are the remains of reconnections. */
+const mostPerCluster = 20;
+
+const byId = (connectionId: string): Key => ({ pk: `system/connections/${connectionId}`, sk: 'agent' });
+const ofCluster = ({ tenant, clusterId }: ClusterRef): string => `t/${tenant}/connections/${clusterId}`;
+
+export function createConnectionTable({
+  store,
+  clock,
+}: {
+  readonly store: Store;
+  readonly clock: Clock;
+}): ConnectionTable {
+  const agentOf = async (connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined> => {
+    const { pk, sk } = byId(connectionId);
+    return (await store.get<AgentCaller>(pk, sk, signal))?.value;
+  };
+
+  return {
+    agentOf,
+
+    async add(connectionId, agent, signal) {
+      const expiresAt = clock.now() + connectionLifeMs;
+      const { tenant, clusterId, principal, from, requestId } = agent;
+      const value: AgentCaller = { tenant, clusterId, principal, from, requestId };
+      try {
+        await store.transact(
+          [
+            { op: 'put', ...byId(connectionId), value, expiresAt },
+            { op: 'put', pk: ofCluster(agent), sk: connectionId, value: {}, expiresAt },
+          ],
+          [],
+          signal,
+        );
+      } catch (error) {
+        // Delivered twice: the connection is known already.
+        if (codeOf(error) !== 'version_conflict') throw error;
+      }
+    },
+
+    async of(cluster, signal) {
+      const { items } = await store.query({ partition: ofCluster(cluster), limit: mostPerCluster }, signal);
+      return items.map(({ sk }) => sk);
+    },
+
+    async remove(connectionId, signal) {
+      const agent = await agentOf(connectionId, signal);
+      if (agent === undefined) return;
+      try {
+        await store.transact(
+          [
+            { op: 'delete', ...byId(connectionId), ifVersion: 1 },
+            { op: 'delete', pk: ofCluster(agent), sk: connectionId, ifVersion: 1 },
+          ],
+          [],
+          signal,
+        );
+      } catch (error) {
+        if (codeOf(error) !== 'version_conflict') throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Stream of the table: what was committed to the outbox goes to the bus. What the bus does not take is reported, and comes again. */
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { Context, DynamoDBBatchItemFailure, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
+import { eventOfImage } from '#control/adapters/dynamodb/outbox-item.ts';
+import { cloudCompositionOf } from '#functions/runtime/cloud-composition.ts';
+import { deadlineSignal } from '#functions/runtime/deadline.ts';
+
+export const handler = async ({ Records }: DynamoDBStreamEvent, context: Context): Promise<DynamoDBBatchResponse> => {
+  const { publisher, log } = cloudCompositionOf(context);
+  const batchItemFailures: DynamoDBBatchItemFailure[] = [];
+  const found = Records.flatMap(({ dynamodb }) => {
+    const itemIdentifier = dynamodb?.SequenceNumber ?? '';
+    try {
+      const event = eventOfImage(dynamodb?.NewImage as Record<string, AttributeValue> | undefined);
+      return event === undefined ? [] : [{ event, itemIdentifier }];
+    } catch (error) {
+      // Repeating will not mend it; it must end among the dead letters, where somebody looks.
+      log.error('a record of the outbox is unreadable', error, { sequenceNumber: itemIdentifier });
+      batchItemFailures.push({ itemIdentifier });
+      return [];
+    }
+  });
+  const failed = await publisher.publish(
+    found.map(({ event }) => event),
+    deadlineSignal(context),
+  );
+  for (const index of failed) batchItemFailures.push({ itemIdentifier: found[index]?.itemIdentifier ?? '' });
+  return { batchItemFailures };
+};

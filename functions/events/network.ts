@@ -1,0 +1,4 @@
+/** Rule network: a gateway, a key or the state of a link was reported; the peerings concerned are looked at. */
+import { reaction } from '#functions/runtime/reaction.ts';
+
+export const handler = reaction('peerings');

@@ -1,0 +1,27 @@
+/** The composition of functions that touch nothing: no table, no client. */
+import type { Context } from 'aws-lambda';
+import type { Control } from '#control/control.ts';
+import { type Composition, composeFrom } from './composition.ts';
+import { createJsonLog } from './json-log.ts';
+import { systemClock } from './system-clock.ts';
+
+const refused = (): never => {
+  throw new Error('the catalogue gives this function no right to the table');
+};
+
+export function withoutStore<E, R>(
+  handler: (event: E, context: Context) => Promise<R>,
+  version: string,
+): (event: E, context: Context) => Promise<R> {
+  composeFrom(
+    (): Composition => ({
+      control: new Proxy({} as Control, { get: refused }),
+      connections: { opened: refused, agentOf: refused, closed: refused, hangUp: refused },
+      clock: systemClock,
+      log: createJsonLog('info'),
+      version,
+      untilChange: refused,
+    }),
+  );
+  return handler;
+}

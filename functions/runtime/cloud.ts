@@ -1,0 +1,117 @@
+/**
+ * The composition root of every cloud function. The bundler puts it in front of a function file together with the parts that the function's
+ * rights call for, so that no bundle carries a client it may not use.
+ */
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { Context } from 'aws-lambda';
+import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import { type Backoff, jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
+import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
+import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
+import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
+import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
+import { createControl } from '#control/control.ts';
+import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { clientSettings } from './client-settings.ts';
+import type { CloudComposition } from './cloud-composition.ts';
+import { composeFrom } from './composition.ts';
+import { CloudEnv } from './env.ts';
+import { createJsonLog } from './json-log.ts';
+import { systemClock } from './system-clock.ts';
+import { createSystemIds } from './system-ids.ts';
+
+export interface PartDeps {
+  readonly env: CloudEnv;
+  readonly log: Log;
+  readonly connections: ConnectionTable;
+  readonly backoff: Backoff;
+}
+
+export interface CloudChannel extends AgentChannel {
+  settled(): Promise<void>;
+  hangUp(cluster: ClusterRef): Promise<number>;
+}
+
+/** What only some functions have the right to. */
+export interface Parts {
+  readonly channel?: (deps: PartDeps) => CloudChannel;
+  readonly publisher?: (deps: PartDeps) => Publisher;
+}
+
+type Handler<E, R> = (event: E, context: Context) => Promise<R>;
+
+/** The handler that the platform calls. */
+export function inCloud<E, R>(handler: Handler<E, R>, version: string, parts: Parts = {}): Handler<E, R> {
+  let channel: CloudChannel | undefined;
+  composeFrom(() => {
+    const composed = compose(version, parts);
+    channel = composed.channel;
+    return composed.composition;
+  });
+  return async (event, context) => {
+    try {
+      return await handler(event, context);
+    } finally {
+      // What is still being sent would freeze with the process.
+      await channel?.settled();
+    }
+  };
+}
+
+function compose(
+  version: string,
+  parts: Parts,
+): { readonly composition: CloudComposition; readonly channel: CloudChannel } {
+  const env = CloudEnv.parse(process.env);
+  const log = createJsonLog(env.LOG_LEVEL);
+  const clock = systemClock;
+  const backoff = jitteredBackoff(clock, Math.random);
+  const store = createDynamoDbStore({
+    client: new DynamoDBClient(clientSettings),
+    tableName: env.TABLE_NAME,
+    clock,
+    backoff,
+  });
+  const connections = createConnectionTable({ store, clock });
+  const deps: PartDeps = { env, log, connections, backoff };
+  const channel = parts.channel?.(deps) ?? withoutRight(log);
+  const delivered = createDeliveredBus();
+  const control = createControl({
+    store,
+    bus: delivered,
+    channel,
+    clock,
+    ids: createSystemIds(() => clock.now()),
+    log,
+    broker: () => ({ url: env.BROKER_URL }),
+    heartbeatSeconds: env.HEARTBEAT_SECONDS,
+    documents: createHttpsJson({ allowPrivateAddresses: false }),
+  });
+  const composition: CloudComposition = {
+    control,
+    connections: {
+      opened: (connectionId, agent) => connections.add(connectionId, agent),
+      agentOf: (connectionId) => connections.agentOf(connectionId),
+      closed: (connectionId) => connections.remove(connectionId),
+      hangUp: (cluster) => channel.hangUp(cluster),
+    },
+    clock,
+    log,
+    version,
+    // No process hears of other processes' commits: whoever waits looks again after this.
+    untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal),
+    delivered,
+    publisher: parts.publisher?.(deps) ?? { publish: async (events) => events.map((_, index) => index) },
+  };
+  return { composition, channel };
+}
+
+const pollMs = 1_000;
+
+/** The catalogue says that this function rings nobody. Agents find out at their next exchange, and whoever reads the log that the catalogue is wrong. */
+const withoutRight = (log: Log): CloudChannel => ({
+  ring: (cluster) => log.error('this function has no right to ring', undefined, { ...cluster }),
+  settled: async () => undefined,
+  hangUp: async () => 0,
+});

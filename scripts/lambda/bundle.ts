@@ -1,0 +1,90 @@
+/** Bundles each cloud function into one minified ES module with everything inside, the AWS SDK too: what is deployed is what was tested. */
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { type BuildOptions, build } from 'esbuild';
+import { cloudFunctions } from '#functions/catalogue.ts';
+import type { CloudFunction } from '#functions/cloud-function.ts';
+
+export interface BundleOptions {
+  readonly root: string;
+  /** Gets one folder per function, with `index.mjs` and nothing else; emptied first. */
+  readonly outDir: string;
+  readonly functions?: readonly CloudFunction[];
+  readonly version?: string;
+}
+
+export interface Bundle {
+  readonly fn: CloudFunction;
+  /** The module; its handler is `index.handler`. */
+  readonly file: string;
+  readonly bytes: number;
+}
+
+/** The function behind its composition root, with the clients its rights call for. */
+function entryOf({ file, access }: CloudFunction, version: string): string {
+  const inner = `import { handler as inner } from './${file}';`;
+  if (access.length === 0) {
+    return [
+      "import { withoutStore } from '#functions/runtime/cloud-bare.ts';",
+      inner,
+      `export const handler = withoutStore(inner, ${JSON.stringify(version)});`,
+    ].join('\n');
+  }
+  const parts = [
+    access.includes('channel:ring') && (['channel', 'gatewayChannel', 'cloud-channel'] as const),
+    access.includes('bus:publish') && (['publisher', 'bridgePublisher', 'cloud-publisher'] as const),
+  ].filter((part) => part !== false);
+  return [
+    "import { inCloud } from '#functions/runtime/cloud.ts';",
+    ...parts.map(([, name, module]) => `import { ${name} } from '#functions/runtime/${module}.ts';`),
+    inner,
+    `const parts = { ${parts.map(([part, name]) => `${part}: ${name}`).join(', ')} };`,
+    `export const handler = inCloud(inner, ${JSON.stringify(version)}, parts);`,
+  ].join('\n');
+}
+
+const settings = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  minify: true,
+  legalComments: 'none',
+  mainFields: ['module', 'main'],
+  alias: {
+    '@aws-sdk/credential-provider-node': './scripts/lambda/environment-credentials.ts',
+    'thread-stream': './scripts/lambda/no-threads.ts',
+  },
+  logLevel: 'warning',
+  // CommonJS packages inside an ES module bundle still ask for `require`; the name is unlike anything a minifier makes.
+  banner: {
+    js: "import{createRequire as isthmusCreateRequire}from'node:module';const require=isthmusCreateRequire(import.meta.url);",
+  },
+} as const satisfies BuildOptions;
+
+export function versionOf(root: string): string {
+  return (JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { readonly version: string }).version;
+}
+
+/** The same sources give the same bytes. */
+export async function bundleFunctions({
+  root,
+  outDir,
+  functions = cloudFunctions,
+  version = versionOf(root),
+}: BundleOptions): Promise<readonly Bundle[]> {
+  rmSync(outDir, { recursive: true, force: true });
+  mkdirSync(outDir, { recursive: true });
+  const bundles: Bundle[] = [];
+  for (const fn of functions) {
+    const file = path.join(outDir, fn.name, 'index.mjs');
+    await build({
+      ...settings,
+      absWorkingDir: root,
+      stdin: { contents: entryOf(fn, version), resolveDir: root, sourcefile: `${fn.name}.ts`, loader: 'ts' },
+      outfile: file,
+    });
+    bundles.push({ fn, file, bytes: readFileSync(file).length });
+  }
+  return bundles;
+}
