@@ -101,6 +101,7 @@ const sink = (socket: Duplex): void => void socket.resume().once('end', () => so
 /** Not by `for await`: on Node 20 that destroys a socket whose other half is still to be written. */
 function readAll(socket: Duplex): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    if (socket.readableEnded) return resolve(Buffer.alloc(0));
     if (socket.destroyed) return reject(new Error('closed already'));
     const pieces: Buffer[] = [];
     socket.on('data', (piece: Buffer) => pieces.push(piece));
