@@ -1,7 +1,7 @@
 // Two test projects: `fast` for every save, `real` for whatever needs this machine's kernel.
 import { defineConfig } from 'vitest/config';
 
-const rooms = ['shared', 'control', 'functions', 'agent', 'cli', 'scripts', 'test', 'bench'];
+const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
 /** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed. */
 export default defineConfig({

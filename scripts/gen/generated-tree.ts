@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
+import { functionsPage } from './functions-page.ts';
 import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
 import { kindsPage } from './kinds-page.ts';
 import { openApiJson, openApiPaths } from './open-api.ts';
@@ -17,6 +18,7 @@ export function generatedTree(): Tree {
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
     [httpFunctionsPath, httpFunctionsJson()],
+    ['docs/reference/functions.md', functionsPage()],
     ...openApiPaths.map((file) => [file, openApi] as const),
   ]);
 }

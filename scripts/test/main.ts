@@ -60,6 +60,7 @@ const steps = (node24: string): Step[] => [
   check('lint', process.execPath, tool('@biomejs/biome/bin/biome'), 'ci', '.'),
   check('types', process.execPath, tool('typescript/bin/tsc'), '-b'),
   check('generated files are current', process.execPath, 'scripts/run.mjs', 'scripts/gen/main.ts', '--check'),
+  check('cloud templates', process.execPath, 'scripts/run.mjs', 'scripts/templates/main.ts'),
   tests('unit and contract tests', process.execPath, '--project', 'fast'),
   tests('tests on real components', process.execPath, '--project', 'real'),
   tests('unit and contract tests on Node 24', node24, '--project', 'fast'),

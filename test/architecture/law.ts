@@ -44,6 +44,24 @@ export const importLaw: readonly Law[] = [
     because: 'functions are the edge of control and of nothing else',
   },
   {
+    from: /^infra\//,
+    except: /^infra\/app\.ts$/,
+    never:
+      /^(agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|events\/patterns|runtime\/env)\.ts)/,
+    because:
+      'infra names functions by their files and reads data only: the catalogue, the environment, the table; no code that runs in the cloud',
+  },
+  {
+    from: /^infra\/rules\//,
+    never: /^(node:|aws-cdk-lib|constructs)/,
+    because: 'rules are data that a reader can check without knowing the CDK',
+  },
+  {
+    from: /^(shared|control|functions|agent|cli)\//,
+    never: /^(aws-cdk-lib|constructs|cdk-nag)/,
+    because: 'what runs does not carry what deploys it',
+  },
+  {
     from: /^agent\//,
     never: /^(control|functions|infra|cli|console|scripts|bench)\/|^@aws-sdk\//,
     because: 'the agent reaches the broker only through its channel',
@@ -84,7 +102,7 @@ export const pureFile = /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$
 
 /** Only composition roots read the environment. */
 export const environmentReaders =
-  /^(agent\/main\.ts|agent\/config\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+  /^(agent\/main\.ts|agent\/config\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */

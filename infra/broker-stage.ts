@@ -1,0 +1,109 @@
+/** All stacks of one stage, in the order in which they need each other: data and edge, then what runs, then who watches. */
+import { Stage, type StageProps, Tags } from 'aws-cdk-lib';
+import type { Code } from 'aws-cdk-lib/aws-lambda';
+import type { Construct } from 'constructs';
+import type { CloudFunction } from '#functions/cloud-function.ts';
+import type { CloudEnvironment } from '#functions/runtime/env.ts';
+import { isAsynchronous } from './constructs/access.ts';
+import type { Runs } from './constructs/broker-function.ts';
+import { here } from './constructs/here.ts';
+import { type Names, namesOf } from './constructs/names.ts';
+import type { Watched } from './rules/alarms.ts';
+import { ApiStack } from './stacks/api.ts';
+import { ChannelStack } from './stacks/channel.ts';
+import { DataStack } from './stacks/data.ts';
+import { EdgeStack } from './stacks/edge.ts';
+import { EventsStack } from './stacks/events.ts';
+import { ObservabilityStack } from './stacks/observability.ts';
+import type { StageSettings } from './stages.ts';
+
+export interface BrokerStageProps {
+  readonly settings: StageSettings;
+  readonly functions: readonly CloudFunction[];
+  readonly codeOf: (fn: CloudFunction) => Code;
+}
+
+const minutes: Readonly<Record<string, number>> = { minute: 1, hour: 60, day: 1_440 };
+
+/** `rate(5 minutes)` in minutes. */
+export function minutesOf(rate: string): number {
+  const [, count, unit] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(rate) ?? [];
+  if (count === undefined || unit === undefined) {
+    throw new RangeError(`a schedule is written rate(N minutes|hours|days), got ${JSON.stringify(rate)}`);
+  }
+  return Number(count) * (minutes[unit] ?? 1);
+}
+
+const watchedIn = (functions: readonly CloudFunction[], names: Names, edge: EdgeStack): Watched => ({
+  table: names.table,
+  httpApiId: edge.httpApiId,
+  webSocketApiId: edge.webSocketApiId,
+  webSocketStage: edge.webSocketStage,
+  streamReaders: functions.filter(({ trigger }) => trigger.kind === 'stream').map(({ name }) => names.function(name)),
+  schedules: functions.flatMap(({ name, trigger }) =>
+    trigger.kind === 'schedule'
+      ? [{ edge: name, name: names.function(name), everyMinutes: minutesOf(trigger.rate) }]
+      : [],
+  ),
+  deadLetters: functions.filter(isAsynchronous).map(({ name }) => ({ edge: name, queue: names.deadLetters(name) })),
+});
+
+export class BrokerStage extends Stage {
+  constructor(scope: Construct, { settings, functions, codeOf }: BrokerStageProps) {
+    const { name, account, region } = settings;
+    const env: StageProps['env'] = {
+      ...(account !== undefined && { account }),
+      ...(region !== undefined && { region }),
+    };
+    super(scope, name, { env });
+    Tags.of(this).add('isthmus:stage', name);
+    const names = namesOf(settings, here);
+    const stack = (part: string, description: string) => ({
+      stackName: names.of(part),
+      description: `Isthmus broker, ${description}`,
+      terminationProtection: settings.keepData,
+    });
+
+    const data = new DataStack(this, 'data', settings, stack('data', 'its table'));
+    const edge = new EdgeStack(this, 'edge', settings, names, stack('edge', 'its addresses'));
+    const environment: CloudEnvironment = {
+      TABLE_NAME: names.table,
+      BUS_NAME: names.bus,
+      BROKER_URL: edge.publicUrl,
+      SOCKET_ENDPOINT: edge.channelEndpoint,
+      LOG_LEVEL: settings.logLevel,
+    };
+    const runs: Runs & { readonly functions: readonly CloudFunction[] } = {
+      settings,
+      functions,
+      codeOf,
+      environment,
+      reach: {
+        names,
+        channel: { apiId: edge.webSocketApiId, stageName: edge.webSocketStage },
+        tableStreamArn: data.tableStreamArn,
+      },
+    };
+    const running = [
+      new EventsStack(this, 'events', { ...runs, ...stack('events', 'what happens after a change') }),
+      new ApiStack(this, 'api', { ...runs, httpApiId: edge.httpApiId, ...stack('api', 'its REST API') }),
+      new ChannelStack(this, 'channel', {
+        ...runs,
+        webSocketApiId: edge.webSocketApiId,
+        ...stack('channel', 'the doorbells of agents'),
+      }),
+    ];
+    // They know the table and the APIs by name: CloudFormation does not see that those must be there first.
+    for (const each of running) {
+      each.addStackDependency(data);
+      each.addStackDependency(edge);
+    }
+    const observability = new ObservabilityStack(this, 'observability', {
+      settings,
+      names,
+      watched: watchedIn(functions, names, edge),
+      ...stack('observability', 'alarms and dashboard'),
+    });
+    observability.addStackDependency(edge);
+  }
+}

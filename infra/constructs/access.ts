@@ -1,0 +1,68 @@
+/** From what a function says it needs to the statements of its role. Plain data, so that a test can list all of them. */
+import type { Access, CloudFunction } from '#functions/cloud-function.ts';
+import type { Names } from './names.ts';
+
+export interface Statement {
+  readonly sid: string;
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface Reachable {
+  readonly names: Names;
+  /** API id of the WebSocket API and its stage. */
+  readonly channel: { readonly apiId: string; readonly stageName: string };
+  readonly tableStreamArn: string;
+}
+
+/** What each need means. Reads are strongly consistent item and partition reads: no scan, no index. */
+const meanings: Readonly<Record<Access, (reach: Reachable) => Statement[]>> = {
+  'table:read': ({ names }) => [
+    { sid: 'ReadTable', actions: ['dynamodb:GetItem', 'dynamodb:Query'], resources: [names.tableArn] },
+  ],
+  // A transaction is allowed by the rights to its parts.
+  'table:write': ({ names }) => [
+    {
+      sid: 'WriteTable',
+      actions: ['dynamodb:ConditionCheckItem', 'dynamodb:DeleteItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
+      resources: [names.tableArn],
+    },
+  ],
+  'stream:read': ({ tableStreamArn }) => [
+    {
+      sid: 'ReadStream',
+      actions: ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator', 'dynamodb:ListStreams'],
+      resources: [tableStreamArn],
+    },
+  ],
+  'bus:publish': ({ names }) => [{ sid: 'Publish', actions: ['events:PutEvents'], resources: [names.busArn] }],
+  'channel:ring': ({ names, channel }) => [
+    {
+      sid: 'Ring',
+      actions: ['execute-api:ManageConnections'],
+      resources: [names.arn('execute-api', `${channel.apiId}/${channel.stageName}/*/@connections/*`)],
+    },
+  ],
+};
+
+const writesLog = (names: Names, name: string): Statement => ({
+  sid: 'WriteLog',
+  actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  resources: [`${names.logGroupArn(name)}:*`],
+});
+
+const sendsDeadLetters = (names: Names, name: string): Statement => ({
+  sid: 'SendDeadLetters',
+  actions: ['sqs:SendMessage'],
+  resources: [names.deadLettersArn(name)],
+});
+
+/** Whoever is not answered to can only leave a dead letter. */
+export const isAsynchronous = ({ trigger }: CloudFunction): boolean =>
+  trigger.kind === 'stream' || trigger.kind === 'event' || trigger.kind === 'schedule';
+
+export const statementsOf = (fn: CloudFunction, reach: Reachable): Statement[] => [
+  writesLog(reach.names, fn.name),
+  ...(isAsynchronous(fn) ? [sendsDeadLetters(reach.names, fn.name)] : []),
+  ...fn.access.flatMap((need) => meanings[need](reach)),
+];

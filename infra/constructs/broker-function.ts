@@ -1,0 +1,93 @@
+/** One function file as a Lambda function: its bundle, its own role with nothing but its statements, its log group and its dead letters. */
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  Architecture,
+  type Code,
+  Function as Lambda,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import type { CloudFunction } from '#functions/cloud-function.ts';
+import { wildcardExcuse } from '../rules/excuses.ts';
+import type { StageSettings } from '../stages.ts';
+import { isAsynchronous, type Reachable, statementsOf } from './access.ts';
+import { deadLetters } from './dead-letters.ts';
+import { readable } from './readable.ts';
+
+/** What the functions of one stage have in common. */
+export interface Runs {
+  readonly settings: StageSettings;
+  readonly reach: Reachable;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly codeOf: (fn: CloudFunction) => Code;
+}
+
+export class BrokerFunction extends Construct {
+  readonly lambda: Lambda;
+  /** Undefined when callers wait for the answer. */
+  readonly deadLetters: Queue | undefined;
+
+  constructor(scope: Construct, fn: CloudFunction, { settings, reach, environment, codeOf }: Runs) {
+    super(scope, fn.name);
+    const { names } = reach;
+    const asynchronous = isAsynchronous(fn);
+    const reserved = settings.reservedConcurrency[fn.name];
+    this.deadLetters = asynchronous ? deadLetters(this, names, fn.name) : undefined;
+    const logGroup = new LogGroup(this, 'Log', {
+      logGroupName: names.logGroup(fn.name),
+      retention: settings.logDays,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const statements = statementsOf(fn, reach);
+    const role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: `${fn.file} of stage ${settings.name}`,
+      inlinePolicies: {
+        own: new PolicyDocument({
+          minimize: false,
+          statements: statements.map(
+            ({ sid, actions, resources }) =>
+              new PolicyStatement({ effect: Effect.ALLOW, sid, actions: [...actions], resources: [...resources] }),
+          ),
+        }),
+      },
+    });
+    for (const resource of statements.flatMap(({ resources }) => resources)) {
+      const excuse = wildcardExcuse(readable(Stack.of(this).resolve(resource)));
+      if (excuse !== undefined) Validations.of(role).acknowledge(excuse);
+    }
+    this.lambda = new Lambda(this, 'Function', {
+      functionName: names.function(fn.name),
+      description: fn.file,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      handler: 'index.handler',
+      code: codeOf(fn),
+      memorySize: fn.memoryMb,
+      timeout: Duration.seconds(fn.timeoutSeconds),
+      environment: { ...environment },
+      // What it may do is the list above, whatever a construct would like to grant.
+      role: role.withoutPolicyUpdates(),
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      // START, END and REPORT lines would be most of the log of an idle broker; the same numbers are metrics.
+      systemLogLevelV2: SystemLogLevel.WARN,
+      tracing: Tracing.DISABLED,
+      ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
+      // Streams have retries of their own, on the mapping.
+      ...(this.deadLetters !== undefined &&
+        fn.trigger.kind !== 'stream' && {
+          onFailure: new SqsDestination(this.deadLetters),
+          retryAttempts: 2,
+          maxEventAge: Duration.hours(1),
+        }),
+    });
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Physical names and the ARNs that follow from them. Stacks find each other by these instead of by exports, so that one can be deployed,
+ * changed or replaced without the others in its way. Only what AWS itself names (API ids, the stream) travels between stacks.
+ */
+import type { StageSettings } from '../stages.ts';
+
+/** Where a stage is deployed: tokens in a template, words on a page. */
+export interface Place {
+  readonly partition: string;
+  readonly region: string;
+  readonly account: string;
+}
+
+export interface Names {
+  readonly arn: (service: string, rest: string) => string;
+  readonly table: string;
+  readonly tableArn: string;
+  readonly bus: string;
+  readonly busArn: string;
+  readonly function: (name: string) => string;
+  readonly functionArn: (name: string) => string;
+  readonly logGroup: (name: string) => string;
+  readonly logGroupArn: (name: string) => string;
+  readonly deadLetters: (edge: string) => string;
+  readonly deadLettersArn: (edge: string) => string;
+  /** For everything else, `isthmus-production-…`. */
+  readonly of: (name: string) => string;
+}
+
+export function namesOf(
+  { name: stage, restoredTable }: Pick<StageSettings, 'name' | 'restoredTable'>,
+  { partition, region, account }: Place,
+): Names {
+  const arn = (service: string, rest: string): string => `arn:${partition}:${service}:${region}:${account}:${rest}`;
+  const of = (name: string): string => `isthmus-${stage}-${name}`;
+  const table = restoredTable?.name ?? `isthmus-${stage}`;
+  const bus = `isthmus-${stage}`;
+  const logGroup = (name: string): string => `/isthmus/${stage}/${name}`;
+  const deadLetters = (edge: string): string => of(`${edge}-dead`);
+  return {
+    arn,
+    table,
+    tableArn: arn('dynamodb', `table/${table}`),
+    bus,
+    busArn: arn('events', `event-bus/${bus}`),
+    function: of,
+    functionArn: (name) => arn('lambda', `function:${of(name)}`),
+    logGroup,
+    logGroupArn: (name) => arn('logs', `log-group:${logGroup(name)}`),
+    deadLetters,
+    deadLettersArn: (edge) => arn('sqs', deadLetters(edge)),
+    of,
+  };
+}

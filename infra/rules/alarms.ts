@@ -1,0 +1,135 @@
+/** What wakes somebody up, as data. An alarm costs 0.10 USD a month: each has to be worth it, and says what to do. */
+
+export interface Alarm {
+  readonly name: string;
+  readonly namespace: string;
+  readonly metric: string;
+  readonly dimensions: Readonly<Record<string, string>>;
+  readonly statistic: 'Sum' | 'Maximum';
+  readonly periodMinutes: number;
+  /** How many periods in a row. */
+  readonly periods: number;
+  readonly compare: 'at least' | 'less than';
+  readonly threshold: number;
+  /** What silence means; nearly always that nothing happened. */
+  readonly silence: 'fine' | 'alarm';
+  readonly because: string;
+}
+
+/** Names of what is watched. */
+export interface Watched {
+  readonly table: string;
+  readonly httpApiId: string;
+  readonly webSocketApiId: string;
+  readonly webSocketStage: string;
+  /** Physical names of functions. */
+  readonly streamReaders: readonly string[];
+  readonly schedules: readonly { readonly edge: string; readonly name: string; readonly everyMinutes: number }[];
+  /** Edge and physical name of its queue. */
+  readonly deadLetters: readonly { readonly edge: string; readonly queue: string }[];
+}
+
+export const alarmsFor = (watched: Watched): readonly Alarm[] => [
+  ...watched.deadLetters.map(
+    ({ edge, queue }): Alarm => ({
+      name: `${edge}-dead-letters`,
+      namespace: 'AWS/SQS',
+      metric: 'ApproximateNumberOfMessagesVisible',
+      dimensions: { QueueName: queue },
+      statistic: 'Maximum',
+      periodMinutes: 5,
+      periods: 1,
+      compare: 'at least',
+      threshold: 1,
+      silence: 'fine',
+      because: `${edge} gave up on something: read the message and the function's log, then delete the message; the sweep has repaired the state, or a condition says what is missing`,
+    }),
+  ),
+  ...watched.streamReaders.map(
+    (name): Alarm => ({
+      name: 'stream-late',
+      namespace: 'AWS/Lambda',
+      metric: 'IteratorAge',
+      dimensions: { FunctionName: name },
+      statistic: 'Maximum',
+      periodMinutes: 5,
+      periods: 2,
+      compare: 'at least',
+      threshold: 60_000,
+      silence: 'fine',
+      because:
+        'events leave the table more than a minute late: peerings advance by the sweep only; look at the log of the function and at the throttles of the bus',
+    }),
+  ),
+  ...watched.schedules.map(
+    ({ edge, name, everyMinutes }): Alarm => ({
+      name: `${edge}-silent`,
+      namespace: 'AWS/Lambda',
+      metric: 'Invocations',
+      dimensions: { FunctionName: name },
+      statistic: 'Sum',
+      periodMinutes: Math.max(15, everyMinutes * 3),
+      periods: 1,
+      compare: 'less than',
+      threshold: 1,
+      silence: 'alarm',
+      because: 'the schedule does not run: lost events stay unrepaired; look at the schedule and at its role',
+    }),
+  ),
+  {
+    name: 'api-errors',
+    namespace: 'AWS/ApiGateway',
+    metric: '5xx',
+    dimensions: { ApiId: watched.httpApiId },
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 1,
+    compare: 'at least',
+    threshold: 5,
+    silence: 'fine',
+    because:
+      'requests fail through no fault of their senders: find the route in the access log and the request id in the log of its function',
+  },
+  {
+    name: 'channel-errors',
+    namespace: 'AWS/ApiGateway',
+    metric: 'ExecutionError',
+    dimensions: { ApiId: watched.webSocketApiId, Stage: watched.webSocketStage },
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 1,
+    compare: 'at least',
+    threshold: 5,
+    silence: 'fine',
+    because:
+      'agents cannot open or use their doorbell and fall back to polling: look at the logs of the channel functions',
+  },
+  {
+    name: 'table-write-throttles',
+    namespace: 'AWS/DynamoDB',
+    metric: 'WriteThrottleEvents',
+    dimensions: { TableName: watched.table },
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 2,
+    compare: 'at least',
+    threshold: 10,
+    silence: 'fine',
+    because:
+      'one partition takes more than 1,000 writes a second or the table grows faster than on-demand doubles: find the tenant in the access log',
+  },
+  {
+    name: 'functions-throttled',
+    namespace: 'AWS/Lambda',
+    metric: 'Throttles',
+    dimensions: {},
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 2,
+    compare: 'at least',
+    threshold: 10,
+    silence: 'fine',
+    because:
+      'the concurrency of the account and Region is used up, by this stage or a neighbour: ask for more, or set some aside in infra/stages.ts',
+  },
+];

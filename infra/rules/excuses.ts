@@ -1,0 +1,38 @@
+/** Every finding of AWS's rule pack that we do not follow, with the reason. A finding without one fails the synthesis. */
+import type { Acknowledgment } from 'aws-cdk-lib';
+
+export const excuses = {
+  ownAuthentication: {
+    id: 'AwsSolutions-APIG4',
+    reason:
+      'callers show an API key, an OIDC token or a signature of the enrolled cluster key; an authorizer of the API knows none of the three (it checks RSA only), the function checks before anything else',
+  },
+  deadEnd: {
+    id: 'AwsSolutions-SQS3',
+    reason: 'this queue is where dead letters of a function, rule or schedule end; it has no consumer that could fail',
+  },
+  alarmsInClear: {
+    id: 'AwsSolutions-SNS2',
+    reason:
+      'alarms carry names and numbers only; CloudWatch cannot publish through the key that AWS manages, and a key of our own costs 1 USD a month',
+  },
+  accountLogRole: {
+    id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
+    reason: 'API Gateway takes only a role with all rights of this policy for an account; nobody else can assume it',
+  },
+} as const satisfies Readonly<Record<string, Acknowledgment>>;
+
+/** Resources that end in a wildcard, and why nothing narrower exists. All others are named in full. */
+export const wildcards: readonly { readonly resource: RegExp; readonly because: string }[] = [
+  { resource: /:log-group:[^*]+:\*$/, because: 'Lambda names the streams of the function’s own log group at run time' },
+  { resource: /:execute-api:[^*]+\/\*\/@connections\/\*$/, because: 'API Gateway names connections at run time' },
+];
+
+/** Undefined for a resource that is named in full; throws for a wildcard that nobody gave a reason for. */
+export function wildcardExcuse(resource: string): Acknowledgment | undefined {
+  if (!resource.includes('*')) return undefined;
+  const known = wildcards.find((wildcard) => wildcard.resource.test(resource));
+  if (known === undefined)
+    throw new Error(`${resource}: name the resource in full, or say in infra/rules/excuses.ts why not`);
+  return { id: `AwsSolutions-IAM5[Resource::${resource}]`, reason: known.because };
+}

@@ -1,0 +1,80 @@
+/** What differs between deployments, all of it. Stacks choose nothing by stage name; they read these values. */
+import * as z from 'zod';
+
+const days = z.int().min(1).max(3_653);
+
+const Domain = z.strictObject({
+  /** `broker.example.com`: REST API and agents' requests. */
+  api: z.hostname(),
+  /** `bell.example.com`: the WebSocket. */
+  channel: z.hostname(),
+  /** A certificate of the same Region that covers both names. */
+  certificateArn: z.templateLiteral(['arn:', z.string(), ':acm:', z.string()]),
+});
+
+export const StageSettings = z.strictObject({
+  /** Part of every physical name: it cannot be changed later. */
+  name: z.string().regex(/^[a-z][a-z0-9]{1,15}$/),
+  /** Undefined: wherever the credentials of the deployment are. */
+  account: z
+    .string()
+    .regex(/^\d{12}$/)
+    .optional(),
+  region: z.string().optional(),
+
+  /** The table survives `cdk destroy`, and AWS refuses to delete it. */
+  keepData: z.boolean(),
+  /** How far back the table can be restored to any second. */
+  pointInTimeRecoveryDays: z.int().min(1).max(35),
+  /** After a restore: the table to use instead of the one that the data stack made (docs/deploy.md, "Restore"). */
+  restoredTable: z.strictObject({ name: z.string(), streamArn: z.string() }).optional(),
+  /** The bus keeps events this long for replay. */
+  archiveDays: days,
+  logDays: z.union([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365].map((n) => z.literal(n))),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']),
+
+  /** Requests per second of the whole stage, and how many may come at once. Limits per tenant are the broker's own. */
+  throttle: z.strictObject({ perSecond: z.int().min(1), burst: z.int().min(1) }),
+  /** Where portals in a browser run; empty: no cross-origin requests. */
+  corsOrigins: z.array(z.url()),
+  domain: Domain.optional(),
+  /** Concurrent executions set aside, by function name. They are taken from the account's 1,000 for all others. */
+  reservedConcurrency: z.record(z.string(), z.int().min(1)),
+
+  /** Gets every alarm by e-mail. More subscribers can be added to the topic by hand. */
+  alarmEmail: z.email().optional(),
+  dashboard: z.boolean(),
+  /** API Gateway writes a WebSocket's access log only with a role set for the whole account and Region: one stage of them owns it. */
+  ownsApiGatewayLogRole: z.boolean(),
+});
+export type StageSettings = z.infer<typeof StageSettings>;
+
+const development: StageSettings = {
+  name: 'dev',
+  keepData: false,
+  pointInTimeRecoveryDays: 1,
+  archiveDays: 3,
+  logDays: 7,
+  logLevel: 'debug',
+  throttle: { perSecond: 50, burst: 100 },
+  corsOrigins: [],
+  reservedConcurrency: {},
+  dashboard: false,
+  ownsApiGatewayLogRole: true,
+};
+
+const production: StageSettings = {
+  name: 'production',
+  keepData: true,
+  pointInTimeRecoveryDays: 35,
+  archiveDays: 30,
+  logDays: 90,
+  logLevel: 'info',
+  throttle: { perSecond: 2_000, burst: 4_000 },
+  corsOrigins: [],
+  reservedConcurrency: {},
+  dashboard: true,
+  ownsApiGatewayLogRole: true,
+};
+
+export const stages: readonly StageSettings[] = [development, production];
