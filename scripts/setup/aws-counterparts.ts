@@ -21,6 +21,8 @@ export interface AwsCounterparts {
   /** Native parts of DynamoDB Local. */
   readonly nativeLibraries: string;
   readonly motoServer: string;
+  /** AWS's runtime interface client: a module that Node 24 runs with the handler's name as argument. */
+  readonly runtimeClient: string;
 }
 
 const packages = [
@@ -28,6 +30,12 @@ const packages = [
   { name: 'maven', proof: 'mvn' },
   { name: 'openjdk-17-jdk-headless', proof: 'javac' },
   { name: 'python3-venv', proof: 'python3' },
+] as const;
+
+const compilers = [
+  { name: 'cmake', proof: 'cmake' },
+  { name: 'make', proof: 'make' },
+  { name: 'g++', proof: 'g++' },
 ] as const;
 
 const installMs = 900_000;
@@ -54,11 +62,20 @@ export async function ensureAwsCounterparts({ root, cache, log }: SetUp): Promis
     const requirements = path.join(source, 'requirements.txt');
     await runCommand(path.join(folder, 'bin', 'python'), [...pip, requirements], { timeoutMs: installMs });
   });
+  const ric = path.join(source, 'ric');
+  const runtime = await once({ cache, log }, 'lambda-ric', [path.join(ric, 'package-lock.json')], async (folder) => {
+    await ensureDebianPackages(compilers, cache, log);
+    await cp(ric, folder, { recursive: true });
+    // Without `--foreground-scripts` the output of a failing build is lost.
+    const ci = ['ci', '--no-audit', '--no-fund', '--foreground-scripts'];
+    await runCommand('npm', ci, { cwd: folder, timeoutMs: installMs });
+  });
   return {
     java: 'java',
     jars: [path.join(jars, 'lib', '*'), path.join(jars, 'classes')].join(':'),
     nativeLibraries: path.join(jars, 'lib'),
     motoServer: path.join(venv, 'bin', 'moto_server'),
+    runtimeClient: path.join(runtime, 'node_modules', 'aws-lambda-ric', 'index.mjs'),
   };
 }
 

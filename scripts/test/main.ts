@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
@@ -87,6 +88,7 @@ const only = process.argv.slice(2);
 const total: Tally = { passed: 0, failed: 0 };
 const started = Date.now();
 await setUpMachine({ log: (line) => console.log(line) });
+await ensureAwsCounterparts({ root, cache: cacheDir(), log: (line) => console.log(line) });
 const node24 = await ensureNode24({ root, cache: cacheDir(), log: (line) => console.log(line) });
 for (const step of steps(node24).filter((s) => only.length === 0 || only.some((word) => s.name.includes(word)))) {
   const at = Date.now();
