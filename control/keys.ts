@@ -111,7 +111,7 @@ export const key = {
     pk: `t/${provider}/open-requests/${consumer}`,
     sk: pair,
   }),
-  approvalRule: (tenant: string, id: string): Key => ({ pk: partition.approvalRules(tenant), sk: id }),
+  approvalRules: (tenant: string): Key => ({ pk: partition.approvalRules(tenant), sk: 'all' }),
   directory: (tenant: string, clusterId: string): Key => ({ pk: partition.directory(tenant), sk: clusterId }),
   published: (tenant: string, clusterId: string): Key => ({ pk: partition.published, sk: `${tenant}/${clusterId}` }),
   idempotency: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/idempotency`, sk: hash }),

@@ -140,6 +140,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
           detail: { cluster: checked.cluster },
         });
       }
+      await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
       const id = ids.next('iv');
       const code = codeText(tenant, id, newSecret(ids));
       const now = clock.now();

@@ -2,6 +2,7 @@
  * Peerings whose two clusters are of two tenants. What the state machine knows is one shared item; each tenant reads its own copy of it,
  * which holds what docs/cross-tenant.md lists and nothing else. The copies are written by the transaction that changes the shared item.
  */
+import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { key } from '../keys.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
@@ -77,25 +78,34 @@ const tellable = new Set([
   'RemovingAlone',
 ]);
 
-/**
- * A condition of the other side as this side may read it: what kind of thing is missing since when, in fixed words. The provider's answer to
- * the consumer's own ResourceSlice stands in the consumer's cluster already, and is told as it is.
- */
+/** Whose report a condition's words come from. The provider's answer to a ResourceSlice is reported by the consumer, in whose cluster it stands. */
+const authorOf = ({ reason, side }: PeeringCondition): PeeringCondition['side'] =>
+  reason === 'Denied' ? 'consumer' : side;
+
+/** A condition in words of the other side, as this side may read it: what kind of thing is missing since when, in fixed words. */
 function tell(condition: PeeringCondition, side: PeeringRole, spec: PeeringSpec): PeeringCondition {
   const { across } = spec;
-  const knowsAlready = side === 'consumer' && condition.reason === 'Denied';
-  if (!across || condition.side === side || condition.side === 'both' || knowsAlready) return condition;
-  const other = otherRole(side);
-  const whose = `${spec[other]} of tenant ${across[other]}`;
+  const author = authorOf(condition);
+  if (!across || author === side || author === 'both') return condition;
+  const where = condition.side === 'both' ? author : condition.side;
   const reason = tellable.has(condition.reason) ? condition.reason : 'Other';
-  const done = condition.status === 'True';
+  const holds = condition.status === 'True';
+  const remedy = where === side ? `look into ${spec[side]}` : `if this lasts, ask tenant ${across[where]}`;
   return {
     ...condition,
     reason,
-    message: `${condition.type} ${done ? 'holds' : 'does not hold yet'} at ${whose} (${reason})`,
-    action: done || condition.type === 'ResourcesGranted' ? '' : `if this lasts, ask tenant ${across[other]}`,
+    message: `${condition.type} ${holds ? 'holds' : 'does not hold yet'} at ${spec[where]} of tenant ${across[where]} (${reason})`,
+    action: holds ? '' : remedy,
   };
 }
+
+/** Reported by the consumer: quantities, and no other words. */
+const quantitiesOf = (granted: Resources): Resources =>
+  Object.fromEntries(
+    Object.entries(granted).filter(
+      ([name, value]) => /^[-A-Za-z0-9_./]{1,253}$/.test(name) && tryParseQuantity(value) !== undefined,
+    ),
+  );
 
 /** What is left behind begins with the name of its cluster. */
 function leftFor({ leftBehind }: PeeringState, side: PeeringRole, spec: PeeringSpec): readonly string[] {
@@ -126,7 +136,7 @@ export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): Peer
       phaseSince: state.phaseSince,
       leftBehind: leftFor(state, side, spec),
       ...(state.consentedAt === undefined ? {} : { consentedAt: state.consentedAt }),
-      ...(state.granted ? { granted: state.granted } : {}),
+      ...(state.granted ? { granted: quantitiesOf(state.granted) } : {}),
       ...(state.removal ? { removal: state.removal } : {}),
     },
   };

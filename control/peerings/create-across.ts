@@ -1,5 +1,5 @@
 /** What makes and changes a peering across tenants: one transaction that reaches exactly the two clusters concerned. */
-import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -27,6 +27,8 @@ export interface AcrossRequest {
   readonly who: Principal;
   readonly across: Across;
   readonly terms: Terms;
+  /** A rule of the provider's tenant agrees, while the other tenant is being served. */
+  readonly byRule?: boolean;
 }
 
 export interface AcrossPlan {
@@ -75,20 +77,6 @@ async function current({ store }: Deps, { across, terms }: AcrossRequest, signal
   return copy?.value.state.removal?.finishedAt === undefined ? copy?.value : undefined;
 }
 
-/** Both tenants must have room. Of the other one's limits, who asks learns only that one is reached. */
-async function mustHaveRoom({ capacity }: AcrossDeps, { who, across }: AcrossRequest, signal?: AbortSignal) {
-  for (const tenant of [across.consumer, across.provider]) {
-    try {
-      await capacity.mustHaveRoom(tenant, 'peerings', signal);
-    } catch (error) {
-      if (tenant === who.tenant || codeOf(error) === undefined) throw error;
-      throw new AppError('in_use', `tenant ${tenant} takes no further peerings at present; ask it to make room`, {
-        detail: { tenant },
-      });
-    }
-  }
-}
-
 /** The operations are to be committed together with what spends the consent. */
 export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signal?: AbortSignal): Promise<AcrossPlan> {
   const { who, across, terms } = request;
@@ -110,7 +98,8 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
     });
   }
   mustSuit(provider.value, request);
-  await mustHaveRoom(deps, request, signal);
+  // The other tenant counted when it invited, asked or made the rule: nobody counts what is another's.
+  if (!request.byRule) await deps.capacity.mustHaveRoom(asking, 'peerings', signal);
   const createdAt = deps.clock.now();
   const id = deps.ids.next('pe');
   const names = await claimNames(deps.store, { ...terms, id, across, asking }, signal);

@@ -1,7 +1,7 @@
 /** Rules by which a tenant's inbox approves by itself: by who asks, for which of the published clusters, how much and in which class. */
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
 import { checkLabels, hasLabels } from '../directory/entry.ts';
-import { checkClasses, refuse } from '../invitations/invitation.ts';
+import { checkClasses, refuse, wholeBetween } from '../invitations/invitation.ts';
 import type { Resources } from '../peerings/peering.ts';
 
 export interface NewApprovalRule {
@@ -14,20 +14,26 @@ export interface NewApprovalRule {
   readonly maxResources?: Resources;
   /** Default `default`; `*` for all. */
   readonly classes?: readonly string[];
+  /** How many requests it approves; default 100. */
+  readonly uses?: number;
 }
 
 export interface ApprovalRule extends Required<NewApprovalRule> {
   readonly id: string;
+  /** How many it has approved. */
+  readonly used: number;
   readonly createdAt: number;
   readonly createdBy: string;
 }
 
+const maxUses = 10_000;
 const tenantName = /^(\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/;
 
 export function checkRule(input: NewApprovalRule): Required<NewApprovalRule> {
-  const { name, tenants, labels = {}, maxResources = {}, classes = ['default'] } = input;
+  const { name, tenants, labels = {}, maxResources = {}, classes = ['default'], uses = 100 } = input;
   if (name.length < 1 || name.length > 100) refuse('name', name, '1 to 100 characters');
-  if (tenants.length < 1 || tenants.length > 100) refuse('tenants', tenants, '1 to 100 tenants, or *');
+  if (tenants.length < 1 || tenants.length > 50) refuse('tenants', tenants, '1 to 50 tenants, or *');
+  if (!wholeBetween(uses, 1, maxUses)) refuse('uses', uses, `1 to ${maxUses}`);
   for (const tenant of tenants) if (!tenantName.test(tenant)) refuse('tenants', tenant, 'names of tenants, or *');
   return {
     name,
@@ -35,6 +41,7 @@ export function checkRule(input: NewApprovalRule): Required<NewApprovalRule> {
     labels: checkLabels(labels),
     maxResources: parseResources(maxResources, 'maxResources'),
     classes: checkClasses(classes),
+    uses,
   };
 }
 

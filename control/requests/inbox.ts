@@ -83,7 +83,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
   }
 
   /** The provider's tenant agreed: the peering is part of the same transaction. */
-  async function planPeering(who: Principal, request: RequestRecord, signal?: AbortSignal) {
+  async function planPeering(who: Principal, request: RequestRecord, byRule: boolean, signal?: AbortSignal) {
     const { consumer, provider, resources } = request;
     const across: Across = {
       consumer: request.consumerTenant,
@@ -96,7 +96,8 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
         lapsesAt: clock.now() + agreeWithinMs,
       },
     };
-    return planAcross(deps, { who, across, terms: { consumer, provider, resources, class: request.class } }, signal);
+    const terms = { consumer, provider, resources, class: request.class };
+    return planAcross(deps, { who, across, terms, byRule }, signal);
   }
 
   const tenantsOf = ({ providerTenant, consumerTenant }: RequestRecord) => [providerTenant, consumerTenant];
@@ -133,6 +134,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
         detail: { cluster: terms.consumer },
       });
     }
+    await deps.capacity.mustHaveRoom(consumerTenant, 'peerings', signal);
     const openAt = key.openRequest(providerTenant, consumerTenant, pairText(terms));
     const open = await read<{ readonly id: string }>(openAt, signal);
     const before = open && (await read<RequestRecord>(key.sentRequest(consumerTenant, open.value.id), signal));
@@ -193,7 +195,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     const found = await rules.find(providerTenant, asked, signal);
     if (!found) return undefined;
     const who = { ...systemPrincipal(providerTenant), principal: `approval-rule/${found.rule.id}` };
-    const plan = await planPeering(who, pending, signal);
+    const plan = await planPeering(who, pending, true, signal);
     const record: RequestRecord = {
       ...pending,
       state: 'approved',
@@ -205,7 +207,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     const about = aboutOf(record, { peering: plan.id });
     const ops: Op[] = [
       ...plan.ops,
-      { op: 'check', ...key.approvalRule(providerTenant, found.rule.id), ifVersion: found.version },
+      found.spend,
       ...auditBoth(deps, who, tenants, { action: 'request.approve', ...pickAudit(about) }),
     ];
     const events: NewEvent[] = [...plan.events, ...eventBoth(deps, tenants, 'request.approved', about)];
@@ -230,7 +232,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     ]);
     const now = clock.now();
     const { state, answer, decidedBy, event, action } = decision;
-    const plan = state === 'approved' ? await planPeering(who, item.value, signal) : undefined;
+    const plan = state === 'approved' ? await planPeering(who, item.value, false, signal) : undefined;
     const askedBy = asker?.value.askedBy;
     const record: RequestRecord = {
       ...item.value,

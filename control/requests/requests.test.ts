@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Crash, createTroubled } from '../testing/troubled-store.ts';
-import { acme, bolt, corp, twoTenants } from '../testing/two-tenants.ts';
+import { acme, bolt, corp, twoTenants, worldlyFacts } from '../testing/two-tenants.ts';
 import { checkRule, type NewApprovalRule, ruleAllows } from './approval-rule.ts';
 import type { NewRequest } from './request.ts';
 
@@ -166,6 +166,33 @@ describe('approval rules', () => {
     await published();
     await control.approvalRules.create(bolt, { ...rule, ...over });
     expect((await control.requests.ask(acme, { ...wanted, resources })).request.state).toBe('pending');
+  });
+
+  test('approve as many as they may, and the next waits', async () => {
+    const world = await twoTenants();
+    const { control, published } = world;
+    await published();
+    await world.join('turin', { tenant: 'acme', facts: worldlyFacts });
+    await control.approvalRules.create(bolt, { ...rule, uses: 1 });
+    const ask = (consumer: string) => control.requests.ask(acme, { ...wanted, consumer, resources: { cpu: '1' } });
+    const both = await Promise.all([ask('rome'), ask('turin')]);
+    expect(both.map(({ request }) => request.state).sort()).toEqual(['approved', 'pending']);
+    expect((await control.approvalRules.list(bolt)).items[0]?.used).toBe(1);
+  });
+
+  test('are listed page by page, and there are at most 50', async () => {
+    const { control } = await twoTenants();
+    for (let i = 0; i < 50; i += 1) await control.approvalRules.create(bolt, { ...rule, name: `r${i}` });
+    await expect(control.approvalRules.create(bolt, rule)).rejects.toMatchObject({ code: 'in_use' });
+    const first = await control.approvalRules.list(bolt, { limit: 30 });
+    const second = await control.approvalRules.list(bolt, {
+      limit: 30,
+      ...(first.cursor ? { cursor: first.cursor } : {}),
+    });
+    expect([...first.items, ...second.items].map(({ name }) => name)).toEqual(
+      Array.from({ length: 50 }, (_, i) => `r${i}`),
+    );
+    expect(second.cursor).toBeUndefined();
   });
 
   test('are made and deleted by admins of their own tenant, and decide on what comes later', async () => {

@@ -51,6 +51,8 @@ export const ruleResource = (view: RuleView): ApprovalRule => ({
   labels: { ...view.labels },
   maxResources: { ...view.maxResources },
   classes: [...view.classes],
+  uses: view.uses,
+  used: view.used,
   createdAt: time(view.createdAt),
   createdBy: view.createdBy,
 });

@@ -126,6 +126,8 @@ export const ApprovalRule = z.object({
   labels: Labels.describe('Labels that the published cluster has.'),
   maxResources: Quantities.describe('A request must name each of these and ask for no more.'),
   classes: z.array(z.string()),
+  uses: z.int().describe('How many requests it approves.'),
+  used: z.int().describe('How many it has approved.'),
   createdAt: Time,
   createdBy: z.string(),
 });
@@ -134,10 +136,11 @@ export const ApprovalRulePage = page(ApprovalRule);
 
 export const NewApprovalRule = z.object({
   name: z.string().min(1).max(100),
-  tenants: z.array(TenantOrAll).min(1).max(100),
+  tenants: z.array(TenantOrAll).min(1).max(50),
   labels: Labels.default({}),
   maxResources: Quantities.default({}),
   classes: Classes.default(['default']),
+  uses: z.int().min(1).max(10_000).default(100),
 });
 
 export const DirectoryEntry = z.object({
