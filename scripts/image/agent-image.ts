@@ -15,22 +15,28 @@ export interface AgentImage {
   readonly files: number;
 }
 
+export interface AgentImageOptions {
+  readonly unique?: boolean;
+  readonly cache?: string;
+  /** Where the tar goes; `images` in the cache unless told. */
+  readonly folder?: string;
+  readonly log?: (line: string) => void;
+}
+
 const repository = 'isthmus.dev/agent';
 
 /**
  * Same inputs, same digest: the tar of an unchanged agent is found, not built. `unique` puts the digest of the inputs into the tag, so that a
  * cluster that has an older build rolls out the new one.
  */
-export async function buildAgentImage(
-  root: string,
-  { unique = false, log = (_line: string): void => undefined } = {},
-): Promise<AgentImage> {
+export async function buildAgentImage(root: string, options: AgentImageOptions = {}): Promise<AgentImage> {
+  const { unique = false, cache = cacheDir(), log = () => undefined } = options;
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
-  const node = await ensureNode24({ root, cache: cacheDir(), log });
+  const node = await ensureNode24({ root, cache, log });
   const files = await agentFiles(root, node, version);
   const inputs = digestOf(files);
   const reference = `${repository}:${version}${unique ? `-${inputs.slice(0, 12)}` : ''}`;
-  const folder = path.join(cacheDir(), 'images');
+  const folder = options.folder ?? path.join(cache, 'images');
   const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}${unique ? '-unique' : ''}.tar`);
   const notePath = `${tarPath}.json`;
   if (existsSync(tarPath) && existsSync(notePath)) {

@@ -1,0 +1,84 @@
+/** The agent's image as a whole: the same from the same sources, small, labelled, and running without a shell and without root. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { must } from '#test/harness/program.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { type AgentImage, buildAgentImage } from './agent-image.ts';
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-image-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** Into an empty folder, so that nothing is found ready. */
+const build = (name: string): Promise<AgentImage> =>
+  buildAgentImage(repositoryRoot, { folder: path.join(scratch, name), cache: cacheDir() });
+
+describe('the image of the agent', () => {
+  let image: AgentImage;
+  let files: string[];
+  beforeAll(async () => {
+    image = await build('first');
+    await must('tar', ['-xf', image.tarPath, '-C', scratch]);
+    const manifest = JSON.parse((await must('tar', ['-xOf', image.tarPath, 'manifest.json'])).stdout) as {
+      Layers: string[];
+    }[];
+    const layers = manifest[0]?.Layers ?? [];
+    const listed = await Promise.all(layers.map((layer) => must('tar', ['-tzf', path.join(scratch, layer)])));
+    files = listed.flatMap(({ stdout }) => stdout.split('\n'));
+  });
+
+  test('has the same digest whenever it is built from the same sources', async () => {
+    expect((await build('second')).digest).toBe(image.digest);
+  });
+
+  test('is under 80 MB compressed', () => {
+    expect(image.compressedBytes).toBeLessThan(80e6);
+  });
+
+  test('carries node, the network tools and no shell', () => {
+    for (const file of [
+      'usr/local/bin/node',
+      'usr/sbin/ip',
+      'usr/sbin/nft',
+      'usr/sbin/wg',
+      'usr/sbin/wireguard-go',
+      'app/main.mjs',
+    ]) {
+      expect(files).toContain(file);
+    }
+    expect(files.filter((file) => /(^|\/)(ba|da|z)?sh$/.test(file))).toEqual([]);
+  });
+
+  test('names itself, its version and its licence, and runs as nobody in particular', async () => {
+    const manifest = JSON.parse((await must('tar', ['-xOf', image.tarPath, 'manifest.json'])).stdout) as {
+      Config: string;
+    }[];
+    const text = (await must('tar', ['-xOf', image.tarPath, manifest[0]?.Config ?? ''])).stdout;
+    const { config } = JSON.parse(text) as { config: { Labels: Record<string, string>; User: string } };
+    expect(config.Labels).toMatchObject({
+      'org.opencontainers.image.title': 'Isthmus agent',
+      'org.opencontainers.image.version': expect.stringMatching(/^\d+\.\d+\.\d+/),
+      'org.opencontainers.image.licenses': 'Apache-2.0',
+    });
+    expect(config.User).toMatch(/^65532/);
+  });
+
+  test('tells its version when asked, from its own files alone', async () => {
+    const rootfs = path.join(scratch, 'rootfs');
+    await must('mkdir', ['-p', rootfs]);
+    const manifest = JSON.parse((await must('tar', ['-xOf', image.tarPath, 'manifest.json'])).stdout) as {
+      Layers: string[];
+    }[];
+    for (const layer of manifest[0]?.Layers ?? []) await must('tar', ['-xzf', path.join(scratch, layer), '-C', rootfs]);
+    const { stdout } = await must('chroot', [
+      '--userspec=65532:65532',
+      rootfs,
+      '/usr/local/bin/node',
+      '/app/main.mjs',
+      'version',
+    ]);
+    expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+/);
+  });
+});
