@@ -109,13 +109,14 @@ export class SimulatedCluster {
   }
 
   /** One pass of agent and controllers over everything; `peerOf` finds other clusters, which are reached directly. */
-  work(peerOf: (id: string) => SimulatedCluster | undefined): void {
+  work(peerOf: (id: string, tenant?: string) => SimulatedCluster | undefined): void {
     if (!this.apiUp || !this.alive) return;
     for (const set of this.#sets.values()) {
-      const done = set.state === 'present' ? this.#apply(set) : this.#remove(set, peerOf(set.peer));
+      const done = set.state === 'present' ? this.#apply(set) : this.#remove(set, peerOf(set.peer, set.peerTenant));
       if (done) this.#applied.set(set.peering, set.revision);
     }
-    for (const set of this.#sets.values()) if (set.state === 'present') this.#reconcile(set, peerOf(set.peer));
+    for (const set of this.#sets.values())
+      if (set.state === 'present') this.#reconcile(set, peerOf(set.peer, set.peerTenant));
   }
 
   async report(): Promise<void> {
