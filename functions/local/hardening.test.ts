@@ -181,7 +181,7 @@ const junk = fc.oneof(
     '../../etc/passwd',
     '%00',
     "'; drop table items; --",
-    '${jndi:x}',
+    'jndi:ldap:x',
     '<script>',
     'a'.repeat(2_000),
   ),

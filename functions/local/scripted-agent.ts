@@ -31,7 +31,12 @@ export const send = ({ method, url, ca, headers = {}, body }: Outgoing): Promise
         resolve({
           status: response.statusCode ?? 0,
           headers: response.headers,
-          body: text === '' ? undefined : JSON.parse(text),
+          body:
+            text === ''
+              ? undefined
+              : /[/+]json/.test(String(response.headers['content-type']))
+                ? JSON.parse(text)
+                : text,
         });
       });
     });

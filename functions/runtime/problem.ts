@@ -31,7 +31,7 @@ export function inputError(where: string, error: z.ZodError, input: unknown): Ap
   const errors: FieldError[] = error.issues.map((issue) => {
     const field = issue.path.length === 0 ? where : issue.path.map(String).join('.');
     const value = valueAt(input, issue.path);
-    const secret = /secret|token|password/i.test(field);
+    const secret = /secret|token|password|confirmation|^code$|nonce/i.test(field);
     return {
       field,
       message: `${field}: ${lowerFirst(issue.message)}, got ${secret ? 'a value not shown' : shown(value)}`,
