@@ -81,7 +81,7 @@ export function marksOf({ metadata }: KubeObject): string[] {
 }
 
 /** Our agent may be replaced meanwhile, and its pods' names with it. */
-const ofTheAgentItself = ({ resource, object }: Found): boolean =>
+export const ofTheAgentItself = ({ resource, object }: Found): boolean =>
   object.metadata.namespace === systemNamespace && /^(pods|replicasets\.apps|endpointslices\..*)$/.test(resource);
 
 /** A pod that waits for a node runs nowhere: its Deployment will ask for it as long as it exists. */

@@ -12,6 +12,7 @@ import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type Ended, run } from '#test/harness/program.ts';
 import type { World } from '#test/harness/world.ts';
+import { inventory } from './inventory.ts';
 
 /** This machine may be shared with others: deadlines tell a hang from slowness and measure nothing. */
 export const patience = { withinMs: 60_000, everyMs: 100 } as const;
@@ -23,6 +24,8 @@ export const clusterNames = [consumer, provider] as const;
 
 export interface Stage {
   readonly world: World;
+  /** What exists in each cluster when both have joined and nothing is peered. */
+  readonly baseline: Readonly<Record<ClusterName, ReadonlySet<string>>>;
   /** As an administrator. */
   api(cluster: ClusterName): KubeApi;
   /** Credentials of somebody else, from a kubeconfig's text. */
@@ -91,6 +94,7 @@ export async function createStage(world: World): Promise<Stage> {
 
   return {
     world,
+    baseline: { rome: await inventory(apis.rome), milan: await inventory(apis.milan) },
     api,
     login,
     kubectlLine,

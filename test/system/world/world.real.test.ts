@@ -1,18 +1,23 @@
 /** The whole product on two real clusters, a broker and agents in pods: one world for every scenario, since starting it is what takes long. */
 import path from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, vi } from 'vitest';
 import { openWorld, removeWorld } from '#test/harness/world.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';
 import { firstPeering } from './scenarios/first-peering.ts';
+import { killedAgents } from './scenarios/killed-agents.ts';
 import { kubeletEndpoint } from './scenarios/kubelet-endpoint.ts';
 import { refusals } from './scenarios/refusals.ts';
 import { remotePods } from './scenarios/remote-pods.ts';
+import { unpeering } from './scenarios/unpeering.ts';
 import { createStage, type Stage } from './stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'world-under-test') };
 /** For whoever writes a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+/** Every wait inside has a deadline of its own, which says what was waited for. */
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
 let stage: Stage | undefined;
 const onStage = (): Stage => {
   if (stage === undefined) throw new Error('the world did not open');
@@ -35,3 +40,6 @@ remotePods(onStage);
 refusals(onStage);
 kubeletEndpoint(onStage);
 credentials(onStage);
+brokerDown(onStage);
+unpeering(onStage);
+killedAgents(onStage);
