@@ -5,7 +5,7 @@ import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { agentFiles, agentUser } from './agent-files.ts';
-import { buildImage, type ImageFile } from './oci.ts';
+import { buildImage, type ImageConfig, type ImageFile } from './oci.ts';
 
 export interface AgentImage {
   readonly reference: string;
@@ -23,6 +23,9 @@ export interface AgentImageOptions {
   readonly log?: (line: string) => void;
 }
 
+/** Measured on an agent with one peering: 88 MiB resident with these, 94 without; most of the rest is the program file itself. */
+const smallHeap = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=1'];
+
 const repository = 'isthmus.dev/agent';
 
 /**
@@ -34,7 +37,26 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
   const node = await ensureNode24({ root, cache, log });
   const files = await agentFiles(root, node, version);
-  const inputs = digestOf(files);
+  const config: ImageConfig = {
+    entrypoint: ['/usr/local/bin/node', ...smallHeap, '/app/main.mjs'],
+    command: ['controller'],
+    env: {
+      PATH: '/usr/local/bin:/usr/sbin',
+      NODE_ENV: 'production',
+      SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt',
+      MALLOC_ARENA_MAX: '1',
+      UV_THREADPOOL_SIZE: '2',
+    },
+    user: `${agentUser}:${agentUser}`,
+    workingDir: '/app',
+    labels: {
+      'org.opencontainers.image.title': 'Isthmus agent',
+      'org.opencontainers.image.description': 'Lends capacity between Kubernetes clusters',
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.licenses': 'Apache-2.0',
+    },
+  };
+  const inputs = digestOf(files, config);
   const reference = `${repository}:${version}${unique ? `-${inputs.slice(0, 12)}` : ''}`;
   const folder = options.folder ?? path.join(cache, 'images');
   const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}${unique ? '-unique' : ''}.tar`);
@@ -48,23 +70,7 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   const image = buildImage({
     name: reference,
     layers: [files.filter((file) => !ours(file)), files.filter(ours)],
-    config: {
-      entrypoint: ['/usr/local/bin/node', '--enable-source-maps=false', '--max-semi-space-size=2', '/app/main.mjs'],
-      command: ['controller'],
-      env: {
-        PATH: '/usr/local/bin:/usr/sbin',
-        NODE_ENV: 'production',
-        SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt',
-      },
-      user: `${agentUser}:${agentUser}`,
-      workingDir: '/app',
-      labels: {
-        'org.opencontainers.image.title': 'Isthmus agent',
-        'org.opencontainers.image.description': 'Lends capacity between Kubernetes clusters',
-        'org.opencontainers.image.version': version,
-        'org.opencontainers.image.licenses': 'Apache-2.0',
-      },
-    },
+    config,
   });
   mkdirSync(folder, { recursive: true });
   writeFileSync(`${tarPath}.part`, image.tar);
@@ -74,8 +80,8 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   return { reference, tarPath, files: files.length, ...note };
 }
 
-function digestOf(files: readonly ImageFile[]): string {
-  const hash = createHash('sha256');
+function digestOf(files: readonly ImageFile[], config: ImageConfig): string {
+  const hash = createHash('sha256').update(JSON.stringify(config));
   for (const file of [...files].sort((a, b) => (a.path < b.path ? -1 : 1))) {
     hash.update(`${file.path}\0${file.mode}\0`);
     if ('content' in file) hash.update(file.content);

@@ -10,8 +10,7 @@ export interface BundledFile {
 
 /** The same sources give the same bytes. `version` is what the agent reports. */
 export async function bundleAgent(root: string, version: string): Promise<readonly BundledFile[]> {
-  const outdir = path.join(root, '.build', 'agent');
-  rmSync(outdir, { recursive: true, force: true });
+  const outdir = path.join(root, '.build', `agent-${process.pid}`);
   await build({
     absWorkingDir: root,
     entryPoints: { main: 'agent/main.ts' },
@@ -32,7 +31,9 @@ export async function bundleAgent(root: string, version: string): Promise<readon
       js: "import{createRequire as isthmusCreateRequire}from'node:module';const require=isthmusCreateRequire(import.meta.url);",
     },
   });
-  return readdirSync(outdir)
+  const files = readdirSync(outdir)
     .sort()
     .map((name) => ({ name, content: readFileSync(path.join(outdir, name)) }));
+  rmSync(outdir, { recursive: true, force: true });
+  return files;
 }
