@@ -48,6 +48,14 @@ const watchedIn = (functions: readonly CloudFunction[], names: Names, edge: Edge
   deadLetters: functions.filter(isAsynchronous).map(({ name }) => ({ edge: name, queue: names.deadLetters(name) })),
 });
 
+/** Which stack a function is in: by who starts it, then by its folder. */
+function shared(functions: readonly CloudFunction[]) {
+  const asynchronous = functions.filter(isAsynchronous);
+  const answering = functions.filter((fn) => !isAsynchronous(fn));
+  const isForAgents = ({ file }: CloudFunction): boolean => file.startsWith('functions/channel/');
+  return { asynchronous, agents: answering.filter(isForAgents), people: answering.filter((fn) => !isForAgents(fn)) };
+}
+
 export class BrokerStage extends Stage {
   constructor(scope: Construct, { settings, functions, codeOf }: BrokerStageProps) {
     const { name, account, region } = settings;
@@ -73,9 +81,8 @@ export class BrokerStage extends Stage {
       SOCKET_ENDPOINT: edge.channelEndpoint,
       LOG_LEVEL: settings.logLevel,
     };
-    const runs: Runs & { readonly functions: readonly CloudFunction[] } = {
+    const runs: Runs = {
       settings,
-      functions,
       codeOf,
       environment,
       reach: {
@@ -84,13 +91,20 @@ export class BrokerStage extends Stage {
         tableStreamArn: data.tableStreamArn,
       },
     };
+    const apis = { httpApiId: edge.httpApiId, webSocketApiId: edge.webSocketApiId };
+    const { asynchronous, agents, people } = shared(functions);
     const running = [
-      new EventsStack(this, 'events', { ...runs, ...stack('events', 'what happens after a change') }),
-      new ApiStack(this, 'api', { ...runs, httpApiId: edge.httpApiId, ...stack('api', 'its REST API') }),
+      new EventsStack(this, 'events', {
+        ...runs,
+        functions: asynchronous,
+        ...stack('events', 'what happens after a change'),
+      }),
+      new ApiStack(this, 'api', { ...runs, ...apis, functions: people, ...stack('api', 'its REST API') }),
       new ChannelStack(this, 'channel', {
         ...runs,
-        webSocketApiId: edge.webSocketApiId,
-        ...stack('channel', 'the doorbells of agents'),
+        ...apis,
+        functions: agents,
+        ...stack('channel', 'what agents talk to'),
       }),
     ];
     // They know the table and the APIs by name: CloudFormation does not see that those must be there first.

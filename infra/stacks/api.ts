@@ -1,11 +1,10 @@
-/** The functions behind the HTTP API: one per route. */
-import { Stack, type StackProps, Validations } from 'aws-cdk-lib';
-import { HttpApi, type HttpMethod, HttpRoute, HttpRouteKey } from 'aws-cdk-lib/aws-apigatewayv2';
-import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+/** The REST API for people and portals: one function per route. */
+import { Stack, type StackProps } from 'aws-cdk-lib';
+import { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import type { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { BrokerFunction, type Runs } from '../constructs/broker-function.ts';
-import { excuses } from '../rules/excuses.ts';
+import { httpRoute } from '../constructs/http-route.ts';
 
 export interface ApiProps extends StackProps, Runs {
   readonly httpApiId: string;
@@ -21,14 +20,8 @@ export class ApiStack extends Stack {
     super(scope, id, props);
     const httpApi = HttpApi.fromHttpApiAttributes(this, 'HttpApi', { httpApiId });
     for (const fn of functions) {
-      if (fn.trigger.kind !== 'http') continue;
       const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
-      const route = new HttpRoute(broker, 'Route', {
-        httpApi,
-        routeKey: HttpRouteKey.with(fn.trigger.path, fn.trigger.method as HttpMethod),
-        integration: new HttpLambdaIntegration('Integration', broker.lambda),
-      });
-      Validations.of(route).acknowledge(excuses.ownAuthentication);
+      if (fn.trigger.kind === 'http') httpRoute(broker, httpApi, fn.trigger);
     }
   }
 }

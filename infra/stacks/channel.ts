@@ -1,28 +1,30 @@
-/** The functions behind the WebSocket API. */
-import { Stack, type StackProps, Validations } from 'aws-cdk-lib';
-import { WebSocketApi, WebSocketRoute } from 'aws-cdk-lib/aws-apigatewayv2';
+/** What agents talk to: their routes of the HTTP API, and the WebSocket that rings. */
+import { Stack, Validations } from 'aws-cdk-lib';
+import { HttpApi, WebSocketApi, WebSocketRoute } from 'aws-cdk-lib/aws-apigatewayv2';
 import { WebSocketLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import type { Construct } from 'constructs';
-import type { CloudFunction } from '#functions/cloud-function.ts';
-import { BrokerFunction, type Runs } from '../constructs/broker-function.ts';
+import { BrokerFunction } from '../constructs/broker-function.ts';
+import { httpRoute } from '../constructs/http-route.ts';
 import { excuses } from '../rules/excuses.ts';
+import type { ApiProps } from './api.ts';
 
-export interface ChannelProps extends StackProps, Runs {
+export interface ChannelProps extends ApiProps {
   readonly webSocketApiId: string;
-  readonly functions: readonly CloudFunction[];
 }
 
 export class ChannelStack extends Stack {
   constructor(
     scope: Construct,
     id: string,
-    { webSocketApiId, functions, settings, reach, environment, codeOf, ...props }: ChannelProps,
+    { httpApiId, webSocketApiId, functions, settings, reach, environment, codeOf, ...props }: ChannelProps,
   ) {
     super(scope, id, props);
+    const httpApi = HttpApi.fromHttpApiAttributes(this, 'HttpApi', { httpApiId });
     const webSocketApi = WebSocketApi.fromWebSocketApiAttributes(this, 'WebSocketApi', { webSocketId: webSocketApiId });
     for (const fn of functions) {
-      if (fn.trigger.kind !== 'socket') continue;
       const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
+      if (fn.trigger.kind === 'http') httpRoute(broker, httpApi, fn.trigger);
+      if (fn.trigger.kind !== 'socket') continue;
       const route = new WebSocketRoute(broker, 'Route', {
         webSocketApi,
         routeKey: fn.trigger.route,

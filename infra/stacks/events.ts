@@ -34,7 +34,6 @@ export class EventsStack extends Stack {
 
     for (const fn of functions) {
       const { trigger } = fn;
-      if (trigger.kind === 'http' || trigger.kind === 'socket') continue;
       const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
       switch (trigger.kind) {
         case 'stream':

@@ -54,13 +54,14 @@ const everyOption = (like: StageSettings): StageSettings => ({
 });
 
 /** AWS's rule pack runs, as in `npm run synth`, and a finding without an excuse throws. */
-export function synthesise(): Readonly<Record<string, SynthesisedStage>> {
+export function synthesise(
+  settings: readonly StageSettings[] = [...stages, ...stages.slice(-1).map(everyOption)],
+): Readonly<Record<string, SynthesisedStage>> {
   const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-synth-'));
   writeFileSync(path.join(scratch, 'index.mjs'), 'export const handler = async () => undefined;\n');
   const { context } = JSON.parse(readFileSync(path.join(root, 'cdk.json'), 'utf8')) as {
     context: Record<string, unknown>;
   };
-  const settings = [...stages, ...stages.slice(-1).map(everyOption)];
   const assembly = brokerApp({
     stages: settings,
     functions: cloudFunctions,
@@ -89,4 +90,10 @@ export function synthesise(): Readonly<Record<string, SynthesisedStage>> {
       return [own.name, { settings: own, stacks: Object.fromEntries(templates) }];
     }),
   );
+}
+
+export function synthesiseOne(name: string): SynthesisedStage {
+  const found = synthesise(stages.filter((stage) => stage.name === name))[name];
+  if (found === undefined) throw new Error(`infra/stages.ts has no stage ${name}`);
+  return found;
 }

@@ -1,0 +1,220 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { cloudFunctions } from '#functions/catalogue.ts';
+import { isAsynchronous } from './constructs/access.ts';
+import { wildcardExcuse } from './rules/excuses.ts';
+import { type Resource, type SynthesisedStage, synthesiseOne } from './testing/synthesised.ts';
+import { everything, ofType, properties, stack } from './testing/templates.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+let production: SynthesisedStage;
+beforeAll(() => {
+  production = synthesiseOne('production');
+}, 120_000);
+
+describe('what nobody waits for', () => {
+  const asynchronous = cloudFunctions.filter(isAsynchronous);
+
+  test.each(asynchronous)('$name ends in dead letters that raise an alarm', ({ name, trigger }) => {
+    const queue = `isthmus-production-${name}-dead`;
+    const found = ofType('AWS::SQS::Queue', production).find(({ Properties }) => Properties.QueueName === queue);
+    expect(found?.Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
+    const watching = ofType('AWS::CloudWatch::Alarm', production)
+      .map(properties)
+      .filter(({ Dimensions }) => JSON.stringify(Dimensions ?? []).includes(`"${queue}"`));
+    expect(watching).toMatchObject([
+      {
+        Threshold: 1,
+        AlarmActions: [expect.stringContaining('Alarms')],
+        OKActions: [expect.stringContaining('Alarms')],
+      },
+    ]);
+    // Failures of the function itself, and failures to start it.
+    const prefix = name.replaceAll('-', '');
+    const own = Object.entries(stack('events', production).resources).filter(([id]) => id.startsWith(prefix));
+    const edges = own.filter(([, { Type }]) =>
+      /EventSourceMapping|EventInvokeConfig|Events::Rule$|Schedule$/.test(Type),
+    );
+    expect(edges.map(([, { Type }]) => Type).sort()).toEqual(
+      {
+        stream: ['AWS::Lambda::EventSourceMapping'],
+        event: ['AWS::Events::Rule', 'AWS::Lambda::EventInvokeConfig'],
+        schedule: ['AWS::Lambda::EventInvokeConfig', 'AWS::Scheduler::Schedule'],
+      }[trigger.kind as 'stream'],
+    );
+    for (const [, edge] of edges) expect(JSON.stringify(properties(edge))).toContain(`${prefix}DeadLetters`);
+  });
+
+  test('is started by exactly the events of the catalogue', () => {
+    const rules = ofType('AWS::Events::Rule', production).map(({ Properties }) => [
+      Properties.Name,
+      Properties.EventPattern,
+    ]);
+    const wanted = cloudFunctions.flatMap(({ name, trigger }) =>
+      trigger.kind === 'event' ? [[`isthmus-production-${name}`, trigger.pattern]] : [],
+    );
+    expect(rules).toEqual(wanted);
+  });
+
+  test('reads the outbox in halves until a poisonous record is alone, and gives up on that', () => {
+    expect(ofType('AWS::Lambda::EventSourceMapping', production).map(properties)).toMatchObject([
+      {
+        BisectBatchOnFunctionError: true,
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+        MaximumRetryAttempts: 10,
+        MaximumRecordAgeInSeconds: 6 * 3_600,
+        StartingPosition: 'TRIM_HORIZON',
+      },
+    ]);
+  });
+
+  test('is noticed when a schedule stops', () => {
+    const silent = ofType('AWS::CloudWatch::Alarm', production).filter(
+      ({ Properties }) => Properties.TreatMissingData === 'breaching',
+    );
+    expect(silent).toHaveLength(cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule').length);
+  });
+
+  test('says in each alarm what to do', () => {
+    for (const { Properties } of ofType('AWS::CloudWatch::Alarm', production)) {
+      expect(String(Properties.AlarmDescription).length).toBeGreaterThan(60);
+    }
+  });
+
+  test('can be replayed from the archive', () => {
+    expect(ofType('AWS::Events::Archive', production)).toMatchObject([
+      { DeletionPolicy: 'Retain', Properties: { ArchiveName: 'isthmus-production', RetentionDays: 30 } },
+    ]);
+  });
+});
+
+describe('rights', () => {
+  interface Statement {
+    readonly Effect: string;
+    readonly Action: string | readonly string[];
+    readonly Resource: string | readonly string[];
+  }
+  const list = (value: string | readonly string[]): readonly string[] => (typeof value === 'string' ? [value] : value);
+  const statementsOf = (role: Resource): Statement[] =>
+    ((properties(role).Policies ?? []) as { PolicyDocument: { Statement: Statement[] } }[]).flatMap(
+      ({ PolicyDocument }) => PolicyDocument.Statement,
+    );
+  type Right = readonly [resource: string, actions: readonly string[]];
+  const rightsOf = (of: SynthesisedStage): [holder: string, rights: readonly Right[]][] =>
+    everything(of)
+      .filter(([, { Type }]) => Type === 'AWS::IAM::Role')
+      .map(([id, role]): [string, Right[]] => [
+        String(role.Properties.Description ?? id),
+        statementsOf(role).flatMap(({ Action, Resource }) =>
+          list(Resource).map((resource): Right => [resource, list(Action)]),
+        ),
+      ])
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+
+  /** As the page writes it, which knows neither a stage nor what AWS will fill in. */
+  const onPage = (text: string): string =>
+    text
+      .replace('isthmus-production-table-stream', 'arn:aws:dynamodb:REGION:ACCOUNT:table/isthmus-STAGE/stream/TIME')
+      .replace('isthmus-production-websocket-api-id', 'WEBSOCKET-API')
+      .replaceAll(/isthmus([-/])production/g, 'isthmus$1STAGE')
+      .replaceAll('<AWS::Partition>', 'aws')
+      .replaceAll('<AWS::Region>', 'REGION')
+      .replaceAll('<AWS::AccountId>', 'ACCOUNT');
+
+  test('of every function are those that docs/reference/functions.md lists, and no others', () => {
+    const page = readFileSync(path.join(root, 'docs/reference/functions.md'), 'utf8');
+    const listed = page
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .map((line) => line.split(' | '))
+      .map(([name, , , may]) => [name?.slice(2), may?.replace(/ \|$/, '')]);
+    const deployed = cloudFunctions.map(({ name, file }) => {
+      const rights = rightsOf(production).find(([holder]) => holder === `${file} of stage production`)?.[1] ?? [];
+      return [`\`${name}\``, rights.map(([to, actions]) => `${actions.join(', ')} on \`${onPage(to)}\``).join('<br>')];
+    });
+    expect(deployed).toEqual(listed);
+  });
+
+  test('of everything else are to start one function and to leave its dead letters', () => {
+    const others = rightsOf(production).filter(([holder]) => !holder.startsWith('functions/'));
+    expect(others.map(([holder]) => holder.replace(/Role.*/, '')).sort()).toEqual([
+      'ApiGatewayLog',
+      ...cloudFunctions
+        .filter(({ trigger }) => trigger.kind === 'schedule')
+        .map(({ name }) => `${name.replaceAll('-', '')}Schedule`),
+    ]);
+    const rights = others.flatMap(([, each]) => each.map(([to, actions]) => `${actions.join(' ')} ${onPage(to)}`));
+    expect(rights.filter((right) => !/^(lambda:InvokeFunction|sqs:SendMessage) arn:[^*]+$/.test(right))).toEqual([]);
+  });
+
+  test('name actions and resources in full, unless AWS names them at run time', () => {
+    for (const { Effect, Action, Resource } of ofType('AWS::IAM::Role', production).flatMap(statementsOf)) {
+      expect(Effect).toBe('Allow');
+      expect(list(Action).filter((action) => action.includes('*'))).toEqual([]);
+      for (const resource of list(Resource)) expect(() => wildcardExcuse(resource)).not.toThrow();
+    }
+  });
+
+  test('come from the role’s own list alone', () => {
+    expect(ofType('AWS::IAM::Policy', production)).toEqual([]);
+    expect(ofType('AWS::IAM::ManagedPolicy', production)).toEqual([]);
+    const managed = ofType('AWS::IAM::Role', production).filter(({ Properties }) => 'ManagedPolicyArns' in Properties);
+    expect(managed.map((role) => properties(role).ManagedPolicyArns)).toEqual([
+      ['arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs'],
+    ]);
+  });
+
+  test('to publish and to read the stream are the dispatcher’s alone', () => {
+    const holders = (action: string): string[] =>
+      rightsOf(production)
+        .filter(([, rights]) => rights.some(([, actions]) => actions.includes(action)))
+        .map(([holder]) => holder.replace(/ of stage .*/, ''));
+    expect(holders('events:PutEvents')).toEqual(['functions/events/dispatch.ts']);
+    expect(holders('dynamodb:GetRecords')).toEqual(['functions/events/dispatch.ts']);
+    expect(holders('dynamodb:Scan')).toEqual([]);
+    expect(holders('dynamodb:DeleteTable')).toEqual([]);
+  });
+});
+
+describe('contracts with what is deployed already', () => {
+  test('keep the identities of everything that holds data or an address', () => {
+    const pinned = (part: string, types: RegExp): [string, unknown][] =>
+      Object.entries(stack(part, production).resources)
+        .filter(([, { Type }]) => types.test(Type))
+        .map(([id, { Properties }]) => [id, Properties.TableName ?? Properties.Name ?? Properties.ArchiveName]);
+    expect([
+      ...pinned('data', /./),
+      ...pinned('edge', /::Api$/),
+      ...pinned('events', /EventBus|Archive|ScheduleGroup/),
+    ]).toEqual([
+      ['TableCD117FA1', 'isthmus-production'],
+      ['HttpApiF5A9A8A7', 'isthmus-production-api'],
+      ['WebSocketApi34BCF99B', 'isthmus-production-channel'],
+      ['BusEA82B648', 'isthmus-production'],
+      ['Archive', 'isthmus-production'],
+      ['Schedules', 'isthmus-production-schedules'],
+    ]);
+  });
+
+  test('keep the names under which stacks know each other', () => {
+    const exported = Object.values(production.stacks).flatMap(({ outputs }) =>
+      Object.values(outputs).flatMap(({ Export }) => (Export ? [Export.Name] : [])),
+    );
+    expect(exported.sort()).toEqual([
+      'isthmus-production-http-api-id',
+      'isthmus-production-table-stream',
+      'isthmus-production-websocket-api-id',
+    ]);
+    const imported = Object.values(production.stacks).flatMap(({ text }) =>
+      [...text.matchAll(/"Fn::ImportValue":"([^"]+)"/g)].map(([, name]) => name),
+    );
+    expect([...new Set(imported)].sort()).toEqual(exported);
+  });
+
+  test('keep far from the limit of 500 resources a stack', () => {
+    for (const [part, { resources }] of Object.entries(production.stacks)) {
+      expect(Object.keys(resources).length, part).toBeLessThanOrEqual(470);
+    }
+  });
+});
