@@ -21,6 +21,8 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'iptables', proof: 'iptables' },
   { name: 'wireguard-tools', proof: 'wg' },
   { name: 'wireguard-go', proof: 'wireguard-go' },
+  // checks the completion script
+  { name: 'zsh', proof: 'zsh' },
 ];
 
 const searchPath = (): string[] => [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
