@@ -11,6 +11,7 @@ const Started = z.object({
   caFile: z.string(),
   tenant: z.string(),
   adminKey: z.string().optional(),
+  operatorKey: z.string().optional(),
 });
 
 export interface BrokerChild extends z.infer<typeof Started> {
@@ -20,8 +21,21 @@ export interface BrokerChild extends z.infer<typeof Started> {
 
 const program = path.resolve(import.meta.dirname, '../bin/isthmus.mjs');
 
-export async function serveBroker(dataDir: string, listen: string): Promise<BrokerChild> {
-  const args = [program, 'broker', 'serve', '--data', dataDir, '--listen', listen, '-o', 'json', '--log-level', 'warn'];
+export async function serveBroker(dataDir: string, listen: string, more: readonly string[] = []): Promise<BrokerChild> {
+  const args = [
+    program,
+    'broker',
+    'serve',
+    '--data',
+    dataDir,
+    '--listen',
+    listen,
+    '-o',
+    'json',
+    '--log-level',
+    'warn',
+    ...more,
+  ];
   const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const errors: Buffer[] = [];

@@ -11,10 +11,12 @@ import { joinCommand } from './commands/join.ts';
 import { keyCommand } from './commands/key.ts';
 import { leaveCommand } from './commands/leave.ts';
 import { loginCommand } from './commands/login.ts';
+import { memberCommand } from './commands/member.ts';
 import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
 import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
+import { tenantCommand } from './commands/tenant.ts';
 import { versionCommand } from './commands/version.ts';
 import type { CliIo } from './io.ts';
 import { explain } from './output/failure.ts';
@@ -59,6 +61,8 @@ export function createProgram(io: CliIo): Command {
     .addCommand(requestsCommand(io))
     .addCommand(directoryCommand(io))
     .addCommand(keyCommand(io))
+    .addCommand(memberCommand(io))
+    .addCommand(tenantCommand(io))
     .addCommand(versionCommand(io))
     .addCommand(completionCommand(io))
     .addHelpText(

@@ -1,6 +1,6 @@
 /** The REST API as the commands use it: typed answers, the broker's own errors, patience with a broker that is just restarting. */
 import { Agent, request } from 'node:https';
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { CliIo } from '#cli/io.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
@@ -8,7 +8,7 @@ import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
 
 export interface Call<S extends z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
@@ -24,10 +24,14 @@ export interface Call<S extends z.ZodType> {
 export interface BrokerClient {
   readonly url: string;
   call<S extends z.ZodType>(call: Call<S>): Promise<z.output<S>>;
+  /** What is no JSON, with the headers that came with it. */
+  text(path: string, query?: Call<z.ZodType>['query']): Promise<{ readonly text: string; readonly headers: Headers }>;
   /** All pages. */
   all<T>(path: string, query: Call<z.ZodType>['query'], page: z.ZodType<Page<T>>, most?: number): Promise<T[]>;
   close(): void;
 }
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 interface Page<T> {
   readonly items: T[];
@@ -95,6 +99,10 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
         detail: { remedy: 'check that the URL is that of an Isthmus broker, of the version of this command line' },
       });
     },
+    async text(path, query) {
+      const { text, headers } = await patiently({ method: 'GET', path, answer: z.unknown(), ...(query && { query }) });
+      return { text, headers };
+    },
     async all(path, query, page, most = Number.POSITIVE_INFINITY) {
       const items: never[] = [];
       let cursor: string | undefined;
@@ -118,6 +126,8 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
 interface Received {
   readonly status: number;
   readonly body: unknown;
+  readonly text: string;
+  readonly headers: Headers;
 }
 
 interface Sent {
@@ -143,7 +153,12 @@ function exchange(url: URL, { body, ...options }: Sent): Promise<Received> {
       response.on('error', fail);
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString('utf8');
-        resolve({ status: response.statusCode ?? 0, body: text === '' ? undefined : parse(text) });
+        resolve({
+          status: response.statusCode ?? 0,
+          body: text === '' ? undefined : parse(text),
+          text,
+          headers: response.headers,
+        });
       });
     });
     sent.on('error', fail);

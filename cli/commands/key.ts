@@ -73,6 +73,10 @@ const listCommand = (io: CliIo): Command =>
             { head: 'role', cell: ({ role }) => role },
             { head: 'scopes', cell: ({ scopes }) => scopes?.join(',') ?? 'all' },
             { head: 'state', cell: (key) => stateOf(key, now) },
+            {
+              head: 'used',
+              cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : age(Date.parse(lastUsedAt), now)),
+            },
             { head: 'age', cell: ({ createdAt }) => age(Date.parse(createdAt), now) },
           ],
           name: ({ id }) => id,

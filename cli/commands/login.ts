@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { createBrokerClient } from '#cli/broker/broker-client.ts';
-import { saveLogin } from '#cli/broker/login-config.ts';
+import { type BrokerClient, createBrokerClient } from '#cli/broker/broker-client.ts';
+import { isOperatorKey, saveLogin } from '#cli/broker/login-config.ts';
 import { sha256Of, trustBroker } from '#cli/broker/trust.ts';
 import type { CliIo } from '#cli/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { Me } from '#shared/schema/api/resources.ts';
+import { TenantPage } from '#shared/schema/api/tenancy.ts';
 
 interface LoginOptions {
   readonly key: string;
@@ -19,7 +20,7 @@ export const loginCommand = (io: CliIo): Command =>
   new Command('login')
     .description('log in to a broker; `isthmus broker serve` prints the line to paste')
     .argument('<url>', 'URL of the broker, https://HOST:PORT')
-    .requiredOption('--key <key>', 'API key; - reads it from standard input')
+    .requiredOption('--key <key>', 'API key or operator key; - reads it from standard input')
     .option('--ca-hash <sha256>', "SHA-256 of the broker's CA certificate, when nobody else vouches for it")
     .option('--ca-file <file>', "the broker's CA certificate, as an alternative to its hash")
     .addHelpText(
@@ -63,14 +64,24 @@ async function login(io: CliIo, text: string, options: LoginOptions): Promise<vo
   const target = { url: url.href.replace(/\/+$/, ''), key, ...(caPem !== undefined && { caPem }) };
   const broker = createBrokerClient(io, target);
   try {
-    const me = await broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me });
+    const who = await whoIs(broker, key);
     const file = await saveLogin(io, target);
-    io.stdout.write(`logged in to ${target.url} as tenant ${me.tenant}, role ${me.role}\n`);
+    io.stdout.write(`logged in to ${target.url} as ${who}\n`);
     if (caPem !== undefined) io.stderr.write(`trusting the broker by its CA, SHA-256 ${sha256Of(caPem)}\n`);
     io.stderr.write(`saved in ${file}; key ${fingerprint(key)}\n`);
   } finally {
     broker.close();
   }
+}
+
+/** Operators are in no tenant: what they may do is the proof. */
+async function whoIs(broker: BrokerClient, key: string): Promise<string> {
+  if (isOperatorKey(key)) {
+    await broker.call({ method: 'GET', path: '/v1/tenants', query: { limit: 1 }, answer: TenantPage });
+    return 'operator of the broker';
+  }
+  const me = await broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me });
+  return `tenant ${me.tenant}, role ${me.role}`;
 }
 
 /** Enough to tell keys apart, nothing to guess them from. */

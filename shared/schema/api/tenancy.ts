@@ -91,6 +91,8 @@ export const DeletionProgress = z.object({
   peerings: z.array(z.string()).describe('Peerings that still have to end.'),
 });
 
+export type DeletionProgress = z.infer<typeof DeletionProgress>;
+
 export const Member = z.object({
   id: z.string(),
   email: z.string().optional(),
