@@ -9,13 +9,16 @@ const refused = (): never => {
   throw new Error('the catalogue gives this function no right to the table');
 };
 
+/** Groups of use cases may be named, none may be used. */
+const useCases = new Proxy({}, { get: refused });
+
 export function withoutStore<E, R>(
   handler: (event: E, context: Context) => Promise<R>,
   version: string,
 ): (event: E, context: Context) => Promise<R> {
   composeFrom(
     (): Composition => ({
-      control: new Proxy({} as Control, { get: refused }),
+      control: new Proxy({} as Control, { get: () => useCases }),
       connections: { opened: refused, agentOf: refused, closed: refused, hangUp: refused },
       clock: systemClock,
       log: createJsonLog('info'),
