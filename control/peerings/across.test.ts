@@ -88,6 +88,31 @@ describe('invited', () => {
     await until(async () => (await view(acme, id)).granted?.cpu === '2');
   });
 
+  test('a Peering object inside the consumer does not take it over, and is told so', async () => {
+    const { rome, invited, untilPhase, step, view } = await twoTenants();
+    const { id, resources } = await invited();
+    await untilPhase(id, 'Ready');
+    const ask = {
+      name: 'gitops',
+      uid: 'u1',
+      generation: 1,
+      provider: 'milan',
+      resources: { cpu: '1' },
+      class: 'default',
+    };
+    rome.asks = [{ ...ask, deleting: false }];
+    await step();
+    await step();
+    expect(rome.answers[0]?.conditions[0]).toMatchObject({
+      type: 'Accepted',
+      status: 'False',
+      reason: 'AlreadyExists',
+    });
+    rome.asks = [];
+    await step();
+    expect(await view(acme, id)).toMatchObject({ phase: 'Ready', resources });
+  });
+
   test('a cluster that leaves ends it for the other tenant too', async () => {
     const { control, invited, untilPhase } = await twoTenants();
     const { id } = await invited();

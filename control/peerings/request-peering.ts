@@ -83,6 +83,13 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const found = await loadPair(store, tenant, terms, signal);
     if (found && sideOf(tenant, found.value.spec) === 'consumer' && !hasEnded(found.value)) {
       const { spec } = found.value;
+      if (ask) {
+        throw new AppError(
+          'already_exists',
+          `${spec.consumer} uses ${spec.provider} of tenant ${spec.across?.provider} already, by ${spec.across?.grant.by}; a Peering object asks within its own tenant, change this one with \`isthmus peer\``,
+          { detail: { peering: spec.id } },
+        );
+      }
       return changeAcross(deps, who, named ? terms : { ...terms, class: spec.class }, found.value, signal);
     }
     const existing = found?.value.spec.across ? undefined : found;
