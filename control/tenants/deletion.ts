@@ -17,7 +17,7 @@ import type { PeeringRecord } from '../peerings/records.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
 import { newSecret, sameText, sha256Hex } from '../secrets.ts';
 import type { KnownTenants } from './known-tenants.ts';
-import { type Holding, holdings, partitionOf, perCluster } from './partitions.ts';
+import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
 import type { TenantRecord } from './tenant.ts';
 
 export interface DeletionRequest {
@@ -63,6 +63,10 @@ export interface Tombstone {
   readonly createdAt: number;
   readonly deletedAt: number;
   readonly by: string;
+}
+
+interface Asking {
+  readonly consumerTenant: string;
 }
 
 interface Listed {
@@ -157,7 +161,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     }
     for (const holding of holdings) {
       if (holding.path === '') continue;
-      for (const path of await pathsOf(tenant, holding, signal)) await empty(path, signal);
+      for (const path of await pathsOf(tenant, holding, signal))
+        await empty(path, perPartner(holding) ? neededElsewhere : () => false, signal);
     }
     const at = clock.now();
     const tombstone: Tombstone = {
@@ -179,6 +184,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   }
 
   async function pathsOf(tenant: string, holding: Holding, signal?: AbortSignal): Promise<string[]> {
+    if (perPartner(holding))
+      return (await partners(tenant, signal)).map((other) => partitionOf(tenant, holding, other));
     if (!perCluster(holding)) return [partitionOf(tenant, holding)];
     const paths: string[] = [];
     for await (const { sk } of everything(store, partition.clusters(tenant), signal)) {
@@ -187,12 +194,27 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     return paths;
   }
 
-  /** Somebody may still write - an agent that reports - hence again until nothing is found. */
-  async function empty(path: string, signal?: AbortSignal): Promise<void> {
+  /** Tenants that asked this one, or had peerings with it. */
+  async function partners(tenant: string, signal?: AbortSignal): Promise<readonly string[]> {
+    const found = new Set<string>();
+    for await (const { value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+      if (value.spec.across)
+        for (const side of [value.spec.across.consumer, value.spec.across.provider]) found.add(side);
+    }
+    for await (const { value } of everything<Asking>(store, partition.inbox(tenant), signal))
+      found.add(value.consumerTenant);
+    return [...found];
+  }
+
+  /** Somebody may still write - an agent that reports - hence again until nothing is found but what must stay. */
+  async function empty(path: string, stays: (value: unknown) => boolean, signal?: AbortSignal): Promise<void> {
     for (;;) {
-      const { items } = await store.query({ partition: path, limit: batch }, signal);
-      if (items.length === 0) return;
-      const ops = items.map(({ pk, sk, version }) => ({ op: 'delete' as const, pk, sk, ifVersion: version }));
+      const ops: Op[] = [];
+      for await (const { pk, sk, version, value } of everything(store, path, signal)) {
+        if (!stays(value)) ops.push({ op: 'delete', pk, sk, ifVersion: version });
+        if (ops.length === batch) break;
+      }
+      if (ops.length === 0) return;
       await store.transact(ops, [], signal).catch((error: unknown) => {
         if (codeOf(error) !== 'version_conflict') throw error;
       });
@@ -273,6 +295,13 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     },
   };
 }
+
+/** A peering across tenants that the other side has not finished: without it, that side would never learn that it may. */
+const neededElsewhere = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  'state' in value &&
+  (value as PeeringRecord).state.removal?.finishedAt === undefined;
 
 /** All items of a partition, page by page. */
 async function* everything<T = unknown>(store: Store, pk: string, signal?: AbortSignal): AsyncGenerator<Item<T>> {

@@ -33,7 +33,7 @@ const pageSize = 100;
 /** An answer of the cloud holds 6 MB. */
 const pageBytes = 2 * 1024 * 1024;
 
-const secretNames = /^(hash|nonce|signednonce|password|privatekey|clientsecret|token|.*secret)$/i;
+const secretNames = /^(hash|nonce|signednonce|password|privatekey|clientsecret|token|.*secrets?)$/i;
 
 /** What could open anything is named and not told. Objects of kind Secret keep only the names of their data. */
 export function withoutSecrets(value: unknown): unknown {

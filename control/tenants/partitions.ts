@@ -3,7 +3,7 @@
  * table; a test compares the two.
  */
 export interface Holding {
-  /** Under `t/TENANT`. `{cluster}` stands for each cluster that ever joined. */
+  /** Under `t/TENANT`. `{cluster}` stands for each cluster that ever joined, `{tenant}` for each tenant there were requests or peerings with. */
   readonly path: string;
   /** What a line of the export is called. Absent: not exported. */
   readonly kind?: string;
@@ -16,6 +16,10 @@ export const holdings: readonly Holding[] = [
   { path: '/api-keys', kind: 'api-key' },
   { path: '/members', kind: 'member' },
   { path: '/issuers', kind: 'issuer' },
+  { path: '/webhooks', kind: 'webhook' },
+  { path: '/webhook-due', because: 'the order of coming work' },
+  { path: '/webhook-failing', because: 'times that the list of webhooks shows' },
+  { path: '/webhook-deliveries', kind: 'webhook-delivery' },
   { path: '/join-tokens', because: 'hashes of secrets that live 15 minutes' },
   { path: '/identities', because: 'an index of the members' },
   { path: '/api-key-use', because: 'times that the list of keys shows' },
@@ -23,6 +27,11 @@ export const holdings: readonly Holding[] = [
   { path: '/rate', because: 'counts of the last two minutes' },
   { path: '/spent/{cluster}', because: 'hashes of signed requests, for two minutes' },
   { path: '/cluster/{cluster}', kind: 'cluster-state' },
+  { path: '/open-requests/{tenant}', because: 'an index of the inbox' },
+  {
+    path: '/with/{tenant}',
+    because: 'what the state machine knows of peerings across tenants, for neither of them to read',
+  },
   { path: '/directory', kind: 'directory-entry' },
   { path: '/invitations', kind: 'invitation' },
   { path: '/inbox', kind: 'request-received' },
@@ -39,5 +48,8 @@ export const holdings: readonly Holding[] = [
 
 export const perCluster = ({ path }: Holding): boolean => path.includes('{cluster}');
 
-export const partitionOf = (tenant: string, { path }: Holding, cluster = ''): string =>
-  `t/${tenant}${path.replace('{cluster}', cluster)}`;
+export const perPartner = ({ path }: Holding): boolean => path.includes('{tenant}');
+
+/** `of`: the cluster or the other tenant. */
+export const partitionOf = (tenant: string, { path }: Holding, of = ''): string =>
+  `t/${tenant}${path.replace(/\{(cluster|tenant)\}/, of)}`;
