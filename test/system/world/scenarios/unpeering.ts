@@ -113,7 +113,7 @@ export function unpeering(on: () => Stage): void {
       );
       await eventually(
         'the broker knows that nothing is left',
-        async () => (await on().peering())?.leftBehind.length === 0,
+        async () => !(await on().world.mustIsthmus('describe', 'peering', consumer, provider)).includes('Left behind'),
         patience,
       );
     });
