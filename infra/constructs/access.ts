@@ -1,5 +1,6 @@
 /** From what a function says it needs to the statements of its role. Plain data, so that a test can list all of them. */
 import type { Access, CloudFunction } from '#functions/cloud-function.ts';
+import { unreachable } from '#shared/domain/unreachable.ts';
 import type { Names } from './names.ts';
 
 export interface Statement {
@@ -58,8 +59,19 @@ const sendsDeadLetters = (names: Names, name: string): Statement => ({
 });
 
 /** Whoever is not answered to can only leave a dead letter. */
-export const isAsynchronous = ({ trigger }: CloudFunction): boolean =>
-  trigger.kind === 'stream' || trigger.kind === 'event' || trigger.kind === 'schedule';
+export function isAsynchronous({ trigger }: CloudFunction): boolean {
+  switch (trigger.kind) {
+    case 'stream':
+    case 'event':
+    case 'schedule':
+      return true;
+    case 'http':
+    case 'socket':
+      return false;
+    default:
+      return unreachable(trigger);
+  }
+}
 
 export const statementsOf = (fn: CloudFunction, reach: Reachable): Statement[] => [
   writesLog(reach.names, fn.name),
