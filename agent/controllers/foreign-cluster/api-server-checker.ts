@@ -1,7 +1,7 @@
 /** Asks each provider's API server, every 15 s, whether it lives. */
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
-import type { Secret } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { peerOf } from '../peering-caches.ts';
@@ -20,6 +20,8 @@ interface Probe {
 
 export interface CredentialSource {
   readonly secretCache: Cache<Secret>;
+  /** Tenant namespaces: they say whose the credentials in them are, and may become known after those. */
+  readonly namespaces: Cache<Namespace>;
   /** The control-plane kubeconfig Secrets that may speak for a provider. */
   readonly credentialsFor: (peer: string) => readonly Secret[];
 }
@@ -28,9 +30,14 @@ export interface ApiServerChecker extends Controller {
   health(peer: string): ApiServerHealth | undefined;
 }
 
+const keysOf = (object: KubeObject): string[] => {
+  const peer = peerOf(object);
+  return peer === undefined || peer === '' ? [] : [peer];
+};
+
 export function createApiServerChecker(
   { clock, log }: PeeringDeps,
-  { secretCache, credentialsFor }: CredentialSource,
+  { secretCache, namespaces, credentialsFor }: CredentialSource,
   connect: ConnectPeer,
   onChange: (peer: string) => void,
 ): ApiServerChecker {
@@ -82,7 +89,10 @@ export function createApiServerChecker(
     {
       name: 'api-server-checker',
       workers: 4,
-      watches: [watch(secretCache, (secret) => (isControlPlane(secret) ? [peerOf(secret) ?? ''] : []))],
+      watches: [
+        watch(secretCache, (secret) => (isControlPlane(secret) ? keysOf(secret) : [])),
+        watch(namespaces, keysOf),
+      ],
       async reconcile(peer, signal) {
         const secret = credentialsFor(peer)[0];
         const data = secret?.data?.kubeconfig;

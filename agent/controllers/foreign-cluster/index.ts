@@ -54,7 +54,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
       .filter((secret) => isControlPlane(secret) && peerOf(secret) === peer && peerBehind(secret) === peer);
   const checker = createApiServerChecker(
     deps,
-    { secretCache, credentialsFor },
+    { secretCache, namespaces, credentialsFor },
     deps.connectPeer ?? createConnectPeer({ clock, log }),
     (peer) => controller.enqueue(peer),
   );
