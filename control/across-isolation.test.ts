@@ -30,6 +30,7 @@ interface Serving {
 const inward: ReadonlySet<string> = new Set(inwardOps);
 /** Everything of another tenant that may be touched by exact key, never by a query. docs/cross-tenant.md says what for. */
 const foreign: readonly { readonly pk: RegExp; readonly sk: RegExp }[] = [
+  { pk: /^$/, sk: /^tenant$/ },
   { pk: /^\/with\//, sk: /^peering\// },
   { pk: /^\/peerings$/, sk: /^pe_/ },
   { pk: /^\/clusters$/, sk: /^/ },

@@ -226,6 +226,57 @@ describe('what the clusters themselves say', () => {
   });
 });
 
+test.each([
+  { gone: 'acme', who: 'the consumer’s', stays: bolt },
+  { gone: 'bolt', who: 'the provider’s', stays: acme },
+])(
+  'when $who tenant is deleted, the other side ends clean and its names are free, agents dead or alive',
+  async ({ gone, stays }) => {
+    for (const alive of [true, false]) {
+      const world = await twoTenants();
+      const { control, invited, untilPhase, view, rome, milan, store } = world;
+      const [leaving, staying] = gone === 'acme' ? [rome, milan] : [milan, rome];
+      const { id } = await invited();
+      await untilPhase(id, 'Ready');
+      await control.directory.publish(gone === 'acme' ? acme : bolt, { cluster: leaving.id });
+      leaving.alive = alive;
+      const operator = { from: 'test', requestId: 'rq', principal: 'operator/ok_1' };
+      await control.tenants.deletion.byOperator(operator as never, gone, { confirm: gone, force: true });
+      await world.until(async () => {
+        const left = await control.tenants.deletion.sweep();
+        return left === 0 && (await view(stays, id)).phase === 'Gone';
+      });
+      leaving.alive = false;
+      await world.until(() => staying.remains.length === 0);
+      expect((await view(stays, id)).conditions.find(({ status }) => status === 'False')?.message ?? '').not.toContain(
+        'Namespace',
+      );
+      const claim = await store.get<object>(`t/${stays.tenant}/cluster/${staying.id}`, `peer/${leaving.id}`);
+      expect(claim?.expiresAt).toBeDefined();
+      expect((await control.directory.list(stays)).items).toEqual([]);
+      // The deleted tenant is nowhere but in what expires by itself, and in the other one's history.
+      for (const path of ['peerings', 'clusters', 'directory', 'invitations', `cluster/${leaving.id}`])
+        expect((await store.query({ partition: `t/${gone}/${path}`, limit: 10 })).items).toEqual([]);
+    }
+  },
+);
+
+test('a tenant that is suspended or being deleted enters into nothing new', async () => {
+  const { control, store } = await twoTenants();
+  const { code } = await control.invitations.create(bolt, { cluster: 'milan' });
+  for (const state of ['suspended', 'deleting']) {
+    const { version = 0, value } = (await store.get<object>('t/bolt', 'tenant')) ?? {};
+    await store.transact([
+      { op: 'update', pk: 't/bolt', sk: 'tenant', value: { ...value, state }, ifVersion: version },
+    ]);
+    await expect(control.invitations.redeem(acme, { code, consumer: 'rome' })).rejects.toMatchObject({
+      code: 'in_use',
+      message: 'tenant bolt enters into no new peerings at present',
+    });
+  }
+  expect((await control.peerings.list(acme)).items).toEqual([]);
+});
+
 describe('no cluster has two peers of one name', () => {
   test('a second tenant’s cluster of the same name is refused with the remedy, until the first has gone', async () => {
     const world = await twoTenants();

@@ -6,6 +6,7 @@ import type { ControlDeps } from '../deps.ts';
 import { key } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import type { Item, NewEvent, Op } from '../ports/store.ts';
+import type { TenantRecord } from '../tenants/tenant.ts';
 import { type Across, copyFor, copyOps, homeOf, loadCopies, type PeerOfCluster, roles, tenantsOf } from './across.ts';
 import { sameJson } from './canonical.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
@@ -49,6 +50,22 @@ async function joined(
   if (item?.value.state === 'joined') return item;
   const whose = tenant === asking ? '' : ` of tenant ${tenant}`;
   throw new AppError('cluster_unknown', `no cluster ${id}${whose} has joined`, { detail: { cluster: id } });
+}
+
+/** A tenant that is suspended or being deleted enters into nothing new, and the decision holds only as long as that is so. */
+async function mustBeOpenTo(
+  { store }: Deps,
+  { tenant, asking }: { readonly tenant: string; readonly asking: string },
+  signal?: AbortSignal,
+): Promise<Op> {
+  const { pk, sk } = key.tenant(tenant);
+  const item = await store.get<Pick<TenantRecord, 'state'>>(pk, sk, signal);
+  if (item && (item.value.state ?? 'active') === 'active') return unchanged(item);
+  throw new AppError(
+    'in_use',
+    `${tenant === asking ? 'your tenant' : `tenant ${tenant}`} enters into no new peerings at present`,
+    { detail: { tenant } },
+  );
 }
 
 /** The provider's own PeeringPolicy has the last word. Its tenant hears what it says; the other hears which field it is about. */
@@ -100,6 +117,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
   mustSuit(provider.value, request);
   // The other tenant counted when it invited, asked or made the rule: nobody counts what is another's.
   if (!request.byRule) await deps.capacity.mustHaveRoom(asking, 'peerings', signal);
+  const open = await Promise.all(roles.map((role) => mustBeOpenTo(deps, { tenant: across[role], asking }, signal)));
   const createdAt = deps.clock.now();
   const id = deps.ids.next('pe');
   const names = await claimNames(deps.store, { ...terms, id, across, asking }, signal);
@@ -121,6 +139,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
         { op: 'put', ...key.peeringOf(across[role], terms[role], id), value: { id } satisfies PairRecord },
       ]),
       ...names,
+      ...open,
       unchanged(consumer),
       unchanged(provider),
       ...auditBoth(deps, who, tenantsOf(home, spec), {

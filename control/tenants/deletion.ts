@@ -8,6 +8,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
 import { unpublishOps } from '../directory/directory.ts';
 import type { DirectoryEntry } from '../directory/entry.ts';
@@ -155,6 +156,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   async function purge(tenant: string, signal?: AbortSignal): Promise<void> {
     const { value: record } = await load(tenant, signal);
+    await letGo(tenant, signal);
     // What everybody sees goes first, together with the tenant's own entry.
     for await (const { value, version } of everything<DirectoryEntry>(store, partition.directory(tenant), signal)) {
       await store.transact(unpublishOps(value, version), [], signal);
@@ -181,6 +183,23 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     await store.transact([...rest, { op: 'put', ...key.tombstone(tenant), value: tombstone }], [], signal);
     known.forget(tenant);
     log.info('a tenant is deleted', { tenant });
+  }
+
+  /** Peerings with other tenants must not wait at their side for clusters that nobody will ever report for. */
+  async function letGo(tenant: string, signal?: AbortSignal): Promise<void> {
+    for await (const { pk, sk, value, version } of everything<ClusterRecord>(
+      store,
+      partition.clusters(tenant),
+      signal,
+    )) {
+      if (value.state === 'left') continue;
+      const left: ClusterRecord = { ...value, state: 'left', leftAt: clock.now() };
+      await store.transact([{ op: 'update', pk, sk, value: left, ifVersion: version }], [], signal);
+    }
+    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+      if (value.spec.across && value.state.removal?.finishedAt === undefined)
+        await unpeer(systemPrincipal(tenant), sk, signal);
+    }
   }
 
   async function pathsOf(tenant: string, holding: Holding, signal?: AbortSignal): Promise<string[]> {
