@@ -72,7 +72,8 @@ export const NewInvitation = z.object({
 });
 
 export const NewRedemption = z.object({
-  code: z.string().min(1).max(300),
+  // No bounds: an error about a bound would repeat what is a secret.
+  code: z.string().describe('As it was printed, isi_….'),
   consumer: ClusterId.describe('A cluster of yours.'),
   resources: Quantities.default({}).describe("What is not named is asked for up to the invitation's limit."),
   class: OneClass.optional().describe('Default: the first class of the invitation.'),
