@@ -111,3 +111,23 @@ test('the export is JSON lines, page by page', async () => {
   expect(kinds.filter((kind) => kind === 'api-key')).toHaveLength(121);
   expect(kinds.at(-1)).toBe('tenant');
 });
+
+test('an operator may repeat the making of a tenant under its Idempotency-Key, and hears that it was done', async () => {
+  const world = await createApiWorld();
+  const call = {
+    method: 'POST',
+    path: '/v1/tenants',
+    key: world.operatorKey,
+    body: { name: 'acme' },
+    headers: { 'idempotency-key': 'k1' },
+  };
+  expect((await world.call(call)).status).toBe(201);
+  const again = await world.call(call);
+  expect([again.status, again.body.code, again.body.detail]).toEqual([
+    409,
+    'already_exists',
+    expect.stringContaining('Idempotency-Key'),
+  ]);
+  const other = await world.call({ ...call, body: { name: 'bolt' } });
+  expect(other.body.code).toBe('idempotency_mismatch');
+});

@@ -84,7 +84,7 @@ function operation(route: AnyRoute): ZodOpenApiOperationObject {
         ...(route.query && { query: route.query as Params }),
       },
     }),
-    ...(route.method === 'POST' && route.auth === 'key' && { parameters: [idempotencyKey] }),
+    ...(route.method === 'POST' && (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
     ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: {
       ...Object.fromEntries(answers),
@@ -107,7 +107,7 @@ export function openApiDocument(): object {
       title: 'Isthmus broker',
       version: '1',
       description:
-        'Introduces Kubernetes clusters to each other. Errors are problem documents with a stable `code`; lists are paged by `cursor`; objects with a `version` have an ETag.',
+        'Introduces Kubernetes clusters to each other. Errors are problem documents with a stable `code`; lists are paged by `cursor`; objects with a `version` have an ETag. Bodies are JSON in UTF-8, at most 256 KiB and 64 levels deep; unknown fields and unknown query parameters are refused. Requests count against the limits of the tenant: answers carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, and 429 comes with Retry-After. `x-required-role` is the least role that may call an operation.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],
