@@ -55,6 +55,7 @@ beforeAll(async () => {
     expect((await cli(tenant, login, { stdin: key })).code).toBe(0);
   }
   await joined(keys.acme, 'rome');
+  await joined(keys.acme, 'turin');
   await joined(keys.bolt, 'milan');
 }, 60_000);
 afterAll(async () => {
@@ -136,6 +137,18 @@ describe('a request', () => {
     expect(await bolt(`requests withdraw ${id}`)).toMatchObject({ code: 4 });
     expect((await acme(`requests withdraw ${id}`)).out).toBe(`request ${id} is withdrawn\n`);
     expect((await bolt('requests list --state withdrawn -o name')).out).toBe(`request/${id}\n`);
+  });
+
+  test('is approved at once by a rule, as often as the rule says', async () => {
+    const made = await bolt('requests rule create friends --tenant acme --labels tier=gold --cpu 2 --uses 1');
+    expect(made.out).toMatch(/^rule ar_\S+ \(friends\) approves up to 1 requests\n$/);
+    expect(await bolt('requests rule create nobody')).toMatchObject({ code: 2 });
+    expect((await acme('requests send turin bolt/milan --cpu 2')).out).toMatch(/is approved/);
+    expect((await bolt('describe peering turin milan')).out).toContain('consumer is of tenant acme, by request');
+    expect((await bolt('requests rule list')).out).toMatch(/friends +acme +cpu 2 +default +1\/1/);
+    const id = /ar_\S+/.exec(made.out)?.[0] ?? '';
+    expect((await bolt(`requests rule delete ${id}`)).out).toBe(`rule ${id} (friends) is deleted\n`);
+    expect((await bolt('requests rule list')).err).toContain('no rules');
   });
 
   test('leads nowhere when the cluster is not published any more', async () => {

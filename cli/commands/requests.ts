@@ -14,6 +14,7 @@ import {
   type ResourceOptions,
   resourceOptions,
 } from './options.ts';
+import { ruleCommand } from './requests-rule.ts';
 
 export const requestsCommand = (io: CliIo): Command =>
   new Command('requests')
@@ -23,7 +24,8 @@ export const requestsCommand = (io: CliIo): Command =>
     .addCommand(decisionCommand(io, 'approve'))
     .addCommand(decisionCommand(io, 'reject'))
     .addCommand(sendCommand(io))
-    .addCommand(withdrawCommand(io));
+    .addCommand(withdrawCommand(io))
+    .addCommand(ruleCommand(io));
 
 const listCommand = (io: CliIo): Command =>
   new Command('list')
