@@ -1,7 +1,9 @@
 /** Subscribes the event functions to the local bus, with EventBridge-shaped events. */
 import type { EventBus } from '#control/ports/event-bus.ts';
 import type { OutboxEvent } from '#control/ports/store.ts';
+import { detailOf } from '#functions/events/bridge-event.ts';
 import { handler as clusterLeft } from '#functions/events/cluster-left.ts';
+import { eventSource } from '#functions/events/patterns.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { invocationContext } from './invocation.ts';
 
@@ -9,12 +11,12 @@ const toBridgeEvent = <T extends string>(event: OutboxEvent, type: T) => ({
   version: '0',
   id: event.id,
   'detail-type': type,
-  source: 'isthmus',
+  source: eventSource,
   account: 'local',
   region: 'local',
   time: new Date(event.at).toISOString(),
   resources: [],
-  detail: { ...event.data, tenant: event.stream, subject: event.subject },
+  detail: detailOf(event),
 });
 
 export function subscribeEventFunctions(bus: EventBus, composition: Composition): void {

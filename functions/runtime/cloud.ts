@@ -101,6 +101,8 @@ function compose(
     version,
     // No process hears of other processes' commits: whoever waits looks again after this.
     untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal),
+    // A WebSocket API has an address of its own; messages are posted to the same one.
+    doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
     delivered,
     publisher: parts.publisher?.(deps) ?? { publish: async (events) => events.map((_, index) => index) },
   };

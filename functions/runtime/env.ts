@@ -10,6 +10,8 @@ export const CloudEnv = z.object({
   BROKER_URL: z.url({ protocol: /^https$/ }).regex(/[^/]$/, 'must not end in a slash'),
   /** `https://ID.execute-api.REGION.amazonaws.com/STAGE`: where messages to WebSockets are posted. */
   SOCKET_ENDPOINT: z.url(),
+  /** `wss://bell.example.com`: where agents connect, when that is not the management endpoint's own address. */
+  SOCKET_URL: z.url({ protocol: /^wss$/ }).optional(),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** How often an agent with nothing to say reports. The price of an idle cluster hangs on it. */
   HEARTBEAT_SECONDS: z.coerce.number().int().min(15).max(3_600).default(300),
@@ -17,6 +19,7 @@ export const CloudEnv = z.object({
 export type CloudEnv = z.infer<typeof CloudEnv>;
 
 /** For infrastructure: a name that is missing or misspelt fails to compile. */
-export type CloudEnvironment = Readonly<Record<Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS'>, string>> & {
+export type CloudEnvironment = Readonly<Record<Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS' | 'SOCKET_URL'>, string>> & {
   readonly HEARTBEAT_SECONDS?: string;
+  readonly SOCKET_URL?: string;
 };

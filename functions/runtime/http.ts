@@ -87,6 +87,7 @@ export type Input<A extends Auth, P, Q, B> = Principal<A> & {
   readonly clock: Clock;
   readonly version: string;
   readonly untilChange: Composition['untilChange'];
+  readonly doorbellUrl?: string;
   readonly path: P;
   readonly query: Q;
   readonly body: B;
@@ -156,7 +157,7 @@ export function http<
     { signal }: { signal: AbortSignal },
   ): Promise<APIGatewayProxyStructuredResultV2> => {
     const composition = compositionOf(context);
-    const { control, clock, version, untilChange } = composition;
+    const { control, clock, version, untilChange, doorbellUrl } = composition;
     const principal = principals.get(event) ?? {};
     const body = route.body === undefined ? undefined : jsonBodyOf(event, maxBody);
     const input = {
@@ -165,6 +166,7 @@ export function http<
       clock,
       version,
       untilChange,
+      doorbellUrl,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
       query: parsed(query, 'query', event.queryStringParameters ?? {}),
       body: parsed(bodySchema, 'body', body),

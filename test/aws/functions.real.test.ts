@@ -138,6 +138,12 @@ describe('an agent', () => {
     await agent.disconnect();
   });
 
+  test('is told where its doorbell is', async () => {
+    const agent = await joined('gotha');
+    const { body } = await agent.call('POST', 'channel-agent-observed', '/v1/agent/observed', { sets: [] });
+    expect(body).toEqual({ revision: 0, doorbellUrl: cloud.sockets.endpoint.replace('http', 'ws') });
+  });
+
   test('reads and acknowledges what is desired', async () => {
     const agent = await joined('jena');
     const { status, body } = await agent.call('GET', 'channel-agent-desired', '/v1/agent/desired', undefined, {

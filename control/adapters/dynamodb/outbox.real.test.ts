@@ -240,6 +240,6 @@ test('followers of every stream see each committed event exactly once, in one or
         expect([...seen].sort()).toEqual([...committed].sort());
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });

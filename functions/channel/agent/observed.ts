@@ -1,7 +1,6 @@
 /** POST /v1/agent/observed */
-import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
+import { ObservedAnswer, ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
 
 export const handler = http(
   {
@@ -10,9 +9,10 @@ export const handler = http(
     summary: 'Report what exists in the cluster',
     auth: 'agent',
     body: ObservedBatch,
-    answers: {
-      200: { description: 'Stored. The newest desired revision.', body: z.object({ revision: z.int().min(0) }) },
-    },
+    answers: { 200: { description: 'Stored. What to fetch next, and where it rings.', body: ObservedAnswer } },
   },
-  async ({ control, agent, body, signal }) => ({ body: await control.exchange.observe(agent, body, signal) }),
+  async ({ control, agent, body, signal, doorbellUrl }) => {
+    const answer: ObservedAnswer = await control.exchange.observe(agent, body, signal);
+    return { body: { ...answer, ...(doorbellUrl !== undefined && { doorbellUrl }) } };
+  },
 );

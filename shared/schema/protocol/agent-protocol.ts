@@ -132,6 +132,17 @@ export const ObservedBatch = z.object({
 });
 export type ObservedBatch = z.infer<typeof ObservedBatch>;
 
+export const ObservedAnswer = z.object({
+  revision: z.int().min(0).describe('The newest desired revision.'),
+  doorbellUrl: z
+    .url({ protocol: /^wss$/ })
+    .optional()
+    .describe(
+      'Where the WebSocket is. Absent: at `/v1/agent/connect` of the broker. Either way that is the path that is signed for.',
+    ),
+});
+export type ObservedAnswer = z.infer<typeof ObservedAnswer>;
+
 export const KubeManifest = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
