@@ -4,9 +4,15 @@ import { createGatewayChannel } from '#control/adapters/apigateway/gateway-chann
 import { clientSettings } from './client-settings.ts';
 import type { CloudChannel, PartDeps } from './cloud.ts';
 
+/** The caller of the function waits for the rings, and a missed one only costs latency. */
+const hasty = {
+  maxAttempts: 2,
+  requestHandler: { ...clientSettings.requestHandler, requestTimeout: 1_000 },
+};
+
 export const gatewayChannel = ({ env, log, connections }: PartDeps): CloudChannel =>
   createGatewayChannel({
-    client: new ApiGatewayManagementApiClient({ ...clientSettings, endpoint: env.SOCKET_ENDPOINT }),
+    client: new ApiGatewayManagementApiClient({ ...clientSettings, ...hasty, endpoint: env.SOCKET_ENDPOINT }),
     connections,
     log,
   });

@@ -7,10 +7,10 @@ import { systemClock } from '#functions/runtime/system-clock.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { type Clock, ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import streamRecord from './captured/stream-record.json' with { type: 'json' };
 import { brokerUrl, type Cloud, startCloud } from './cloud.ts';
 import { type Answer, answerOf, LambdaAgent } from './lambda-agent.ts';
 import { httpEvent, scheduledEvent } from './platform-events.ts';
+import streamRecord from './samples/stream-record.json' with { type: 'json' };
 
 const functions = [
   'api-health',
@@ -281,7 +281,7 @@ test('a cluster that leaves is hung up on by the rule, and one that vanished is 
   expect((await suhl.say({ type: 'ping' })).status).toBe(410);
 });
 
-test('a captured stream record becomes an event, and what is unreadable is reported by its number', async () => {
+test('a sample stream record becomes an event, and what is unreadable is reported by its number', async () => {
   const bad = structuredClone(streamRecord);
   bad.dynamodb.NewImage.val.S = '{"id":1}';
   bad.dynamodb.SequenceNumber = '4421584500000000017450439092';

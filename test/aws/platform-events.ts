@@ -1,9 +1,9 @@
-/** Events as the platform sends them: captured ones, with what a test needs filled in. */
-import httpApi from './captured/http-api.json' with { type: 'json' };
-import scheduled from './captured/scheduled.json' with { type: 'json' };
-import connect from './captured/websocket-connect.json' with { type: 'json' };
-import disconnect from './captured/websocket-disconnect.json' with { type: 'json' };
-import message from './captured/websocket-message.json' with { type: 'json' };
+/** Events as the platform sends them: samples in the shape that AWS documents, with what a test needs filled in. */
+import httpApi from './samples/http-api.json' with { type: 'json' };
+import scheduled from './samples/scheduled.json' with { type: 'json' };
+import connect from './samples/websocket-connect.json' with { type: 'json' };
+import disconnect from './samples/websocket-disconnect.json' with { type: 'json' };
+import message from './samples/websocket-message.json' with { type: 'json' };
 
 export interface HttpCall {
   readonly method: string;
@@ -19,19 +19,19 @@ export interface HttpCall {
 
 export function httpEvent(call: HttpCall): unknown {
   const { method, path, route = path, pathParameters, query, authorization, body, headers } = call;
-  const { body: _, ...captured } = httpApi;
+  const { body: _, ...sample } = httpApi;
   const routeKey = `${method} ${route}`;
   return {
-    ...captured,
+    ...sample,
     routeKey,
     rawPath: path,
     rawQueryString: new URLSearchParams(query).toString(),
-    headers: { ...captured.headers, ...(authorization && { authorization }), ...headers },
+    headers: { ...sample.headers, ...(authorization && { authorization }), ...headers },
     ...(query && { queryStringParameters: query }),
     ...(pathParameters && { pathParameters }),
     requestContext: {
-      ...captured.requestContext,
-      http: { ...captured.requestContext.http, method, path },
+      ...sample.requestContext,
+      http: { ...sample.requestContext.http, method, path },
       routeKey,
       timeEpoch: Date.now(),
     },
