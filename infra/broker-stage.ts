@@ -79,6 +79,7 @@ export class BrokerStage extends Stage {
       BUS_NAME: names.bus,
       BROKER_URL: edge.publicUrl,
       SOCKET_ENDPOINT: edge.channelEndpoint,
+      SOCKET_URL: edge.channelUrl,
       LOG_LEVEL: settings.logLevel,
     };
     const runs: Runs = {

@@ -117,7 +117,10 @@ describe('the edge', () => {
       CorsConfiguration: { AllowOrigins: ['https://portal.example.com'] },
     });
     const variables = properties(functionOf('channel-connect', of)).Environment as { Variables: object };
-    expect(variables.Variables).toMatchObject({ BROKER_URL: 'https://broker.example.com' });
+    expect(variables.Variables).toMatchObject({
+      BROKER_URL: 'https://broker.example.com',
+      SOCKET_URL: 'wss://bell.example.com',
+    });
     expect(ofType('AWS::ApiGateway::Account', of)).toEqual([]);
   });
 });

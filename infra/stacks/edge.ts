@@ -42,6 +42,8 @@ export class EdgeStack extends Stack {
   readonly webSocketStage = 'v1';
   /** What join tokens name and agents sign for; without a trailing slash. */
   readonly publicUrl: string;
+  /** Where agents open their doorbell. */
+  readonly channelUrl: string;
   /** Where functions ring it. */
   readonly channelEndpoint: string;
 
@@ -109,6 +111,7 @@ export class EdgeStack extends Stack {
     const host = (apiId: string): string => `${apiId}.execute-api.${Aws.REGION}.${Aws.URL_SUFFIX}`;
     this.publicUrl = `https://${domain?.api ?? host(this.httpApiId)}`;
     this.channelEndpoint = `https://${host(this.webSocketApiId)}/${this.webSocketStage}`;
+    this.channelUrl = `wss://${domain?.channel ?? `${host(this.webSocketApiId)}/${this.webSocketStage}`}`;
     new CfnOutput(this, 'PublicUrl', { value: `https://${domain?.api ?? host(httpApi.apiId)}` });
     new CfnOutput(this, 'ChannelUrl', {
       value: `wss://${domain?.channel ?? `${host(webSocketApi.apiId)}/${this.webSocketStage}`}`,
