@@ -133,6 +133,22 @@ describe('a member', () => {
   );
 });
 
+test('a key with scopes lets nobody in who may do more than itself', async () => {
+  const { tenants } = started();
+  const scoped = { ...adminOf('acme'), scopes: ['members:write', 'issuers:write', 'clusters:read'] } as const;
+  const refused = { code: 'forbidden' };
+  const named = { email: 'eve@example.org' };
+  await expect(tenants.members.add(scoped, { ...named, role: 'viewer' })).rejects.toMatchObject(refused);
+  const member = await tenants.members.add(adminOf('acme'), { ...named, role: 'viewer' });
+  await expect(tenants.members.change(scoped, member.id, { role: 'admin' })).rejects.toMatchObject(refused);
+  expect(await tenants.members.change(scoped, member.id, { name: 'Eve' })).toMatchObject({
+    name: 'Eve',
+    role: 'viewer',
+  });
+  const issuer = { url: 'https://id.example', audience: 'x' };
+  await expect(tenants.issuers.register(scoped, issuer)).rejects.toMatchObject(refused);
+});
+
 test('a key says when it was last used, to the hour', async () => {
   const { tenants, clock } = started();
   const secret = (await tenants.bootstrap('acme', origin))?.secret ?? '';

@@ -91,10 +91,10 @@ export function checkNewKey(input: NewApiKey): void {
   if (beyond !== undefined) refuse('scopes', beyond, `what role ${input.role} allows`);
 }
 
-/** A key makes no key that may do more than itself. */
+/** A key lets nobody in - by another key, as a member, through an identity provider - who may do more than itself. */
 export function mustNotExceed(
   maker: { readonly role: Role; readonly scopes?: readonly Permission[] },
-  input: NewApiKey,
+  input: Pick<NewApiKey, 'role' | 'scopes'>,
 ): void {
   const { scopes } = maker;
   if (scopes === undefined) return;
@@ -103,7 +103,7 @@ export function mustNotExceed(
   if (beyond !== undefined) {
     throw new AppError(
       'forbidden',
-      `a key scoped to ${scopes.join(', ')} cannot make one with ${beyond}; name fewer scopes`,
+      `a key scoped to ${scopes.join(', ')} cannot give ${beyond}, which role ${input.role} has; use a key without scopes`,
       {
         detail: { scope: beyond, scopes },
       },

@@ -7,6 +7,7 @@ import { key, partition } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { sha256Hex } from '../secrets.ts';
+import { mustNotExceed } from './api-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 /** Where in a token to look. A name, or a path of names joined by dots. */
@@ -59,6 +60,8 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
   return {
     async register(caller, { url, audience, claims = {}, roles = {} }, signal) {
       mustHave(caller, 'issuers:write');
+      // Whoever chooses who vouches for identities can be any member.
+      mustNotExceed(caller, { role: 'admin' });
       const refusal = documents ? documents.refusal(url) : 'this broker accepts no identity providers';
       if (refusal !== undefined) {
         throw new AppError('invalid_input', `url is ${JSON.stringify(url)}: ${refusal}`, {

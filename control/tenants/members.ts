@@ -7,6 +7,7 @@ import { key, partition } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { sha256Hex } from '../secrets.ts';
+import { mustNotExceed } from './api-key.ts';
 
 export interface MemberRecord {
   readonly id: string;
@@ -79,6 +80,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
   return {
     async add(caller, input, signal) {
       mustHave(caller, 'members:write');
+      mustNotExceed(caller, input);
       const { email, issuer, subject, name, role } = input;
       const byEmail = email !== undefined && issuer === undefined && subject === undefined;
       const bySubject = email === undefined && issuer !== undefined && subject !== undefined;
@@ -133,6 +135,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
 
     async change(caller, id, { role, name }, { ifVersion } = {}, signal) {
       mustHave(caller, 'members:write');
+      if (role !== undefined) mustNotExceed(caller, { role });
       const { value: before, version } = await load(caller.tenant, id, signal);
       if (ifVersion !== undefined && ifVersion !== version) {
         throw new AppError('precondition_failed', `member ${id} has version ${version}, not ${ifVersion}`);
