@@ -20,7 +20,8 @@ export interface AwsCounterparts {
   readonly jars: string;
   /** Native parts of DynamoDB Local. */
   readonly nativeLibraries: string;
-  readonly motoServer: string;
+  /** moto's Python packages: `PYTHONPATH` of `python3 -m moto.server`. */
+  readonly motoPackages: string;
   /** AWS's runtime interface client: a module that Node 24 runs with the handler's name as argument. */
   readonly runtimeClient: string;
 }
@@ -29,7 +30,7 @@ const packages = [
   { name: 'openjdk-17-jre-headless', proof: 'java' },
   { name: 'maven', proof: 'mvn' },
   { name: 'openjdk-17-jdk-headless', proof: 'javac' },
-  { name: 'python3-venv', proof: 'python3' },
+  { name: 'python3-pip', proof: 'pip3' },
 ] as const;
 
 const compilers = [
@@ -55,13 +56,17 @@ export async function ensureAwsCounterparts({ root, cache, log }: SetUp): Promis
       await runCommand('javac', ['-cp', 'lib/*', '-d', 'classes', 'Matcher.java'], { cwd: folder });
     },
   );
-  const venv = await once({ cache, log }, 'moto', [path.join(source, 'requirements.txt')], async (folder) => {
-    await ensureDebianPackages(packages, cache, log);
-    await runCommand('python3', ['-m', 'venv', folder]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r'];
-    const requirements = path.join(source, 'requirements.txt');
-    await runCommand(path.join(folder, 'bin', 'python'), [...pip, requirements], { timeoutMs: installMs });
-  });
+  const motoPackages = await once(
+    { cache, log },
+    'moto-packages',
+    [path.join(source, 'requirements.txt')],
+    async (folder) => {
+      await ensureDebianPackages(packages, cache, log);
+      const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', folder, '-r'];
+      const requirements = path.join(source, 'requirements.txt');
+      await runCommand('python3', [...pip, requirements], { timeoutMs: installMs });
+    },
+  );
   const ric = path.join(source, 'ric');
   const runtime = await once({ cache, log }, 'lambda-ric', [path.join(ric, 'package-lock.json')], async (folder) => {
     await ensureDebianPackages(compilers, cache, log);
@@ -74,12 +79,12 @@ export async function ensureAwsCounterparts({ root, cache, log }: SetUp): Promis
     java: 'java',
     jars: [path.join(jars, 'lib', '*'), path.join(jars, 'classes')].join(':'),
     nativeLibraries: path.join(jars, 'lib'),
-    motoServer: path.join(venv, 'bin', 'moto_server'),
+    motoPackages,
     runtimeClient: path.join(runtime, 'node_modules', 'aws-lambda-ric', 'index.mjs'),
   };
 }
 
-/** Fills a folder of the cache once. Python environments know their own place, so it is filled where it stays and marked when complete. */
+/** Fills a folder of the cache once: it is filled where it stays, because some tools note where they are, and marked when complete. */
 async function once(
   { cache, log }: Pick<SetUp, 'cache' | 'log'>,
   name: string,

@@ -18,12 +18,17 @@ export interface Moto {
 }
 
 export async function startMoto(): Promise<Moto> {
-  const { motoServer } = await ensureAwsCounterparts({ root: repositoryRoot, cache: cacheDir(), log: () => undefined });
+  const { motoPackages } = await ensureAwsCounterparts({
+    root: repositoryRoot,
+    cache: cacheDir(),
+    log: () => undefined,
+  });
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const daemon = await startDaemon({
-    command: motoServer,
-    args: ['-H', '127.0.0.1', '-p', String(port)],
+    command: 'python3',
+    args: ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)],
+    env: { PYTHONPATH: motoPackages },
     ready: () => fetch(`${endpoint}/moto-api/`, { signal: AbortSignal.timeout(1_000) }),
   });
   async function sqs<T>(action: string, body: unknown): Promise<T> {
