@@ -75,7 +75,7 @@ function guarded(store: Store, serving: () => Serving | undefined, broken: strin
   };
 }
 
-test('no tenant hears, finds or touches of another what is not on the list, in 12,000 generated operations', async () => {
+test('no tenant hears, finds or touches of another what is not on the list, in 8,000 generated operations', async () => {
   const totals = { performed: 0, refused: 0, shared: 0, ready: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { minLength: 400, maxLength: 400 }), async (operations) => {
@@ -117,12 +117,12 @@ test('no tenant hears, finds or touches of another what is not on the list, in 1
         for (const { phaseSince } of (await world.control.peerings.list(callerOf(tenant), { includeGone: true })).items)
           if (phaseSince.Ready !== undefined) totals.ready += 1;
     }),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
-  expect(totals.performed).toBeGreaterThanOrEqual(12_000);
+  expect(totals.performed).toBeGreaterThanOrEqual(8_000);
   // It was no test of refusals alone.
   expect(totals.refused).toBeLessThan(totals.performed * 0.7);
-  expect(totals.shared).toBeGreaterThan(300);
+  expect(totals.shared).toBeGreaterThan(150);
 }, 120_000);
 
 /** Every id, tried by every tenant that it is not of. */

@@ -64,7 +64,7 @@ const step = fc.record({
   ),
   after: fc.constantFrom('nothing', 'nothing', 'advance', 'sweep', 'deliver', 'restart', 'dies', 'lives'),
 });
-const history = fc.record({ steps: fc.array(step, { minLength: 30, maxLength: 120 }), seed: fc.integer() });
+const history = fc.record({ steps: fc.array(step, { minLength: 60, maxLength: 120, size: 'max' }), seed: fc.integer() });
 
 interface Setting {
   readonly world: World;
@@ -215,9 +215,9 @@ test('ends where it should at both tenants, with nothing left behind and nothing
       await world.control.peerings.sweep();
       expect(troubled.writes.count).toBe(before);
     }),
-    { numRuns: 50 },
+    { numRuns: 25 },
   );
   // Histories in which nothing came about prove nothing.
-  expect(met.ready).toBeGreaterThan(5);
-  expect(met.gone).toBeGreaterThan(5);
+  expect(met.ready).toBeGreaterThan(3);
+  expect(met.gone).toBeGreaterThan(3);
 }, 120_000);
