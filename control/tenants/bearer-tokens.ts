@@ -4,6 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, type Origin, type Role, roleNames } from '../access/caller.ts';
+import { sha256Hex } from '../secrets.ts';
 import type { IssuerRecord, Issuers } from './issuers.ts';
 import type { KnownTenants } from './known-tenants.ts';
 import type { Members } from './members.ts';
@@ -93,11 +94,17 @@ export function createBearerTokens({ clock, log, issuers, members, keys, known }
       return {
         ...origin,
         tenant,
-        principal: member ? `member/${member.id}` : `oidc/${issuer.id}/${encodeURIComponent(subject).slice(0, 200)}`,
+        principal: member ? `member/${member.id}` : `oidc/${issuer.id}/${nameOf(subject)}`,
         role,
       };
     },
   };
+}
+
+/** For audit records and Idempotency-Keys: no two subjects share one. */
+function nameOf(subject: string): string {
+  const name = encodeURIComponent(subject.toWellFormed());
+  return name.length <= 200 ? name : sha256Hex(subject);
 }
 
 /** By its full name first: claims may be named by URLs, which hold dots. */

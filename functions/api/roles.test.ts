@@ -42,7 +42,7 @@ test('every route for members or operators says which role it needs, and no othe
 describe.each(operations.filter(({ required }) => required !== undefined))(
   '$method $path',
   ({ method, path, required }) => {
-    test.each([...roles, 'deployment-operator'] as const)('by a %s', async (role) => {
+    test.each([...roles, 'deployment-operator'] as const)('as %s', async (role) => {
       const { status, body } = await world.call({ method, path: concrete(path), key: keys[role], ...bodyFor(method) });
       const outcome = body?.code as string | undefined;
       if (required === 'deployment-operator') {
@@ -56,17 +56,20 @@ describe.each(operations.filter(({ required }) => required !== undefined))(
       else expect([status, outcome]).toEqual([403, 'forbidden']);
     });
 
-    test.each([undefined, 'isk_acme_x_y', 'iso_x_y', 'a.b.c', 'x'.repeat(10_000)])('with the key %s', async (key) => {
-      const { status, body, headers } = await world.call({ method, path: concrete(path), key, ...bodyFor(method) });
-      expect([status, body.code, headers['www-authenticate']]).toEqual([401, 'unauthenticated', 'Bearer']);
-    });
+    test.each([undefined, 'isk_acme_x_y', 'iso_x_y', 'a.b.c', 'x'.repeat(10_000)])(
+      'with a key that opens nothing (%#)',
+      async (key) => {
+        const { status, body, headers } = await world.call({ method, path: concrete(path), key, ...bodyFor(method) });
+        expect([status, body.code, headers['www-authenticate']]).toEqual([401, 'unauthenticated', 'Bearer']);
+      },
+    );
   },
 );
 
 describe.each(operations.filter(({ schemes }) => schemes.includes('agentSignature')))(
   '$method $path',
   ({ method, path }) => {
-    test.each([...roles, 'deployment-operator'] as const)('is not for a %s', async (role) => {
+    test.each([...roles, 'deployment-operator'] as const)('is not for %s', async (role) => {
       const { status } = await world.call({ method, path: concrete(path), key: keys[role], ...bodyFor(method) });
       expect([401, 422]).toContain(status);
     });
