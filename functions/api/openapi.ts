@@ -84,7 +84,8 @@ function operation(route: AnyRoute): ZodOpenApiOperationObject {
         ...(route.query && { query: route.query as Params }),
       },
     }),
-    ...(route.method === 'POST' && (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
+    ...(route.method === 'POST' &&
+      (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
     ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: {
       ...Object.fromEntries(answers),
