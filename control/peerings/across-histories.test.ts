@@ -64,7 +64,10 @@ const step = fc.record({
   ),
   after: fc.constantFrom('nothing', 'nothing', 'advance', 'sweep', 'deliver', 'restart', 'dies', 'lives'),
 });
-const history = fc.record({ steps: fc.array(step, { minLength: 60, maxLength: 120, size: 'max' }), seed: fc.integer() });
+const history = fc.record({
+  steps: fc.array(step, { minLength: 60, maxLength: 120, size: 'max' }),
+  seed: fc.integer(),
+});
 
 interface Setting {
   readonly world: World;

@@ -283,6 +283,11 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     return viewFor(caller.tenant, done);
   }
 
+  const answering =
+    (decision: Decision): Inbox['approve'] =>
+    async (caller, id, answer = '', signal) =>
+      decide(caller, id, { ...decision, answer: checkReason(answer, 'reason'), decidedBy: caller.principal }, signal);
+
   return {
     async ask(caller, input, signal) {
       mustHave(caller, 'requests:write');
@@ -316,25 +321,9 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
       );
     },
 
-    async approve(caller, id, answer = '', signal) {
-      const said = { answer: checkReason(answer, 'reason'), decidedBy: caller.principal };
-      return decide(
-        caller,
-        id,
-        { state: 'approved', event: 'request.approved', action: 'request.approve', ...said },
-        signal,
-      );
-    },
+    approve: answering({ state: 'approved', event: 'request.approved', action: 'request.approve' }),
 
-    async reject(caller, id, answer = '', signal) {
-      const said = { answer: checkReason(answer, 'reason'), decidedBy: caller.principal };
-      return decide(
-        caller,
-        id,
-        { state: 'rejected', event: 'request.rejected', action: 'request.reject', ...said },
-        signal,
-      );
-    },
+    reject: answering({ state: 'rejected', event: 'request.rejected', action: 'request.reject' }),
 
     async withdraw(caller, id, signal) {
       return decide(caller, id, { state: 'withdrawn', event: 'request.withdrawn', action: 'request.withdraw' }, signal);
