@@ -18,6 +18,7 @@ import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { versionCommand } from './commands/version.ts';
+import { webhookCommand } from './commands/webhook.ts';
 import type { CliIo } from './io.ts';
 import { explain } from './output/failure.ts';
 import { version } from './version.ts';
@@ -61,6 +62,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(requestsCommand(io))
     .addCommand(directoryCommand(io))
     .addCommand(keyCommand(io))
+    .addCommand(webhookCommand(io))
     .addCommand(memberCommand(io))
     .addCommand(tenantCommand(io))
     .addCommand(versionCommand(io))

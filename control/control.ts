@@ -18,6 +18,7 @@ import { type ApprovalRules, createApprovalRules } from './requests/approval-rul
 import { createInbox, type Inbox } from './requests/inbox.ts';
 import { createRunner } from './run-control.ts';
 import { type Accounts, createAccounts } from './tenants/accounts.ts';
+import { createWebhooks, type Webhooks } from './webhooks/create-webhooks.ts';
 
 export interface Control {
   readonly tenants: Accounts;
@@ -31,6 +32,7 @@ export interface Control {
   readonly exchange: Exchange;
   readonly audit: Audit;
   readonly events: Feed;
+  readonly webhooks: Webhooks;
   readonly idempotency: Idempotency;
   /** Delivers events and sweeps until the signal aborts: for a process that stays (local mode). In the cloud, schedules and streams do this. */
   run(signal: AbortSignal): Promise<void>;
@@ -53,6 +55,8 @@ export function createControl(given: ControlDeps): Control {
   const inbox = createInbox({ ...deps, capacity: accounts.capacity }, { coordinator, rules: approvalRules });
   const peerings = createPeerings(deps, { coordinator, requests, asks, lapse: inbox.lapse });
   deps.bus?.subscribe(peeringTrigger(coordinator));
+  const webhooks = createWebhooks(deps);
+  if (webhooks.deliverer) deps.bus?.subscribe(webhooks.deliverer.subscriber);
   return {
     tenants: accounts,
     clusters: createClusters({ ...deps, capacity: accounts.capacity }, coordinator),
@@ -65,7 +69,10 @@ export function createControl(given: ControlDeps): Control {
     audit: createAudit(deps),
     events: createFeed(deps),
     idempotency: createIdempotency(deps),
-    run: runner.run,
+    webhooks,
+    async run(signal) {
+      await Promise.all([runner.run(signal), webhooks.deliverer?.run(signal)]);
+    },
   };
 }
 

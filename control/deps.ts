@@ -6,7 +6,9 @@ import type { Limits } from './limits/limits.ts';
 import type { AgentChannel } from './ports/agent-channel.ts';
 import type { DocumentSource } from './ports/document-source.ts';
 import type { EventBus } from './ports/event-bus.ts';
+import type { SecretBox } from './ports/secret-box.ts';
 import type { Store } from './ports/store.ts';
+import type { WebhookSender } from './ports/webhook-sender.ts';
 
 /** How agents reach this broker; the audience of what they sign. */
 export interface BrokerAddress {
@@ -32,6 +34,10 @@ export interface ControlDeps {
   readonly limits?: Limits;
   /** Fetches the keys of identity providers. Absent: bearer tokens of identity providers are refused. */
   readonly documents?: DocumentSource;
+  /** Keeps what webhooks sign with. Absent: there are no webhooks. */
+  readonly secretBox?: SecretBox;
+  /** Posts to webhooks. Absent: there are no webhooks. */
+  readonly webhookSender?: WebhookSender;
 }
 
 export interface PageRequest {

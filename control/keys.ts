@@ -34,6 +34,11 @@ export const partition = {
   published: 'system/directory',
   members: (tenant: string): string => `t/${tenant}/members`,
   issuers: (tenant: string): string => `t/${tenant}/issuers`,
+  webhooks: (tenant: string): string => `t/${tenant}/webhooks`,
+  /** What was or will be sent, by webhook and event. */
+  deliveries: (tenant: string): string => `t/${tenant}/webhook-deliveries`,
+  /** What is to be sent next, by webhook and time. */
+  deliveriesDue: (tenant: string): string => `t/${tenant}/webhook-due`,
   /** What each process admitted in each minute. */
   rate: (tenant: string): string => `t/${tenant}/rate`,
 } as const;
@@ -47,6 +52,17 @@ export const key = {
   /** Which member an identity is; by hash, because subjects and addresses may hold anything. */
   identity: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/identities`, sk: hash }),
   issuer: (tenant: string, id: string): Key => ({ pk: partition.issuers(tenant), sk: id }),
+  webhook: (tenant: string, id: string): Key => ({ pk: partition.webhooks(tenant), sk: id }),
+  /** There while a webhook fails; apart from it, because it changes without anybody changing it. */
+  webhookFailing: (tenant: string, id: string): Key => ({ pk: `t/${tenant}/webhook-failing`, sk: id }),
+  delivery: (tenant: string, webhook: string, event: string): Key => ({
+    pk: partition.deliveries(tenant),
+    sk: `${webhook}/${event}`,
+  }),
+  deliveryDue: (tenant: string, webhook: string, at: number, event: string): Key => ({
+    pk: partition.deliveriesDue(tenant),
+    sk: `${webhook}/${sortableTime(at)}/${event}`,
+  }),
   rate: (tenant: string, kind: string, minute: number, process: string): Key => ({
     pk: partition.rate(tenant),
     sk: `${kind}/${sortableTime(minute)}/${process}`,

@@ -53,6 +53,17 @@ import { handler as deleteTenant } from './api/tenants/delete.ts';
 import { handler as getTenant } from './api/tenants/get.ts';
 import { handler as listTenants } from './api/tenants/list.ts';
 import { handler as me } from './api/tenants/me.ts';
+import { handler as changeWebhook } from './api/webhooks/change.ts';
+import { handler as createWebhook } from './api/webhooks/create.ts';
+import { handler as deleteWebhook } from './api/webhooks/delete.ts';
+import { handler as getDelivery } from './api/webhooks/deliveries/get.ts';
+import { handler as listDeliveries } from './api/webhooks/deliveries/list.ts';
+import { handler as replayDelivery } from './api/webhooks/deliveries/replay.ts';
+import { handler as getWebhook } from './api/webhooks/get.ts';
+import { handler as listWebhooks } from './api/webhooks/list.ts';
+import { handler as replayWebhook } from './api/webhooks/replay.ts';
+import { handler as rotateWebhook } from './api/webhooks/rotate.ts';
+import { handler as testWebhook } from './api/webhooks/test.ts';
 import { handler as ack } from './channel/agent/ack.ts';
 import { handler as desired } from './channel/agent/desired.ts';
 import { handler as enroll } from './channel/agent/enroll.ts';
@@ -111,6 +122,17 @@ export const httpFunctions: readonly HttpFunction[] = [
   registerIssuer,
   listIssuers,
   removeIssuer,
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  changeWebhook,
+  deleteWebhook,
+  rotateWebhook,
+  testWebhook,
+  replayWebhook,
+  listDeliveries,
+  getDelivery,
+  replayDelivery,
   health,
   openApi,
   enroll,

@@ -11,6 +11,7 @@ interface ServeOptions {
   readonly newAdminKey?: boolean;
   readonly newOperatorKey?: boolean;
   readonly allowPrivateIssuers?: boolean;
+  readonly allowPrivateWebhooks?: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly output: 'text' | 'json';
 }
@@ -26,6 +27,7 @@ export const brokerCommand = (io: CliIo): Command =>
       .option('--new-admin-key', 'issue one more admin key, when the first is lost')
       .option('--new-operator-key', 'issue one more operator key, which makes and suspends tenants')
       .option('--allow-private-issuers', 'identity providers of tenants may have private addresses')
+      .option('--allow-private-webhooks', 'webhooks may have private addresses, and plain HTTP on loopback')
       .addOption(
         new Option('--log-level <level>', 'log on stderr').choices(['debug', 'info', 'warn', 'error']).default('info'),
       )
@@ -60,6 +62,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     newAdminKey: options.newAdminKey === true,
     newOperatorKey: options.newOperatorKey === true,
     allowPrivateIssuers: options.allowPrivateIssuers === true,
+    allowPrivateWebhooks: options.allowPrivateWebhooks === true,
     log: createJsonLog(options.logLevel),
     version,
   });

@@ -55,8 +55,8 @@ async function printEvents(io: CliIo, broker: BrokerClient, options: EventOption
     printListing(io, output, {
       items: kept,
       columns: [
-        { head: 'time', cell: ({ at }) => at },
-        { head: 'type', cell: ({ type }) => type },
+        { head: 'time', cell: ({ time }) => time },
+        { head: 'type', cell: ({ type }) => shortType(type) },
         { head: 'subject', cell: ({ subject: about }) => about },
         { head: 'what', cell: ({ data }) => facts(data) },
       ],
@@ -86,9 +86,12 @@ function printEvent(io: CliIo, output: Format, event: FeedEvent): void {
       io.stdout.write(`${event.id}\n`);
       return;
     case 'table':
-      io.stdout.write(`${event.at}   ${event.type}   ${event.subject}   ${facts(event.data)}\n`);
+      io.stdout.write(`${event.time}   ${shortType(event.type)}   ${event.subject}   ${facts(event.data)}\n`);
   }
 }
+
+/** `peering.requested` of `dev.isthmus.peering.requested.v1`; `-o json` has it whole. */
+const shortType = (type: string): string => type.replace(/^dev\.isthmus\./, '').replace(/\.v1$/, '');
 
 /** Plain values only: the rest is in `-o json`. */
 const facts = (data: Readonly<Record<string, unknown>>): string =>

@@ -54,6 +54,8 @@ const leastRole = {
   'directory:write': 'operator',
   'events:read': 'viewer',
   'audit:read': 'operator',
+  'webhooks:read': 'operator',
+  'webhooks:write': 'admin',
   'keys:read': 'admin',
   'keys:write': 'admin',
   'tenant:read': 'viewer',

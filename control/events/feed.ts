@@ -2,6 +2,7 @@
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
 import { decodeCursor, encodeCursor, limitOf } from '../pages.ts';
+import { type CloudEvent, cloudEventOf } from './cloud-event.ts';
 import { isPublic } from './types.ts';
 
 export interface FeedEvent {
@@ -22,12 +23,16 @@ export interface Feed {
     page?: PageRequest & { readonly subject?: string },
     signal?: AbortSignal,
   ): Promise<{ readonly items: readonly FeedEvent[]; readonly cursor: string }>;
+  /** As everybody outside sees it. */
+  present(caller: Caller, event: FeedEvent): CloudEvent;
 }
 
 /** Bounds the work of one call when most events are internal. */
 const maxReads = 10;
 
-export const createFeed = ({ store }: Pick<ControlDeps, 'store'>): Feed => ({
+export const createFeed = ({ store, broker }: Pick<ControlDeps, 'store' | 'broker'>): Feed => ({
+  present: ({ tenant }, event) => cloudEventOf({ ...event, stream: tenant }, broker()),
+
   async list(caller, page = {}, signal) {
     mustHave(caller, 'events:read');
     const limit = limitOf(page);

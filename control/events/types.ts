@@ -34,6 +34,14 @@ export const eventTypes = {
   'approval-rule.deleted': { public: true },
   'directory.published': { public: true },
   'directory.unpublished': { public: true },
+  'webhook.created': { public: true },
+  'webhook.changed': { public: true },
+  'webhook.deleted': { public: true },
+  'webhook.secret-rotated': { public: true },
+  'webhook.enabled': { public: true },
+  'webhook.disabled': { public: true },
+  /** Deliveries of the webhook became due by a test or a replay. */
+  'webhook.due': { public: false },
 } as const satisfies Record<string, { readonly public: boolean }>;
 
 export type EventType = keyof typeof eventTypes;

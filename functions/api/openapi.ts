@@ -1,12 +1,15 @@
 /** The OpenAPI 3.1 document of the REST API and the agent protocol, from the routes and their schemas. For build time: `openapi.json` beside it is what is served. */
-import type * as z from 'zod';
+import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { requiredRole } from '#control/access/caller.ts';
+import { catalogue } from '#control/events/catalogue.ts';
+import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/http.ts';
 import * as across from '#shared/schema/api/across.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
+import * as webhookSchemas from '#shared/schema/api/webhooks.ts';
 import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
 
 /** Schemas that become components, by the name they get. Names stand here, not on the schemas: CRDs share some of those and allow no references. */
@@ -25,6 +28,8 @@ const components: Record<string, z.ZodType> = {
   PeeringRequest: across.PeeringRequest,
   ApprovalRule: across.ApprovalRule,
   DirectoryEntry: across.DirectoryEntry,
+  Webhook: webhookSchemas.Webhook,
+  WebhookDelivery: webhookSchemas.WebhookDelivery,
   Problem: resources.Problem,
   ObservedBatch: protocol.ObservedBatch,
   DesiredAnswer: protocol.DesiredAnswer,
@@ -97,6 +102,50 @@ function operation(route: AnyRoute): ZodOpenApiOperationObject {
   };
 }
 
+const example = (type: DeliveredType): object =>
+  cloudEventOf(
+    {
+      id: 'ev_06f0example0000000000000001',
+      stream: 'acme',
+      type,
+      subject: catalogue[type].subject,
+      at: Date.UTC(2026, 0, 1),
+      data: catalogue[type].example,
+    },
+    { url: 'https://broker.example.com' },
+  );
+
+const signatureHeaders = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+
+/** What webhooks get, by type name. The feed has the same events. */
+const webhooks = (): ZodOpenApiPathsObject =>
+  Object.fromEntries(
+    Object.entries(catalogue).map(([type, { meaning, data }]) => {
+      const { $schema: _, ...schema } = z.toJSONSchema(data);
+      const narrowed = { type: 'object', properties: { type: { const: typeName(type) }, data: schema } };
+      return [
+        typeName(type),
+        {
+          post: {
+            summary: meaning,
+            tags: ['event types'],
+            parameters: signatureHeaders.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+            requestBody: {
+              required: true,
+              content: {
+                'application/cloudevents+json': {
+                  schema: { allOf: [{ $ref: '#/components/schemas/Event' }, narrowed] } as never,
+                  example: example(type as DeliveredType),
+                },
+              },
+            },
+            responses: { '2XX': { description: 'Taken. Everything else is tried again.' } },
+          },
+        },
+      ];
+    }),
+  );
+
 export function openApiDocument(): object {
   const paths: ZodOpenApiPathsObject = {};
   for (const { route } of httpFunctions) {
@@ -113,8 +162,12 @@ export function openApiDocument(): object {
     },
     security: [{ apiKey: [] }],
     paths,
+    webhooks: webhooks(),
     components: {
       schemas: components,
+      parameters: Object.fromEntries(
+        signatureHeaders.map((name) => [name, { name, in: 'header', required: true, schema: { type: 'string' } }]),
+      ),
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the tenant, isk_….' },
         identityProvider: {

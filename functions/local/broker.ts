@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createLocalBus } from '#control/adapters/local-bus/local-bus.ts';
+import { createSealedBox } from '#control/adapters/sealed-box/sealed-box.ts';
 import { openSqliteStore } from '#control/adapters/sqlite/sqlite-store.ts';
+import { createWebhookHttp } from '#control/adapters/webhook-http/webhook-http.ts';
 import { type Control, createControl } from '#control/control.ts';
 import { type Limits, selfHostedLimits } from '#control/limits/limits.ts';
 import { httpFunctions } from '#functions/routes.ts';
@@ -15,6 +17,7 @@ import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { boxKeyIn } from './box-key.ts';
 import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
 import { lockDirectory } from './data-lock.ts';
@@ -41,6 +44,8 @@ export interface BrokerOptions {
   readonly newOperatorKey?: boolean;
   /** Identity providers may have addresses that are not public. */
   readonly allowPrivateIssuers?: boolean;
+  /** Webhooks may have addresses that are not public, and plain HTTP on loopback. */
+  readonly allowPrivateWebhooks?: boolean;
   readonly log: Log;
   readonly clock?: Clock;
   readonly version: string;
@@ -107,6 +112,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       broker: () => ({ url, caHash: tls.caHash }),
       limits: options.limits ?? selfHostedLimits,
       documents: createHttpsJson({ allowPrivateAddresses: options.allowPrivateIssuers === true }),
+      secretBox: createSealedBox(await boxKeyIn(dataDir)),
+      webhookSender: createWebhookHttp({ allowPrivateAddresses: options.allowPrivateWebhooks === true }),
       ...(options.heartbeatSeconds !== undefined && { heartbeatSeconds: options.heartbeatSeconds }),
     });
     const adminKey = await firstKey(control, tenant, options.newAdminKey === true);

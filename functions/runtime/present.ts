@@ -2,7 +2,7 @@
 
 import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
 import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
-import type { FeedEvent as EventView } from '#control/events/feed.ts';
+import type { CloudEvent } from '#control/events/cloud-event.ts';
 import type { PeeringView } from '#control/peerings/peering.ts';
 import type { ApiKeyView, IssuedKey } from '#control/tenants/tenants.ts';
 import type {
@@ -68,7 +68,7 @@ export const peeringResource = (view: PeeringView): Peering => ({
   version: view.version,
 });
 
-export const eventResource = (view: EventView): FeedEvent => ({ ...view, at: time(view.at), data: { ...view.data } });
+export const eventResource = (view: CloudEvent): FeedEvent => ({ ...view, data: { ...view.data } });
 
 export const auditResource = (view: AuditView): AuditRecord => ({ ...view, at: time(view.at) });
 

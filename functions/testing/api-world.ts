@@ -1,6 +1,8 @@
 /** The REST API without a socket: the very handlers on a memory store and a manual clock, for tests that ask much. */
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
+import { createSealedBox } from '#control/adapters/sealed-box/sealed-box.ts';
+import { createWebhookHttp } from '#control/adapters/webhook-http/webhook-http.ts';
 import type { Control } from '#control/control.ts';
 import { createControl } from '#control/control.ts';
 import type { Limits } from '#control/limits/limits.ts';
@@ -73,6 +75,8 @@ export async function createApiWorld(options: ApiWorldOptions = {}): Promise<Api
     channel: { ring: () => undefined },
     broker: () => ({ url: apiUrl }),
     documents: options.documents ?? createHttpsJson({ allowPrivateAddresses: true }),
+    secretBox: createSealedBox(new Uint8Array(32)),
+    webhookSender: createWebhookHttp(),
     ...(options.limits && { limits: options.limits }),
   });
   const composition: Composition = {

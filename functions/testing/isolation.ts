@@ -77,6 +77,7 @@ const prefixOf: Readonly<Record<string, string>> = {
   invitation: 'iv_',
   rule: 'ar_',
   webhook: 'wh_',
+  delivery: 'ev_',
 };
 const clusterNames = /^(cluster|consumer|provider|clusterId)$/;
 
@@ -161,6 +162,7 @@ export async function runIsolation({
     if (name === 'tenant' || name === 'providerTenant') return choice.pick(tenants).name;
     if (name === 'key') return choice.pick(['cpu', 'memory', 'pods']);
     if (name === 'class') return 'default';
+    if (name === 'types') return '*';
     if (name in prefixOf || name === 'subject')
       return name === 'subject' ? `peering/${someId(tenant, 'peering')}` : someId(tenant, name);
     if (name === 'cursor') return cursors.length > 0 && choice.below(2) === 0 ? choice.pick(cursors) : 'bm9uZQ';

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
+import { eventsPage } from './events-page.ts';
 import { functionsPage } from './functions-page.ts';
 import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
 import { kindsPage } from './kinds-page.ts';
@@ -19,6 +20,7 @@ export function generatedTree(): Tree {
     ['docs/reference/errors.md', errorsPage()],
     [httpFunctionsPath, httpFunctionsJson()],
     ['docs/reference/functions.md', functionsPage()],
+    ['docs/events.md', eventsPage()],
     ...openApiPaths.map((file) => [file, openApi] as const),
   ]);
 }

@@ -185,6 +185,27 @@ export const codes = {
     cause: 'other objects depend on this one',
     remedy: 'remove what the message names first',
   },
+  webhook_disabled: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the webhook is disabled: somebody switched it off, or it failed for days',
+    remedy: 'mend the receiver, then run `isthmus webhook enable ID`',
+  },
+  webhook_failed: {
+    http: 502,
+    retry: true,
+    exit: 7,
+    cause: 'the receiver of a webhook did not answer 2xx within 10 seconds',
+    remedy: 'see `isthmus webhook deliveries ID` for what it answered',
+  },
+  webhooks_unavailable: {
+    http: 501,
+    retry: false,
+    exit: 6,
+    cause: 'this broker has no key to keep the secrets of webhooks with, hence no webhooks',
+    remedy: 'follow the events with `GET /v1/events`, or ask the operator of the broker',
+  },
 
   // peering
   peer_self: {

@@ -12,7 +12,7 @@ export const handler = http(
     path: '/v1/events',
     summary: 'Follow the event feed',
     description:
-      'Oldest first, after the cursor. The answer always has a cursor: ask again with it to follow. With `wait`, answers as soon as there is an event.',
+      'CloudEvents 1.0, oldest first, after the cursor. The answer always has a cursor: ask again with it to follow. With `wait`, answers as soon as there is an event.',
     auth: 'key',
     permission: 'events:read',
     query: Paging.extend({
@@ -30,6 +30,6 @@ export const handler = http(
       seconds: query.wait,
       tenant: caller.tenant,
     });
-    return { body: { items: items.map(eventResource), cursor } };
+    return { body: { items: items.map((event) => eventResource(control.events.present(caller, event))), cursor } };
   },
 );

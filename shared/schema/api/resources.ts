@@ -86,11 +86,15 @@ export const Peering = z.object({
 });
 export type Peering = z.infer<typeof Peering>;
 
+/** CloudEvents 1.0, structured JSON. What each type carries in `data` is in docs/events.md. */
 export const FeedEvent = z.object({
-  id: z.string(),
-  type: z.string(),
-  subject: z.string(),
-  at: Time,
+  specversion: z.literal('1.0'),
+  id: z.string().describe('Unique; the same event has the same id in the feed and at every webhook.'),
+  source: z.string().describe('The broker and the tenant whose event it is.'),
+  type: z.string().describe('`dev.isthmus.SUBJECT.WHAT.vN`; a change that readers could not bear gets a new N.'),
+  subject: z.string().describe('What it is about, for example `peering/pe_…`.'),
+  time: Time,
+  datacontenttype: z.literal('application/json'),
   data: z.record(z.string(), z.unknown()),
 });
 export type FeedEvent = z.infer<typeof FeedEvent>;

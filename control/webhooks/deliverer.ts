@@ -1,0 +1,193 @@
+/**
+ * Brings events to webhooks: plans a delivery for each webhook that wants an event, and attempts what is due. Each webhook has a queue of its
+ * own, so that one that does not answer delays nobody else's.
+ */
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { ControlDeps } from '../deps.ts';
+import { publicTypes } from '../events/cloud-event.ts';
+import { key, partition } from '../keys.ts';
+import type { Subscriber } from '../ports/event-bus.ts';
+import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';
+import type { Attempting } from './attempt.ts';
+import { planOps, transacted } from './deliveries.ts';
+import type { WebhookRecord } from './records.ts';
+import { wants } from './subscription.ts';
+
+export interface Deliverer {
+  readonly subscriber: Subscriber;
+  /** Attempts everything that is due, of all tenants. For schedules. */
+  sweep(signal?: AbortSignal): Promise<void>;
+  /** For a process that stays: attempts what becomes due until the signal aborts. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Webhooks of a tenant. */
+export const maxWebhooks = 20;
+/** At one webhook at the same time. */
+const atOnce = 4;
+const batch = 20;
+/** In one sweep at the same time. */
+const sweptAtOnce = 16;
+/** Bounds the delay of what another process left. */
+const scanMs = 30_000;
+const troubleMs = 5_000;
+
+interface Queue {
+  readonly tenant: string;
+  readonly webhook: string;
+}
+const nameOf = ({ tenant, webhook }: Queue): string => `${tenant}/${webhook}`;
+
+export function createDeliverer(
+  { store, clock, log }: Pick<ControlDeps, 'store' | 'clock' | 'log'>,
+  attempting: Attempting,
+): Deliverer {
+  const webhooksOf = async (tenant: string, signal?: AbortSignal) =>
+    (await store.query<WebhookRecord>({ partition: partition.webhooks(tenant), limit: maxWebhooks * 2 }, signal)).items;
+
+  /** The queues that got something. An event that comes again finds its deliveries there. */
+  async function plan(event: OutboxEvent, signal: AbortSignal): Promise<Queue[]> {
+    const { id, stream: tenant, type, subject, at, data } = event;
+    const queues: Queue[] = [];
+    for (const { sk: webhook, value } of await webhooksOf(tenant, signal)) {
+      if (value.disabled || at < value.createdAt || !wants(value.types, type)) continue;
+      const now = clock.now();
+      const planned = { webhook, event: { id, type, subject, at, data }, createdAt: now };
+      await transacted(store, planOps({ tenant, now }, planned), signal);
+      queues.push({ tenant, webhook });
+    }
+    return queues;
+  }
+
+  /** Attempts what is due at one webhook; when the next one is, if any. */
+  async function drain({ tenant, webhook }: Queue, signal?: AbortSignal): Promise<number | undefined> {
+    const at = key.webhook(tenant, webhook);
+    for (;;) {
+      signal?.throwIfAborted();
+      const record = await store.get<WebhookRecord>(at.pk, at.sk, signal);
+      if (!record) return undefined;
+      const query = { partition: partition.deliveriesDue(tenant), ...withPrefix(`${webhook}/`), limit: batch };
+      const { items } = await store.query<{ readonly event: string }>(query, signal);
+      const found = items.map((item) => ({ at: dueAt(item), event: item.value.event }));
+      const due = found.filter((one) => one.at <= clock.now());
+      if (due.length === 0) return found[0]?.at;
+      await inParallel(due, atOnce, (one) => attempting(tenant, record, one, signal));
+    }
+  }
+
+  const dueAt = ({ sk }: Item): number => Number(sk.split('/')[1]);
+
+  async function everyQueue(signal?: AbortSignal): Promise<Queue[]> {
+    const queues: Queue[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
+      const page = await store.query(query, signal);
+      for (const { sk: tenant } of page.items) {
+        for (const { sk: webhook } of await webhooksOf(tenant, signal)) queues.push({ tenant, webhook });
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return queues;
+  }
+
+  let running: AbortSignal | undefined;
+  let woken = new AbortController();
+  const draining = new Map<string, Promise<void>>();
+  /** Got something while being drained. */
+  const again = new Set<string>();
+  const next = new Map<string, { readonly queue: Queue; readonly at: number }>();
+
+  function start(queue: Queue, signal: AbortSignal): void {
+    const name = nameOf(queue);
+    next.delete(name);
+    if (draining.has(name)) {
+      again.add(name);
+      return;
+    }
+    const work = drain(queue, signal)
+      .catch((error: unknown) => {
+        if (signal.aborted) return undefined;
+        log.error('delivering to a webhook failed and will be tried again', error, { ...queue, code: codeOf(error) });
+        return clock.now() + troubleMs;
+      })
+      .then((at) => {
+        draining.delete(name);
+        if (signal.aborted) return;
+        if (again.delete(name)) start(queue, signal);
+        else if (at !== undefined) {
+          next.set(name, { queue, at });
+          woken.abort();
+        }
+      });
+    draining.set(name, work);
+  }
+
+  async function loop(signal: AbortSignal): Promise<void> {
+    let scanAt = clock.now();
+    while (!signal.aborted) {
+      woken = new AbortController();
+      try {
+        if (clock.now() >= scanAt) {
+          for (const queue of await everyQueue(signal)) start(queue, signal);
+          scanAt = clock.now() + scanMs;
+        }
+        for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error('looking for due deliveries failed and will be tried again', error);
+        scanAt = clock.now() + troubleMs;
+      }
+      const wakeAt = Math.min(scanAt, ...[...next.values()].map(({ at }) => at));
+      await clock
+        .sleep(Math.max(1, wakeAt - clock.now()), AbortSignal.any([signal, woken.signal]))
+        .catch(() => undefined);
+    }
+  }
+
+  return {
+    subscriber: {
+      name: 'webhooks',
+      types: [...publicTypes, 'webhook.due'],
+      async handle(event, signal) {
+        const queues =
+          event.type === 'webhook.due'
+            ? [{ tenant: event.stream, webhook: event.subject.slice(event.subject.indexOf('/') + 1) }]
+            : await plan(event, signal);
+        // A process that stays does not keep the bus waiting for receivers.
+        if (running) for (const queue of queues) start(queue, running);
+        else await inParallel(queues, queues.length, async (queue) => void (await drain(queue, signal)));
+      },
+    },
+
+    async sweep(signal) {
+      const problems: unknown[] = [];
+      await inParallel(await everyQueue(signal), sweptAtOnce, async (queue) => {
+        await drain(queue, signal).catch((error: unknown) => {
+          signal?.throwIfAborted();
+          log.error('delivering to a webhook failed and will be tried again', error, { ...queue });
+          problems.push(error);
+        });
+      });
+      if (problems.length > 0) throw problems[0];
+    },
+
+    async run(signal) {
+      running = signal;
+      await loop(signal);
+      await Promise.allSettled(draining.values());
+      running = undefined;
+    },
+  };
+}
+
+/** `width` at a time; rejects when all that began have ended and one of them rejected. */
+async function inParallel<T>(all: readonly T[], width: number, work: (one: T) => Promise<void>): Promise<void> {
+  const rest = [...all];
+  const worker = async (): Promise<void> => {
+    for (let one = rest.shift(); one !== undefined; one = rest.shift()) await work(one);
+  };
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(width, all.length) }, worker));
+  const failed = ended.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+}

@@ -1,0 +1,101 @@
+/** Deliveries as items: planned once per webhook and event, claimed, ended. Every step is one transaction, so a crash between two leaves one that is due. */
+import { codeOf } from '#shared/errors/app-error.ts';
+import { key } from '../keys.ts';
+import type { Item, Op, Store } from '../ports/store.ts';
+import type { Attempt, DeliveryRecord } from './records.ts';
+import { claimMs, deadKeptMs, deliveredKeptMs } from './schedule.ts';
+
+/** Of a delivery that is pending, forever if the webhook is deleted. */
+const pendingKeptMs = deadKeptMs;
+
+export interface Place {
+  readonly tenant: string;
+  readonly now: number;
+}
+
+const dueOp = ({ tenant, now }: Place, { webhook, event }: DeliveryRecord, at: number): Op => ({
+  op: 'put',
+  ...key.deliveryDue(tenant, webhook, at, event.id),
+  value: { event: event.id },
+  expiresAt: now + pendingKeptMs,
+});
+
+/** Due now. */
+export function planOps(
+  place: Place,
+  planned: Omit<DeliveryRecord, 'state' | 'dueAt' | 'failures' | 'attempts'>,
+): Op[] {
+  const value: DeliveryRecord = { ...planned, state: 'pending', dueAt: place.now, failures: 0, attempts: 0 };
+  const at = key.delivery(place.tenant, value.webhook, value.event.id);
+  return [{ op: 'put', ...at, value, expiresAt: place.now + pendingKeptMs }, dueOp(place, value, place.now)];
+}
+
+/** From one state to the next, with its place in the order of coming work. Items of that order are written once, hence version 1. */
+export function moveOps(place: Place, { pk, sk, version, value }: Item<DeliveryRecord>, next: DeliveryRecord): Op[] {
+  const { tenant, now } = place;
+  const keptMs = next.state === 'delivered' ? deliveredKeptMs : deadKeptMs;
+  const moved = value.dueAt !== next.dueAt;
+  return [
+    { op: 'update', pk, sk, value: next, ifVersion: version, expiresAt: now + keptMs },
+    ...(moved && value.dueAt !== undefined
+      ? [
+          {
+            op: 'delete' as const,
+            ...key.deliveryDue(tenant, value.webhook, value.dueAt, value.event.id),
+            ifVersion: 1,
+          },
+        ]
+      : []),
+    ...(moved && next.dueAt !== undefined ? [dueOp(place, next, next.dueAt)] : []),
+  ];
+}
+
+const without = ({ dueAt: _, ...rest }: DeliveryRecord): Omit<DeliveryRecord, 'dueAt'> => rest;
+
+/** Whoever claimed it and died is followed by another. */
+export const claimed = (value: DeliveryRecord, now: number): DeliveryRecord => ({
+  ...value,
+  attempts: value.attempts + 1,
+  dueAt: now + claimMs,
+});
+
+export const delivered = (value: DeliveryRecord, last: Attempt): DeliveryRecord => ({
+  ...without(value),
+  state: 'delivered',
+  last,
+});
+
+/** `dueAt` undefined: nothing more is tried. */
+export const failed = (value: DeliveryRecord, last: Attempt, dueAt: number | undefined): DeliveryRecord => ({
+  ...without(value),
+  state: dueAt === undefined ? 'dead' : 'pending',
+  failures: value.failures + 1,
+  last,
+  ...(dueAt === undefined ? {} : { dueAt }),
+});
+
+/** Given up without another attempt. */
+export const givenUp = (value: DeliveryRecord, now: number, error: string): DeliveryRecord => ({
+  ...without(value),
+  state: 'dead',
+  last: { ...value.last, at: now, durationMs: 0, error },
+});
+
+/** From the beginning, at once. */
+export const replayed = (value: DeliveryRecord, now: number): DeliveryRecord => ({
+  ...value,
+  state: 'pending',
+  failures: 0,
+  dueAt: now,
+});
+
+/** False when the delivery is another one meanwhile: whoever changed it has taken over. */
+export async function transacted(store: Store, ops: readonly Op[], signal?: AbortSignal): Promise<boolean> {
+  try {
+    await store.transact(ops, [], signal);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'version_conflict') throw error;
+    return false;
+  }
+}

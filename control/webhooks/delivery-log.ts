@@ -1,0 +1,176 @@
+/** Deliveries for the people whose webhooks they are: listed, read, sent again, made as a test. */
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import type { ControlDeps, PageRequest } from '../deps.ts';
+import { testType, typeName } from '../events/cloud-event.ts';
+import { key, partition } from '../keys.ts';
+import { decodeCursor, encodeCursor, pageOf } from '../pages.ts';
+import { untilWritten } from '../peerings/coordinate.ts';
+import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
+import { moveOps, planOps, replayed } from './deliveries.ts';
+import type { Attempt, DeliveryRecord, DeliveryState } from './records.ts';
+import { loadWebhook } from './webhooks.ts';
+
+export interface DeliveryView {
+  /** That of the event. */
+  readonly id: string;
+  readonly webhook: string;
+  readonly type: string;
+  readonly subject: string;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  readonly createdAt: number;
+  /** While pending. */
+  readonly nextAttemptAt?: number;
+  readonly last?: Attempt;
+}
+
+export interface DeliveryLog {
+  /** Newest first. */
+  list(
+    caller: Caller,
+    webhook: string,
+    page?: PageRequest & { readonly state?: DeliveryState },
+    signal?: AbortSignal,
+  ): Promise<Page<DeliveryView>>;
+  get(caller: Caller, webhook: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** Sends a test event to this webhook, once. */
+  test(caller: Caller, webhook: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** From the beginning and at once, whatever came of it. `webhook_disabled`. */
+  replay(caller: Caller, webhook: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** The dead letters, some at a time: ask again with the cursor until there is none. `webhook_disabled`. */
+  replayDead(
+    caller: Caller,
+    webhook: string,
+    cursor?: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly replayed: number; readonly cursor?: string }>;
+}
+
+/** Three operations each, and an audit record and an event beside them. */
+const replayedAtOnce = 30;
+
+const viewOf = ({ webhook, event, state, attempts, createdAt, dueAt, last }: DeliveryRecord): DeliveryView => ({
+  id: event.id,
+  webhook,
+  type: typeName(event.type),
+  subject: event.subject,
+  state,
+  attempts,
+  createdAt,
+  ...(dueAt === undefined ? {} : { nextAttemptAt: dueAt }),
+  ...(last === undefined ? {} : { last }),
+});
+
+export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): DeliveryLog {
+  const { store, clock, ids } = deps;
+  const subjectOf = (webhook: string): string => `webhook/${webhook}`;
+  /** Says to whoever delivers that there is something. */
+  const dueEvent = (tenant: string, webhook: string) => eventOf(deps, tenant, 'webhook.due', subjectOf(webhook));
+  const everything = (tenant: string, webhook: string) => ({
+    partition: partition.deliveries(tenant),
+    ...withPrefix(`${webhook}/`),
+    reverse: true,
+  });
+
+  async function load(tenant: string, webhook: string, id: string, signal?: AbortSignal) {
+    await loadWebhook(deps, tenant, webhook, signal);
+    const { pk, sk } = key.delivery(tenant, webhook, id);
+    const item = await store.get<DeliveryRecord>(pk, sk, signal);
+    if (!item) throw new AppError('not_found', `there is no delivery ${JSON.stringify(id)}`, { detail: { id } });
+    return item;
+  }
+
+  async function mustBeEnabled(tenant: string, id: string, signal?: AbortSignal): Promise<void> {
+    const { value } = await loadWebhook(deps, tenant, id, signal);
+    if (value.disabled) {
+      throw new AppError('webhook_disabled', `webhook ${id} is disabled: ${value.disabled.reason}; enable it first`);
+    }
+  }
+
+  return {
+    async list(caller, webhook, page = {}, signal) {
+      mustHave(caller, 'webhooks:read');
+      await loadWebhook(deps, caller.tenant, webhook, signal);
+      return pageOf<DeliveryRecord, DeliveryView>(
+        store,
+        everything(caller.tenant, webhook),
+        page,
+        ({ value }) => (page.state === undefined || page.state === value.state ? viewOf(value) : undefined),
+        signal,
+      );
+    },
+
+    async get(caller, webhook, delivery, signal) {
+      mustHave(caller, 'webhooks:read');
+      return viewOf((await load(caller.tenant, webhook, delivery, signal)).value);
+    },
+
+    async test(caller, webhook, signal) {
+      mustHave(caller, 'webhooks:write');
+      const { tenant } = caller;
+      await loadWebhook(deps, tenant, webhook, signal);
+      const now = clock.now();
+      const subject = subjectOf(webhook);
+      const data = { message: 'a test of this webhook' };
+      const event = { id: ids.next('ev'), type: testType, subject, at: now, data };
+      await store.transact(
+        [
+          ...planOps({ tenant, now }, { webhook, event, createdAt: now }),
+          auditOp(deps, caller, { action: 'webhook.test', subject, after: { delivery: event.id } }),
+        ],
+        [dueEvent(tenant, webhook)],
+        signal,
+      );
+      return viewOf((await load(tenant, webhook, event.id, signal)).value);
+    },
+
+    async replay(caller, webhook, delivery, signal) {
+      mustHave(caller, 'webhooks:write');
+      const { tenant } = caller;
+      await mustBeEnabled(tenant, webhook, signal);
+      return untilWritten(async () => {
+        const item = await load(tenant, webhook, delivery, signal);
+        const now = clock.now();
+        const value = replayed(item.value, now);
+        await store.transact(
+          [
+            ...moveOps({ tenant, now }, item, value),
+            auditOp(deps, caller, { action: 'webhook.replay', subject: subjectOf(webhook), after: { delivery } }),
+          ],
+          [dueEvent(tenant, webhook)],
+          signal,
+        );
+        return viewOf(value);
+      }, signal);
+    },
+
+    async replayDead(caller, webhook, cursor, signal) {
+      mustHave(caller, 'webhooks:write');
+      const { tenant } = caller;
+      const from = decodeCursor(cursor);
+      await mustBeEnabled(tenant, webhook, signal);
+      return untilWritten(async () => {
+        const query = { ...everything(tenant, webhook), limit: 200, ...(from === undefined ? {} : { cursor: from }) };
+        const page = await store.query<DeliveryRecord>(query, signal);
+        const dead: Item<DeliveryRecord>[] = page.items.filter(({ value }) => value.state === 'dead');
+        const taken = dead.slice(0, replayedAtOnce);
+        const last = taken.at(-1);
+        // Where the next call goes on: behind what was taken, or behind all that was looked at.
+        const next = dead.length > taken.length && last ? last.sk : page.cursor;
+        const now = clock.now();
+        const ops: Op[] = taken.flatMap((item) => moveOps({ tenant, now }, item, replayed(item.value, now)));
+        if (ops.length > 0) {
+          const after = { deliveries: taken.length };
+          await store.transact(
+            [...ops, auditOp(deps, caller, { action: 'webhook.replay', subject: subjectOf(webhook), after })],
+            [dueEvent(tenant, webhook)],
+            signal,
+          );
+        }
+        return { replayed: taken.length, ...(next === undefined ? {} : { cursor: encodeCursor(next) }) };
+      }, signal);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/** What is stored of webhooks and their deliveries, and what of it is shown. */
+import type { Item } from '../ports/store.ts';
+
+export interface SecretRecord {
+  readonly id: string;
+  /** By the secret box. Named so that exports leave it out. */
+  readonly sealedSecret: string;
+  readonly createdAt: number;
+  /** Of one that was replaced: signs as well until then. */
+  readonly expiresAt?: number;
+}
+
+export interface WebhookRecord {
+  readonly id: string;
+  readonly url: string;
+  readonly description: string;
+  /** As in the catalogue. */
+  readonly types: readonly string[];
+  /** The newest first. */
+  readonly secrets: readonly SecretRecord[];
+  readonly disabled?: { readonly at: number; readonly reason: string };
+  readonly createdAt: number;
+  readonly createdBy: string;
+}
+
+/** There from the first failure after a success until the next success. */
+export interface FailingRecord {
+  readonly since: number;
+}
+
+export interface Attempt {
+  readonly at: number;
+  readonly durationMs: number;
+  readonly status?: number;
+  readonly error?: string;
+  /** The beginning of the answer's body. */
+  readonly answer?: string;
+}
+
+export type DeliveryState = 'pending' | 'delivered' | 'dead';
+
+export interface DeliveryRecord {
+  readonly webhook: string;
+  readonly event: {
+    readonly id: string;
+    readonly type: string;
+    readonly subject: string;
+    readonly at: number;
+    readonly data: Readonly<Record<string, unknown>>;
+  };
+  readonly state: DeliveryState;
+  /** While pending; the item of the same time in the order of coming work belongs to it. */
+  readonly dueAt?: number;
+  /** Since it was planned or replayed. */
+  readonly failures: number;
+  readonly attempts: number;
+  readonly createdAt: number;
+  readonly last?: Attempt;
+}
+
+export interface WebhookView extends Omit<WebhookRecord, 'secrets'> {
+  /** Since when every attempt failed. */
+  readonly failingSince?: number;
+  /** Until when the secret before this one signs as well. */
+  readonly oldSecretExpiresAt?: number;
+  readonly version: number;
+}
+
+export function webhookView({ value, version }: Item<WebhookRecord>, now: number, failingSince?: number): WebhookView {
+  const { secrets, ...shown } = value;
+  const old = Math.max(...secrets.map(({ expiresAt = 0 }) => expiresAt));
+  return {
+    ...shown,
+    ...(failingSince === undefined ? {} : { failingSince }),
+    ...(old > now ? { oldSecretExpiresAt: old } : {}),
+    version,
+  };
+}
+
+/** What it signs with at that time. */
+export const liveSecrets = ({ secrets }: WebhookRecord, now: number): readonly SecretRecord[] =>
+  secrets.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
+
+export const secretContext = (tenant: string, webhook: string, secret: string): string =>
+  `webhook/${tenant}/${webhook}/${secret}`;
