@@ -3,6 +3,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { SignJWT } from 'jose';
 import type * as z from 'zod';
+import { linkedAbort } from '#agent/kube/linked-abort.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -103,8 +104,12 @@ interface Outgoing {
 }
 
 function send({ agent, url, method, headers, text, signal }: Outgoing): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]);
+  const bounded = linkedAbort(signal);
+  const timer = setTimeout(
+    () => bounded.abort(new Error(`no answer within ${requestTimeoutMs / 1000} s`)),
+    requestTimeoutMs,
+  );
+  return new Promise<Answer>((resolve, reject) => {
     const fail = (cause: unknown) =>
       reject(
         signal.aborted
@@ -112,12 +117,10 @@ function send({ agent, url, method, headers, text, signal }: Outgoing): Promise<
           : new AppError(
               'broker_unreachable',
               `the broker at ${url.origin} did not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
-              {
-                cause,
-              },
+              { cause },
             ),
       );
-    const outgoing = request(url, { agent, method, headers, signal: bounded }, (response) => {
+    const outgoing = request(url, { agent, method, headers, signal: bounded.signal }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () =>
@@ -127,6 +130,9 @@ function send({ agent, url, method, headers, text, signal }: Outgoing): Promise<
     });
     outgoing.on('error', fail);
     outgoing.end(text);
+  }).finally(() => {
+    clearTimeout(timer);
+    bounded.unlink();
   });
 }
 

@@ -1,13 +1,18 @@
 /** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
 import type { KeyObject } from 'node:crypto';
-import * as z from 'zod';
 import { createController, watch } from '#agent/kube/controller.ts';
+import { linkedAbort } from '#agent/kube/linked-abort.ts';
 import type { Cluster, Controller } from '#agent/kube/types.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { DesiredAnswer, type ObservedBatch, type ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import {
+  DesiredAnswer,
+  ObservedAnswer,
+  type ObservedBatch,
+  type ObservedSet,
+} from '#shared/schema/protocol/agent-protocol.ts';
 import { createAsks } from './asks.ts';
 import { type BrokerClient, createBrokerClient } from './broker-client.ts';
 import { createDoorbell } from './doorbell.ts';
@@ -112,7 +117,8 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     },
     { clock, log },
   );
-  const doorbell = createDoorbell({ client, clock, log, onRing: down.raise });
+  let doorbellUrl: string | undefined;
+  const doorbell = createDoorbell({ client, clock, log, onRing: down.raise, address: () => doorbellUrl });
 
   /** Runs `once` whenever raised, at least every `everyMs`, and with back-off after a failure. */
   async function loop(raised: Raised, everyMs: number, once: () => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -163,7 +169,8 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
       ...(JSON.stringify(factsNow) === toldFacts ? {} : { facts: factsNow }),
       ...(JSON.stringify(asksNow) === toldAsks ? {} : { asks: asksNow }),
     };
-    await client.call('POST', '/v1/agent/observed', batch, z.unknown(), signal);
+    const answer = await client.call('POST', '/v1/agent/observed', batch, ObservedAnswer, signal);
+    doorbellUrl = answer.doorbellUrl;
     remember(told, changed, current);
     sets.acknowledged(changed);
     toldFacts = JSON.stringify(factsNow);
@@ -212,15 +219,13 @@ function createSignal(): Raised {
     },
     async wait(atMostMs, clock, signal) {
       if (!raised) {
-        const done = new AbortController();
+        const done = linkedAbort(signal);
         const flagged = new Promise<void>((resolve) => {
           wake = resolve;
         });
-        await Promise.race([
-          flagged,
-          clock.sleep(atMostMs, AbortSignal.any([signal, done.signal])).catch(() => undefined),
-        ]);
+        await Promise.race([flagged, clock.sleep(atMostMs, done.signal).catch(() => undefined)]);
         done.abort();
+        done.unlink();
         wake = undefined;
       }
       raised = false;

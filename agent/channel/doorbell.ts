@@ -1,5 +1,6 @@
 /** The WebSocket that rings when there is something new to read. Losing it costs latency, never correctness. */
 import WebSocket from 'ws';
+import { linkedAbort } from '#agent/kube/linked-abort.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
@@ -23,22 +24,32 @@ export interface DoorbellDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly onRing: () => void;
+  /** Where the WebSocket is when the broker said so; undefined: at the broker itself. Asked at every connection. */
+  readonly address?: () => string | undefined;
   readonly random?: () => number;
 }
 
-export function createDoorbell({ client, clock, log, onRing, random = Math.random }: DoorbellDeps): Doorbell {
+export function createDoorbell({
+  client,
+  clock,
+  log,
+  onRing,
+  address = () => undefined,
+  random = Math.random,
+}: DoorbellDeps): Doorbell {
   let connected = false;
 
   async function hold(signal: AbortSignal): Promise<void> {
-    const url = `${client.identity.url.replace(/^http/, 'ws')}${path}`;
+    const elsewhere = address();
+    const url = elsewhere ?? `${client.identity.url.replace(/^http/, 'ws')}${path}`;
     const socket = new WebSocket(url, {
       headers: { authorization: await client.authorization('GET', path, '') },
       handshakeTimeout: 10_000,
       maxPayload: 64 * 1024,
-      ...(client.identity.ca === undefined ? {} : { ca: client.identity.ca }),
+      // The broker's own CA speaks for the broker only.
+      ...(client.identity.ca === undefined || elsewhere !== undefined ? {} : { ca: client.identity.ca }),
     });
-    const ended = new AbortController();
-    const alive = AbortSignal.any([signal, ended.signal]);
+    const alive = linkedAbort(signal);
     let lastHeard = clock.now();
     const closed = new Promise<void>((resolve) => {
       socket.on('close', () => resolve());
@@ -59,9 +70,9 @@ export function createDoorbell({ client, clock, log, onRing, random = Math.rando
     signal.addEventListener('abort', stop, { once: true });
     const watchdog = (async () => {
       const openedAt = clock.now();
-      while (!alive.aborted) {
-        await clock.sleep(pingEveryMs, alive).catch(() => undefined);
-        if (alive.aborted) return;
+      while (!alive.signal.aborted) {
+        await clock.sleep(pingEveryMs, alive.signal).catch(() => undefined);
+        if (alive.signal.aborted) return;
         if (clock.now() - lastHeard > silentForMs || clock.now() - openedAt > reconnectAfterMs)
           return socket.terminate();
         if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'ping' }));
@@ -69,7 +80,8 @@ export function createDoorbell({ client, clock, log, onRing, random = Math.rando
     })();
     await closed;
     connected = false;
-    ended.abort();
+    alive.abort();
+    alive.unlink();
     signal.removeEventListener('abort', stop);
     socket.terminate();
     await watchdog;
