@@ -314,3 +314,24 @@ test('a broker without a key for secrets has no webhooks, and says so', async ()
   });
   expect((await control.webhooks.list(admin)).items).toEqual([]);
 });
+
+test('an export tells of webhooks and deliveries, and not what they sign with', async () => {
+  const { webhook, secret } = await make();
+  await webhooks().rotate(admin, webhook.id, 60);
+  await w.happen();
+  await w.settle();
+  const lines: unknown[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await w.world.control.tenants.export.page(admin, cursor);
+    lines.push(...page.lines);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  const text = JSON.stringify(lines);
+  expect(text).toContain('"kind":"webhook"');
+  expect(text).toContain('"kind":"webhook-delivery"');
+  expect(text).not.toContain(secret.slice(6));
+  const stored = await w.store.get<{ secrets: { sealedSecret: string }[] }>('t/default/webhooks', webhook.id);
+  expect(stored?.value.secrets).toHaveLength(2);
+  for (const { sealedSecret } of stored?.value.secrets ?? []) expect(text).not.toContain(sealedSecret);
+});

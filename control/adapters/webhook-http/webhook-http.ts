@@ -13,7 +13,7 @@ import { isLoopback, isPublicAddress } from '../https-json/public-address.ts';
 export interface WebhookHttpOptions {
   /** For receivers inside the operator's own network. Plain HTTP stays limited to loopback, and needs this too. */
   readonly allowPrivateAddresses?: boolean;
-  /** Trusted beside the system's authorities. */
+  /** Trusted instead of the system's authorities. */
   readonly ca?: string;
   /** For tests. */
   readonly lookup?: LookupFunction;
