@@ -5,10 +5,11 @@
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { DocumentSource } from '../../ports/document-source.ts';
-import { isLoopback, isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from './public-address.ts';
+import { guardedLookup, hostOf, isLocalName, refusedAddress, refusedScheme } from './public-only.ts';
 
 export interface HttpsJsonOptions {
   /** For providers inside the operator's own network. Plain HTTP stays limited to loopback, and needs this too. */
@@ -22,14 +23,13 @@ export interface HttpsJsonOptions {
 const timeoutMs = 5_000;
 const maxBytes = 256 * 1024;
 
-const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
-
 export function createHttpsJson({
   allowPrivateAddresses = false,
   ca,
   lookup = systemLookup as LookupFunction,
 }: HttpsJsonOptions = {}): DocumentSource {
   const allowed = (address: string): boolean => allowPrivateAddresses || isPublicAddress(address);
+  const rule = { allowPrivateAddresses, allowed };
 
   function refusal(text: string): string | undefined {
     let url: URL;
@@ -39,27 +39,16 @@ export function createHttpsJson({
       return 'it is no URL; accepted is https://HOST[:PORT][/PATH]';
     }
     const host = hostOf(url);
-    const local = isLoopback(host) || host === 'localhost';
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && allowPrivateAddresses && local)) {
-      return 'accepted is https only';
-    }
+    const local = isLocalName(host);
+    const scheme = refusedScheme(url, local, rule);
+    if (scheme !== undefined) return scheme;
     if (url.username !== '' || url.password !== '' || url.hash !== '' || url.search !== '') {
       return 'it must hold no user, password, query or fragment';
     }
-    if ((isIP(host) !== 0 && !allowed(host)) || (local && !allowPrivateAddresses)) {
-      return 'accepted are public addresses only';
-    }
-    return undefined;
+    return refusedAddress(url, local, rule);
   }
 
-  const guarded: LookupFunction = (hostname, options, callback) => {
-    lookup(hostname, options, (error, address, family) => {
-      if (error) return callback(error, address, family);
-      const all = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
-      if (all.length > 0 && all.every(allowed)) return callback(null, address, family);
-      callback(new Error('it resolves to an address that is not public'), address, family);
-    });
-  };
+  const guarded = guardedLookup(lookup, allowed);
 
   return {
     refusal,

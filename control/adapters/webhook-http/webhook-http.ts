@@ -5,10 +5,18 @@
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import type { PostOutcome, WebhookSender } from '../../ports/webhook-sender.ts';
 import { sendTimeoutMs } from '../../webhooks/schedule.ts';
-import { isLoopback, isPublicAddress } from '../https-json/public-address.ts';
+import { isPublicAddress } from '../https-json/public-address.ts';
+import {
+  guardedLookup,
+  hostOf,
+  isLocalName,
+  notPublic,
+  refusedAddress,
+  refusedScheme,
+} from '../https-json/public-only.ts';
 
 export interface WebhookHttpOptions {
   /** For receivers inside the operator's own network. Plain HTTP stays limited to loopback, and needs this too. */
@@ -22,9 +30,6 @@ export interface WebhookHttpOptions {
 
 const keptBytes = 1_024;
 const maxUrlLength = 2_000;
-const notPublic = 'it resolves to an address that is not public';
-
-const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 export function createWebhookHttp({
   allowPrivateAddresses = false,
@@ -33,33 +38,23 @@ export function createWebhookHttp({
   timeoutMs = sendTimeoutMs,
 }: WebhookHttpOptions = {}): WebhookSender {
   const allowed = (address: string): boolean => allowPrivateAddresses || isPublicAddress(address);
+  const rule = { allowPrivateAddresses, allowed };
 
   function refusal(text: string): string | undefined {
     if (text.length > maxUrlLength) return `it is longer than ${maxUrlLength} characters`;
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url) return 'it is no URL; accepted is https://HOST[:PORT][/PATH][?QUERY]';
     const host = hostOf(url);
-    const local = isLoopback(host) || host === 'localhost' || host.endsWith('.localhost');
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && allowPrivateAddresses && local)) {
-      return 'accepted is https only';
-    }
+    const local = isLocalName(host) || host.endsWith('.localhost');
+    const scheme = refusedScheme(url, local, rule);
+    if (scheme !== undefined) return scheme;
     if (url.username !== '' || url.password !== '' || url.hash !== '') {
       return 'it must hold no user, password or fragment';
     }
-    if ((isIP(host) !== 0 && !allowed(host)) || (local && !allowPrivateAddresses)) {
-      return 'accepted are public addresses only';
-    }
-    return undefined;
+    return refusedAddress(url, local, rule);
   }
 
-  const guarded: LookupFunction = (hostname, options, callback) => {
-    lookup(hostname, options, (error, address, family) => {
-      if (error) return callback(error, address, family);
-      const all = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
-      if (all.length > 0 && all.every(allowed)) return callback(null, address, family);
-      callback(new Error(notPublic), address, family);
-    });
-  };
+  const guarded = guardedLookup(lookup, allowed);
 
   return {
     refusal,
