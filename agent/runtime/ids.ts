@@ -1,29 +1,9 @@
-/** Identifiers from the system's random source: 48 bits of time, then 80 random bits that only grow within a millisecond. */
+/** Identifiers from the system's clock and random source. */
 import { randomBytes } from 'node:crypto';
+import { timeOrderedIds } from '#shared/domain/time-ordered-ids.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 
-/** Crockford's base32, lower case: sorts like the numbers it stands for. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
-const randomBits = 80n;
-const characters = 26;
-
-export function createIds(now: () => number = Date.now, random: (length: number) => Uint8Array = randomBytes): Ids {
-  let last = 0n;
-  return {
-    next(prefix) {
-      const fresh = (BigInt(now()) << randomBits) | BigInt(`0x${Buffer.from(random(10)).toString('hex')}`);
-      // A clock that stands still or goes back must not break the order.
-      last = fresh > last ? fresh : last + 1n;
-      return `${prefix}_${encode(last)}`;
-    },
-    bytes: (length) => new Uint8Array(random(length)),
-  };
-}
+export const createIds = (now: () => number = Date.now, random: (length: number) => Uint8Array = randomBytes): Ids =>
+  timeOrderedIds(now, random);
 
 export const systemIds: Ids = createIds();
-
-function encode(value: bigint): string {
-  let text = '';
-  for (let rest = value; text.length < characters; rest >>= 5n) text = alphabet[Number(rest & 31n)] + text;
-  return text;
-}

@@ -1,18 +1,8 @@
 /** What a peering is: what was asked for, what the state machine remembers, what users see. */
+import type { Phase } from '#shared/domain/peering-phase.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
-export const phases = [
-  'Proposed',
-  'Connecting',
-  'Authenticating',
-  'Negotiating',
-  'Ready',
-  'Degraded',
-  'Unpeering',
-  'Gone',
-  'Failed',
-] as const;
-export type Phase = (typeof phases)[number];
+export type { Phase };
 
 export type Resources = Readonly<Record<string, string>>;
 

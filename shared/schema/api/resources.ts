@@ -1,5 +1,6 @@
 /** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
+import { phases } from '#shared/domain/peering-phase.ts';
 import { ClusterId, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
@@ -31,17 +32,7 @@ export const JoinTokenAnswer = z.object({
 });
 export type JoinTokenAnswer = z.infer<typeof JoinTokenAnswer>;
 
-export const PeeringPhase = z.enum([
-  'Proposed',
-  'Connecting',
-  'Authenticating',
-  'Negotiating',
-  'Ready',
-  'Degraded',
-  'Unpeering',
-  'Gone',
-  'Failed',
-]);
+export const PeeringPhase = z.enum(phases);
 export type PeeringPhase = z.infer<typeof PeeringPhase>;
 
 export const PeeringCondition = z.object({
