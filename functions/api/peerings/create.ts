@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { isSettled } from '#functions/runtime/settled.ts';
-import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { whenSettled } from '#functions/runtime/settled.ts';
+import { Wait } from '#functions/runtime/wait.ts';
 import { NewPeering, Peering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(
@@ -31,16 +31,5 @@ export const handler = http(
     );
     return { status: created ? 201 : 200, body: peeringResource(peering) };
   },
-  async (reply, { control, caller, query, ...rest }) => {
-    const { id } = Peering.pick({ id: true }).parse(reply.body);
-    if (!query.wait) return reply;
-    const peering = await waitUntil({
-      ...rest,
-      look: () => control.peerings.get(caller, id, rest.signal),
-      done: isSettled,
-      seconds: query.wait,
-      tenant: caller.tenant,
-    });
-    return { ...reply, body: peeringResource(peering) };
-  },
+  whenSettled,
 );
