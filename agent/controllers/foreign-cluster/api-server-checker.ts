@@ -1,5 +1,6 @@
 /** Asks each provider's API server, every 15 s, whether it lives. */
 import { createController, watch } from '#agent/kube/controller.ts';
+import { linkedAbort } from '#agent/kube/linked-abort.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
 import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
@@ -55,15 +56,19 @@ export function createApiServerChecker(
     const running = probes.get(peer);
     if (running?.kubeconfig === kubeconfig) return running;
     running?.stop();
-    const ended = new AbortController();
-    const connection = await connect(kubeconfig, AbortSignal.any([lifetime.signal, ended.signal]));
-    const probe: Probe = { kubeconfig, connection, stop: () => ended.abort(new Error('the credentials changed')) };
+    const ended = linkedAbort(lifetime.signal);
+    const connection = await connect(kubeconfig, ended.signal);
+    const stop = (): void => {
+      ended.abort(new Error('the credentials changed'));
+      ended.unlink();
+    };
+    const probe: Probe = { kubeconfig, connection, stop };
     probes.set(peer, probe);
     return probe;
   }
 
   async function check(peer: string, kubeconfig: string, signal: AbortSignal): Promise<ApiServerHealth> {
-    const deadline = new AbortController();
+    const deadline = linkedAbort(signal);
     const late = clock.sleep(checkTimeoutMs, deadline.signal).then(
       () => {
         throw new Error(`no answer to /livez within ${checkTimeoutMs / 1000} s`);
@@ -72,7 +77,7 @@ export function createApiServerChecker(
     );
     try {
       const { connection } = await probeOf(peer, kubeconfig);
-      await Promise.race([connection.api.getPath('/livez', AbortSignal.any([signal, deadline.signal])), late]);
+      await Promise.race([connection.api.getPath('/livez', deadline.signal), late]);
       return { ok: true, message: 'the API server answers' };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -82,6 +87,7 @@ export function createApiServerChecker(
       };
     } finally {
       deadline.abort();
+      deadline.unlink();
     }
   }
 
