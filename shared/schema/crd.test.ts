@@ -19,8 +19,8 @@ function schemaAt(root: StructuralSchema, jsonPath: string): StructuralSchema | 
 }
 
 describe('the kinds', () => {
-  it('are 15, with names that no two share', () => {
-    expect(allKinds).toHaveLength(15);
+  it('are 30, with names that no two share', () => {
+    expect(allKinds).toHaveLength(30);
     const names = allKinds.flatMap((kind) => [
       `${kind.group}/${kind.plural}`,
       ...(kind.singular === kind.plural ? [] : [`${kind.group}/${kind.singular}`]),
@@ -42,7 +42,8 @@ describe('the kinds', () => {
     for (const { jsonPath, type } of kind.columns.filter((column) => !column.jsonPath.startsWith('.metadata'))) {
       const found = schemaAt(schema, jsonPath);
       expect(found, jsonPath).toBeDefined();
-      expect(type === 'date' ? 'string' : type, jsonPath).toBe(found?.type);
+      // The API server prints a list in a column of type string.
+      expect(type === 'date' ? 'string' : type, jsonPath).toBe(found?.type === 'array' ? 'string' : found?.type);
     }
   });
 

@@ -1,4 +1,4 @@
-/** The example objects of this folder: one file for each kind, several documents in each. Good in every respect. */
+/** The example objects of this folder: one file for each kind, the network kinds together; several documents in each. Good in every respect. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseAllDocuments } from 'yaml';

@@ -1,0 +1,118 @@
+/** Labels, annotations, finalizers and well-known names of the network kinds: Liqo's verbatim (reference/liqo-networking.md 2), then ours. */
+
+export const networkLabel = {
+  gatewayResource: 'networking.liqo.io/gateway-resource',
+  gatewayName: 'networking.liqo.io/gateway-name',
+  gatewayNamespace: 'networking.liqo.io/gateway-namespace',
+  /** `gateway` on gateway pods. */
+  component: 'networking.liqo.io/component',
+  /** `true` on the gateway pod that carries the traffic of its link. */
+  active: 'networking.liqo.io/active',
+  gatewayTemplate: 'networking.liqo.io/gatewaytemplate',
+  internalFabricName: 'networking.liqo.io/internal-fabric-name',
+  internalNodeName: 'networking.liqo.io/internal-node-name',
+  hostUnreachable: 'networking.liqo.io/host-unreachable',
+  gatewayMasqueradeBypass: 'networking.liqo.io/gateway-masquerade-bypass',
+  firewallCategory: 'networking.liqo.io/firewall-category',
+  firewallSubcategory: 'networking.liqo.io/firewall-subcategory',
+  firewallUnique: 'networking.liqo.io/firewall-unique',
+  routeCategory: 'networking.liqo.io/route-category',
+  routeSubcategory: 'networking.liqo.io/route-subcategory',
+  routeUnique: 'networking.liqo.io/route-unique',
+  /** `pod` or `external`, on the Networks of a Configuration. */
+  cidrType: 'configuration.liqo.io/cidr-type',
+  /** One of `networkType`. */
+  networkType: 'ipam.liqo.io/network-type',
+  networkNotRemapped: 'ipam.liqo.io/network-not-remapped',
+  networkShared: 'ipam.liqo.io/network-shared',
+  ipType: 'ipam.liqo.io/ip-type',
+  networkName: 'ipam.liqo.io/network-name',
+  networkNamespace: 'ipam.liqo.io/network-namespace',
+  endpointSlice: 'ipam.liqo.io/endpointslice',
+  podName: 'offloading.liqo.io/pod-name',
+  podNamespace: 'offloading.liqo.io/pod-namespace',
+} as const;
+
+/** Values of `networkLabel.networkType`. */
+export const networkType = {
+  pod: 'pod-cidr',
+  service: 'service-cidr',
+  external: 'external-cidr',
+  internal: 'internal-cidr',
+  reserved: 'reserved',
+} as const;
+export type NetworkType = (typeof networkType)[keyof typeof networkType];
+
+/** Values of `networkLabel.ipType`. */
+export const ipType = { apiServer: 'api-server', apiServerProxy: 'api-server-proxy' } as const;
+
+/** Values of the category and subcategory labels (reference 2.3). */
+export const target = {
+  fabric: 'fabric',
+  gateway: 'gateway',
+  allNodes: 'all-nodes',
+  singleNode: 'single-node',
+  allGateways: 'all-gateways',
+  fabricNode: 'fabric-node',
+  ipMapping: 'ip-mapping',
+} as const;
+
+export const gatewayComponent = 'gateway';
+
+export const networkAnnotation = {
+  /** On Networks and IPs made at installation: no finalizer. */
+  preinstalled: 'liqo.io/preinstalled',
+  uninstalling: 'liqo.io/uninstalling',
+  useDirectConnections: 'liqo.io/use-direct-connections',
+  directConnectionsData: 'liqo.io/direct-connections-data',
+} as const;
+
+export const networkFinalizer = {
+  network: 'network.ipam.liqo.io/finalizer',
+  ip: 'ip.ipam.liqo.io/finalizer',
+  ipMapping: 'ipmapping-nat-controller.liqo.io/finalizer',
+  firewallConfiguration: 'firewallconfigurations-controller.liqo.io/finalizer',
+  routeConfiguration: 'routeconfiguration-controller.liqo.io/finalizer',
+  internalNode: 'internalnodes-route.liqo.io/finalizer',
+  internalFabric: 'networking.liqo.io/internal-fabric-geneve-tunnel-finalizer',
+  clusterRoleBinding: 'networking.liqo.io/clusterrolebinding',
+} as const;
+
+export const networkName = {
+  /** Deployment, Service, Secret and Connection of a gateway. */
+  gateway: (gateway: string): string => `gw-${gateway}`,
+  /** Network for one range of a Configuration. */
+  remoteNetwork: (configuration: string, type: 'pod' | 'external', cidr: string): string =>
+    `${configuration}-${type}-${cidr.replaceAll(/[./]/g, '-')}`,
+  unknownSource: (configuration: string): string => `${configuration}-unknown-source`,
+  gatewayLease: (name: string, namespace: string, mode: 'server' | 'client'): string =>
+    `${name}.${namespace}.${mode}.connections.liqo.io`,
+  /** IP object by which peers see a node's own traffic; system namespace. Ours. */
+  nodeIp: (node: string): string => `node-${node}`,
+  serverTemplate: 'wireguard-server',
+  clientTemplate: 'wireguard-client',
+  reservedNetwork: (cidr: string): string => `reserved-${cidr.replaceAll(/[./]/g, '-')}`,
+} as const;
+
+/** Condition of a Configuration; counts only when its observedGeneration is the object's generation. */
+export const networkCidrsConfigured = 'NetworkCIDRsConfigured';
+
+/** Keys of a gateway's Secret, 32 raw bytes each, and where they are mounted. */
+export const gatewayKeys = {
+  privateKey: 'privateKey',
+  publicKey: 'publicKey',
+  mountPath: '/etc/wireguard/keys',
+} as const;
+
+export const networkPort = { wireGuard: 51_840, overlay: 6091, ping: 12_345 } as const;
+export const defaultMtu = 1340;
+
+/** Ours, beside Liqo's. */
+export const isthmusNetworkAnnotation = {
+  /** On InternalFabrics: tunnel id of the overlay packets of this link, 24 bits, decimal. */
+  vni: 'networking.isthmus.dev/vni',
+  /** On GatewayServers and GatewayClients, JSON array of `address:port`: where the peer may be reached. */
+  peerCandidates: 'networking.isthmus.dev/peer-candidates',
+  /** The same for this side, reported by the gateway's controller. */
+  candidates: 'networking.isthmus.dev/candidates',
+} as const;

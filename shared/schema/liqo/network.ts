@@ -1,0 +1,48 @@
+/** ipam.liqo.io Network: a range that somebody asks for, and the range that was granted. */
+import * as z from 'zod';
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { Cidr } from '../addresses.ts';
+import { Conditions } from '../fields.ts';
+import { ageColumn, cel, defineKind, immutable } from '../kind.ts';
+import { networkKinds } from './network-resources.ts';
+
+export const NetworkSpec = z
+  .object({
+    cidr: Cidr.meta(immutable('cidr')).describe('Range wanted.'),
+    preAllocated: z
+      .int32()
+      .min(0)
+      .meta(immutable('preAllocated'))
+      .optional()
+      .describe('So many of its first addresses are never given out.'),
+  })
+  .meta(
+    cel({
+      rule: 'has(self.preAllocated) == has(oldSelf.preAllocated)',
+      message: 'preAllocated is immutable: delete the object and create it anew',
+    }),
+  );
+export type NetworkSpec = z.infer<typeof NetworkSpec>;
+
+export const NetworkStatus = z.object({
+  cidr: Cidr.optional().describe('Range granted.'),
+  conditions: Conditions.optional().describe('Why nothing was granted. Isthmus only.'),
+});
+export type NetworkStatus = z.infer<typeof NetworkStatus>;
+
+export type Network = KubeResource<NetworkSpec, NetworkStatus>;
+
+export const networks = defineKind<Network>({
+  ...networkKinds.networks,
+  shortNames: ['net'],
+  categories: ['liqo'],
+  description: 'A range that somebody asks for, and the range that was granted.',
+  writers: { object: 'the installation, the configuration controller or a user', status: 'network controller' },
+  columns: [
+    { name: 'Desired CIDR', type: 'string', jsonPath: '.spec.cidr' },
+    { name: 'Remapped CIDR', type: 'string', jsonPath: '.status.cidr' },
+    ageColumn,
+  ],
+  spec: NetworkSpec,
+  status: NetworkStatus,
+});

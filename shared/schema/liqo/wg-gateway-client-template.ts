@@ -1,0 +1,17 @@
+/** networking.liqo.io WgGatewayClientTemplate: what a GatewayClient is rendered from. */
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { ageColumn, defineKind } from '../kind.ts';
+import { networkKinds } from './network-resources.ts';
+import { GatewayTemplateSpec } from './rendered-gateway.ts';
+
+export type WgGatewayClientTemplate = KubeResource<GatewayTemplateSpec>;
+
+export const wgGatewayClientTemplates = defineKind<WgGatewayClientTemplate>({
+  ...networkKinds.wgGatewayClientTemplates,
+  shortNames: ['wggct', 'wgct'],
+  categories: ['liqo'],
+  description: 'What a GatewayClient is rendered from.',
+  writers: { object: 'the installation (`wireguard-client`) or a user' },
+  columns: [ageColumn],
+  spec: GatewayTemplateSpec,
+});

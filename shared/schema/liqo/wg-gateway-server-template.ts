@@ -1,0 +1,17 @@
+/** networking.liqo.io WgGatewayServerTemplate: what a GatewayServer is rendered from. */
+import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { ageColumn, defineKind } from '../kind.ts';
+import { networkKinds } from './network-resources.ts';
+import { GatewayTemplateSpec } from './rendered-gateway.ts';
+
+export type WgGatewayServerTemplate = KubeResource<GatewayTemplateSpec>;
+
+export const wgGatewayServerTemplates = defineKind<WgGatewayServerTemplate>({
+  ...networkKinds.wgGatewayServerTemplates,
+  shortNames: ['wggst', 'wgst'],
+  categories: ['liqo'],
+  description: 'What a GatewayServer is rendered from.',
+  writers: { object: 'the installation (`wireguard-server`) or a user' },
+  columns: [ageColumn],
+  spec: GatewayTemplateSpec,
+});
