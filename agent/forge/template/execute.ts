@@ -82,7 +82,7 @@ function call({ name, args }: Call, scope: Scope): unknown {
     case 'ne':
       return !same(first, others[0]);
     default:
-      return comparisons[name](...comparable(first, others[0], name, scope));
+      return compare(comparisons[name], first, others[0], name, scope);
   }
 }
 
@@ -99,10 +99,16 @@ function lengthOf(value: unknown, { fault }: Scope): number {
   throw fault(`len of ${JSON.stringify(value)}`);
 }
 
-function comparable(a: unknown, b: unknown, name: string, { fault }: Scope): [number, number] | [string, string] {
+function compare(
+  holds: (a: number | string, b: number | string) => boolean,
+  a: unknown,
+  b: unknown,
+  name: string,
+  { fault }: Scope,
+): boolean {
   const [x, y] = [a ?? (typeof b === 'string' ? '' : 0), b ?? (typeof a === 'string' ? '' : 0)];
-  if (typeof x === 'number' && typeof y === 'number') return [x, y];
-  if (typeof x === 'string' && typeof y === 'string') return [x, y];
+  if (typeof x === 'number' && typeof y === 'number') return holds(x, y);
+  if (typeof x === 'string' && typeof y === 'string') return holds(x, y);
   throw fault(`${name} cannot compare ${JSON.stringify(a)} with ${JSON.stringify(b)}`);
 }
 
