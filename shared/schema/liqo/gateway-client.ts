@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Mtu } from '../addresses.ts';
-import { ObjectReference } from '../fields.ts';
+import { Conditions, ObjectReference } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
@@ -19,6 +19,7 @@ export const GatewayClientStatus = z.object({
   clientRef: ObjectReference.optional().describe('What was rendered from the template.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
+  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
 });
 export type GatewayClientStatus = z.infer<typeof GatewayClientStatus>;
 

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Mtu } from '../addresses.ts';
-import { ObjectReference, StringMap } from '../fields.ts';
+import { Conditions, ObjectReference, StringMap } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret, ServerEndpoint } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
@@ -22,6 +22,7 @@ export const GatewayServerStatus = z.object({
   endpoint: EndpointStatus.optional().describe('Where a client can reach this gateway.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
+  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
 });
 export type GatewayServerStatus = z.infer<typeof GatewayServerStatus>;
 

@@ -1,7 +1,7 @@
 /** networking.liqo.io WgGatewayClient: the WireGuard gateway rendered for a GatewayClient of the same name. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ObjectReference } from '../fields.ts';
+import { Conditions, ObjectReference } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import { InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
@@ -17,6 +17,7 @@ export type WgGatewayClientSpec = z.infer<typeof WgGatewayClientSpec>;
 export const WgGatewayClientStatus = z.object({
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
+  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
 });
 export type WgGatewayClientStatus = z.infer<typeof WgGatewayClientStatus>;
 

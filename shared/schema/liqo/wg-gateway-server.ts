@@ -1,7 +1,7 @@
 /** networking.liqo.io WgGatewayServer: the WireGuard gateway rendered for a GatewayServer of the same name. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ObjectReference } from '../fields.ts';
+import { Conditions, ObjectReference } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
@@ -19,6 +19,7 @@ export const WgGatewayServerStatus = z.object({
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   endpoint: EndpointStatus.optional().describe('Where a client can reach this gateway.'),
   internalEndpoint: InternalEndpoint.optional(),
+  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
 });
 export type WgGatewayServerStatus = z.infer<typeof WgGatewayServerStatus>;
 
