@@ -3,8 +3,10 @@ import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import type { KindDefinition } from '#shared/schema/kind.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { ips } from '#shared/schema/liqo/ip.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { networks } from '#shared/schema/liqo/network.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
@@ -147,5 +149,37 @@ export const badChanges: readonly BadChange[] = [
     from: {},
     toStatus: { currentMapping: { shop: { phase: 'Fine' } } },
     says: ['status.currentMapping.shop.phase', '"CreationLoopBackOff"'],
+  },
+  {
+    why: 'another range of a network',
+    kind: networks,
+    metadata: here('change'),
+    from: { cidr: '10.70.0.0/16' },
+    to: { cidr: '10.71.0.0/16' },
+    says: ['spec.cidr', 'cidr is immutable'],
+  },
+  {
+    why: 'another number of addresses that a network sets aside',
+    kind: networks,
+    metadata: here('change'),
+    from: { cidr: '10.70.0.0/16', preAllocated: 1 },
+    to: { cidr: '10.70.0.0/16', preAllocated: 2 },
+    says: ['spec.preAllocated', 'preAllocated is immutable'],
+  },
+  {
+    why: 'addresses set aside by a network that had none',
+    kind: networks,
+    metadata: here('change'),
+    from: { cidr: '10.70.0.0/16' },
+    to: { cidr: '10.70.0.0/16', preAllocated: 2 },
+    says: ['preAllocated is immutable'],
+  },
+  {
+    why: 'another exposed address',
+    kind: ips,
+    metadata: here('change'),
+    from: { ip: '192.0.2.1' },
+    to: { ip: '192.0.2.2' },
+    says: ['spec.ip', 'ip is immutable'],
   },
 ];

@@ -3,13 +3,23 @@ import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { KindDefinition } from '#shared/schema/kind.ts';
+import { configurations } from '#shared/schema/liqo/configuration.ts';
+import { connections } from '#shared/schema/liqo/connection.ts';
+import { firewallConfigurations } from '#shared/schema/liqo/firewall-configuration.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { gatewayClients } from '#shared/schema/liqo/gateway-client.ts';
+import { gatewayServers } from '#shared/schema/liqo/gateway-server.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
+import { internalNodes } from '#shared/schema/liqo/internal-node.ts';
+import { ips } from '#shared/schema/liqo/ip.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { networks } from '#shared/schema/liqo/network.ts';
+import { publicKeys } from '#shared/schema/liqo/public-key.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { routeConfigurations } from '#shared/schema/liqo/route-configuration.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
@@ -238,5 +248,70 @@ export const badObjects: readonly BadObject[] = [
       reflectorsConfig: { pod: {} },
     },
     'spec.reflectorsConfig.pod.workers',
+  ),
+  bad('a network whose range is none', networks, { cidr: '10.0.0.0/33' }, 'spec.cidr', '10.0.0.0/33'),
+  bad('a network of IPv6', networks, { cidr: 'fd00::/8' }, 'spec.cidr', 'fd00::/8'),
+  bad('a network that sets a negative number aside', networks, { cidr: '10.0.0.0/8', preAllocated: -1 }, '-1'),
+  bad('an exposed address that is none', ips, { ip: '10.0.0.256' }, 'spec.ip', '10.0.0.256'),
+  bad(
+    'a malformed range of a peer',
+    configurations,
+    { remote: { cidr: { pod: ['10.0.0.0/16', '10.1.0.0'] } } },
+    'spec.remote.cidr.pod[1]',
+    '10.1.0.0',
+  ),
+  bad(
+    'an MTU below 1280',
+    gatewayServers,
+    { mtu: 1279, endpoint: { port: 51840 } },
+    'spec.mtu',
+    '1279',
+    'greater than or equal to 1280',
+  ),
+  bad('an MTU of the client below 1280', gatewayClients, { mtu: 576 }, 'spec.mtu', '576', '1280'),
+  bad('a server without a port', gatewayServers, { endpoint: {} }, 'spec.endpoint', 'port, or ports'),
+  bad(
+    'a server with one port twice',
+    gatewayServers,
+    { endpoint: { ports: [1, 1] } },
+    'spec.endpoint',
+    'ports names one port twice',
+  ),
+  bad(
+    'a server with a port and a list of ports',
+    gatewayServers,
+    { endpoint: { port: 1, ports: [2] } },
+    'port and ports exclude each other',
+  ),
+  bad(
+    'a server with two kinds of node ports',
+    gatewayServers,
+    { endpoint: { port: 1, nodePort: 30_000, nodePorts: [30_001] } },
+    'nodePort and nodePorts exclude each other',
+  ),
+  bad(
+    'a key of 31 bytes',
+    publicKeys,
+    { publicKey: 'YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQ==' },
+    'spec.publicKey',
+    '32 bytes',
+  ),
+  bad('a key that is no base64', publicKeys, { publicKey: 'no key' }, 'spec.publicKey', 'no key'),
+  bad('a connection to nothing', connections, { type: 'Server' }, 'spec.gatewayRef', 'Required'),
+  bad('a connection of an unknown type', connections, { type: 'Relay', gatewayRef: {} }, 'spec.type', 'Relay'),
+  bad('a node without an overlay address', internalNodes, { interface: { gateway: { name: 'x' } } }, 'Required'),
+  bad('a route table without rules', routeConfigurations, { table: { name: 'x', rules: [] } }, 'spec.table.rules'),
+  bad(
+    'a chain with two kinds of rules',
+    firewallConfigurations,
+    {
+      table: {
+        name: 'x',
+        family: 'IPV4',
+        chains: [{ name: 'c', type: 'nat', policy: 'accept', hook: 'input', rules: { natRules: [], filterRules: [] } }],
+      },
+    },
+    'spec.table.chains[0].rules',
+    'at most one of natRules, filterRules and routeRules',
   ),
 ];

@@ -51,7 +51,7 @@ export const FirewallRules = z
   .refine((rules) => lists.filter((list) => rules[list] !== undefined).length <= 1, oneList)
   .meta(
     cel({
-      rule: '[has(self.natRules), has(self.filterRules), has(self.routeRules)].filter(x, x).size() <= 1',
+      rule: '(has(self.natRules) ? 1 : 0) + (has(self.filterRules) ? 1 : 0) + (has(self.routeRules) ? 1 : 0) <= 1',
       message: oneList,
     }),
   );
@@ -73,7 +73,8 @@ export type FirewallChain = z.infer<typeof FirewallChain>;
 export const FirewallTable = z.object({
   name: z.string().min(1),
   family: z.enum(['INET', 'IPV4', 'IPV6', 'ARP', 'NETDEV', 'BRIDGE']),
-  chains: z.array(FirewallChain).default([]),
+  // Without a bound the API server finds the rule above too expensive.
+  chains: z.array(FirewallChain).max(256).default([]),
 });
 export type FirewallTable = z.infer<typeof FirewallTable>;
 
