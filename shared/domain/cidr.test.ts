@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  containsRange,
+  formatAddress,
+  formatCidr,
+  isExact,
+  overlap,
+  parseAddress,
+  parseCidr,
+  rangeProblem,
+  sizeOf,
+} from './cidr.ts';
+
+const address = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const range = fc
+  .tuple(address, fc.integer({ min: 0, max: 32 }))
+  .map(([base, length]) => parseCidr(`${formatAddress(base)}/${length}`)!);
+
+describe('addresses and ranges', () => {
+  test('survive being written and read', () => {
+    fc.assert(fc.property(address, (a) => parseAddress(formatAddress(a)) === a));
+    fc.assert(fc.property(range, (r) => expect(parseCidr(formatCidr(r))).toEqual(r)));
+  });
+
+  test('overlap exactly when one address is in both', () => {
+    const holds = (r: { base: number; length: number }, a: number) => a >= r.base && a < r.base + sizeOf(r.length);
+    fc.assert(
+      fc.property(range, range, (a, b) => {
+        expect(overlap(a, b)).toBe(holds(a, b.base) || holds(b, a.base));
+        expect(containsRange(a, b)).toBe(holds(a, b.base) && holds(a, b.base + sizeOf(b.length) - 1));
+      }),
+    );
+  });
+
+  test.each([
+    '',
+    '10.0.0.0',
+    '10.0.0/8',
+    '10.0.0.0/33',
+    '10.0.0.0/08',
+    '256.0.0.0/8',
+    '10.00.0.0/8',
+    'fd00::/8',
+    ' 10.0.0.0/8',
+  ])('%j is no range', (text) => {
+    expect(parseCidr(text)).toBeUndefined();
+    expect(rangeProblem(text)).toMatch(/accepted is an IPv4 range/);
+  });
+
+  test.each([
+    ['10.0.0.1/8', /accepted is 10\.0\.0\.0\/8/],
+    ['0.0.0.0/0', /prefix length of 8 to 32/],
+    ['127.1.0.0/16', /loopback/],
+    ['169.254.18.0/24', /link-local/],
+    ['224.0.0.0/8', /multicast/],
+  ])('%s cannot be granted or announced', (text, why) => expect(rangeProblem(text)).toMatch(why));
+
+  test('a range of any other kind is fine', () => {
+    expect(['10.0.0.0/8', '203.0.113.0/24', '192.0.2.1/32'].map(rangeProblem)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([isExact('10.0.0.0/8'), isExact('10.0.0.0/33')]).toEqual([true, false]);
+  });
+});

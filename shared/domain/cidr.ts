@@ -1,0 +1,63 @@
+/** IPv4 addresses and ranges as numbers. Pure; what is no address or range is undefined. */
+
+/** `base` has its host bits cleared; `length` is the prefix length. */
+export interface CidrRange {
+  readonly base: number;
+  readonly length: number;
+}
+
+/** Of 0 to 2^32 - 1. No leading zeros, no shorthand. */
+export function parseAddress(text: string): number | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return;
+  return parts.reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+export const formatAddress = (address: number): string =>
+  [address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255].join('.');
+
+export const sizeOf = (length: number): number => 2 ** (32 - length);
+
+const cleared = (address: number, length: number): number => address - (address % sizeOf(length));
+
+/** Host bits are cleared: see `isExact`. */
+export function parseCidr(text: string): CidrRange | undefined {
+  const [, head = '', tail = ''] = /^([^/]+)\/(0|[1-9]\d?)$/.exec(text) ?? [];
+  const address = parseAddress(head);
+  const length = Number(tail);
+  if (address === undefined || tail === '' || length > 32) return undefined;
+  return { base: cleared(address, length), length };
+}
+
+export const formatCidr = ({ base, length }: CidrRange): string => `${formatAddress(base)}/${length}`;
+
+/** Whether no bit beyond the prefix is set: 10.0.0.0/8, not 10.0.0.1/8. */
+export function isExact(text: string): boolean {
+  const range = parseCidr(text);
+  return range !== undefined && formatCidr(range) === text;
+}
+
+export const containsRange = (outer: CidrRange, inner: CidrRange): boolean =>
+  outer.length <= inner.length && cleared(inner.base, outer.length) === outer.base;
+
+export const overlap = (a: CidrRange, b: CidrRange): boolean => containsRange(a, b) || containsRange(b, a);
+
+const never = [
+  ['0.0.0.0/8', 'which means "this network"'],
+  ['127.0.0.0/8', 'which is loopback'],
+  ['169.254.0.0/16', 'which is link-local and holds the addresses of tunnels'],
+  ['224.0.0.0/4', 'which is multicast'],
+  ['240.0.0.0/4', 'which is reserved'],
+].map(([text = '', why = '']) => ({ text, why, range: parseCidr(text) as CidrRange }));
+/** More would take in most private addresses at once. */
+const shortestPrefix = 8;
+
+/** Why a range can be neither granted nor announced, and what is accepted; undefined when it can. */
+export function rangeProblem(text: string): string | undefined {
+  const range = parseCidr(text);
+  if (!range) return `is ${JSON.stringify(text)}: accepted is an IPv4 range such as 10.0.0.0/16`;
+  if (!isExact(text)) return `is ${text}, with bits set beyond the prefix: accepted is ${formatCidr(range)}`;
+  if (range.length < shortestPrefix) return `is ${text}: accepted is a prefix length of ${shortestPrefix} to 32`;
+  const hit = never.find((forbidden) => overlap(forbidden.range, range));
+  return hit && `is ${text}: accepted is no part of ${hit.text}, ${hit.why}`;
+}
