@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type DialState, type DialStep, dialStep, dialTiming, type Sightings, startDial } from './decide.ts';
+
+const a = '198.18.0.1:51840';
+const b = '198.18.0.2:51840';
+const up = (since: number, more: Partial<DialState> = {}): DialState => ({
+  phase: 'up',
+  since,
+  endpoint: a,
+  attempts: 0,
+  tried: [],
+  answersPings: true,
+  ...more,
+});
+
+describe('a link that starts', () => {
+  test('dials the first candidate at once', () => {
+    expect(startDial({ now: 5, candidates: [a, b] }).dial).toBe(a);
+  });
+
+  test('dials first where the former active replica heard the peer', () => {
+    expect(startDial({ now: 5, candidates: [a, b], learned: b }).dial).toBe(b);
+  });
+
+  test('leaves a session alone that was there before this process', () => {
+    const step = startDial({ now: 100_000, candidates: [a], learned: b, handshakeAt: 40_000 });
+    expect(step.dial).toBeUndefined();
+    expect(step.state).toMatchObject({ phase: 'up', endpoint: b });
+  });
+
+  test('replaces a session that is too old to be alive', () => {
+    expect(startDial({ now: 300_000, candidates: [a], learned: b, handshakeAt: 40_000 }).dial).toBe(b);
+  });
+
+  test('without any candidate waits for the peer, and dials as soon as one is known', () => {
+    const waiting = startDial({ now: 0, candidates: [] });
+    expect(waiting.dial).toBeUndefined();
+    expect(dialStep(waiting.state, { now: 10, candidates: [a] }).dial).toBe(a);
+  });
+});
+
+describe('a link that dials', () => {
+  test('goes through all candidates in turn and begins again, with more patience', () => {
+    const dialled: [number, string | undefined][] = [];
+    let step: DialStep = startDial({ now: 0, candidates: [a, b] });
+    dialled.push([0, step.dial]);
+    for (let turn = 0; turn < 5; turn++) {
+      const now = step.lookAt;
+      step = dialStep(step.state, { now, candidates: [a, b] });
+      dialled.push([now, step.dial]);
+    }
+    expect(dialled).toEqual([
+      [0, a],
+      [1500, b],
+      [3000, a],
+      [5250, b],
+      [7500, a],
+      [10_875, b],
+    ]);
+  });
+
+  test.each([
+    { evidence: 'a pong', seen: { pongAt: 700 }, phase: 'up' },
+    { evidence: 'a handshake', seen: { handshakeAt: 700 }, phase: 'up' },
+    { evidence: 'bytes without a session', seen: { receivedAt: 700 }, phase: 'dialling' },
+    { evidence: 'a pong from before the attempt', seen: { pongAt: 400 }, phase: 'dialling' },
+  ] as const)('after $evidence is $phase', ({ seen, phase }) => {
+    const { state } = startDial({ now: 500, candidates: [a, b] });
+    expect(dialStep(state, { now: 800, candidates: [a, b], ...seen }).state.phase).toBe(phase);
+  });
+});
+
+describe('a link that is up', () => {
+  test('is dialled anew after 1.5 s of silence, first where the peer was last', () => {
+    const seen = { pongAt: 10_000, candidates: [a, b], learned: b };
+    expect(dialStep(up(0), { ...seen, now: 11_499 }).dial).toBeUndefined();
+    expect(dialStep(up(0), { ...seen, now: 11_500 }).dial).toBe(b);
+  });
+
+  test('has its round trips added to the patience', () => {
+    const seen = { pongAt: 10_000, candidates: [a], smoothRttMs: 600 };
+    expect(dialStep(up(0), { ...seen, now: 12_699 }).dial).toBeUndefined();
+    expect(dialStep(up(0), { ...seen, now: 12_700 }).dial).toBe(a);
+  });
+
+  test('is left alone while bytes arrive, although pings are lost', () => {
+    expect(dialStep(up(0), { now: 12_000, pongAt: 5_000, receivedAt: 11_900, candidates: [a] }).dial).toBeUndefined();
+  });
+
+  test('of a peer that answers no pings is left alone as long as a session can live', () => {
+    const mute = up(0, { answersPings: false });
+    expect(dialStep(mute, { now: 179_000, candidates: [a] }).dial).toBeUndefined();
+    expect(dialStep(mute, { now: 180_000, candidates: [a] }).dial).toBe(a);
+  });
+
+  test('follows a peer that roams', () => {
+    expect(dialStep(up(0), { now: 100, pongAt: 90, candidates: [a], learned: b }).state.endpoint).toBe(b);
+  });
+});
+
+describe('in any history', () => {
+  /** The world: the peer is reachable at some endpoints during some seconds; handshakes and pongs follow from that. */
+  const history = fc.record({
+    candidates: fc.uniqueArray(fc.constantFrom('c0', 'c1', 'c2', 'c3'), { minLength: 1, maxLength: 4 }),
+    seconds: fc.array(fc.constantFrom(undefined, 'c0', 'c1', 'c2', 'c3'), { minLength: 1, maxLength: 60 }),
+    rtt: fc.integer({ min: 1, max: 900 }),
+  });
+
+  test('a reachable candidate is found within one round, and a live link is never torn down', () => {
+    fc.assert(
+      fc.property(history, ({ candidates, seconds, rtt }) => {
+        let now = 1_000;
+        let step = startDial({ now, candidates });
+        let dialledAt = now;
+        let pongAt: number | undefined;
+        let smoothRttMs: number | undefined;
+        let steadySince = now;
+        const world = [...seconds, ...Array<string>(40).fill(candidates[0]!)];
+        for (const [index, reachable] of world.entries()) {
+          if (reachable !== world[index - 1]) steadySince = now;
+          for (let tick = 0; tick < 4; tick++) {
+            now += 250;
+            const works = step.state.endpoint === reachable && now - dialledAt > 2 * rtt;
+            if (works && now - steadySince > 2 * rtt) {
+              pongAt = now;
+              smoothRttMs = rtt;
+            }
+            const seen: Sightings = {
+              now,
+              candidates,
+              ...(pongAt === undefined ? {} : { pongAt }),
+              ...(smoothRttMs === undefined ? {} : { smoothRttMs }),
+            };
+            const before = step.state;
+            step = dialStep(before, seen);
+            if (step.dial !== undefined) {
+              dialledAt = now;
+              expect(candidates).toContain(step.dial);
+              expect(pongAt === undefined || now - pongAt >= dialTiming.silenceMs).toBe(true);
+            }
+            expect(step.lookAt - now).toBeLessThanOrEqual(dialTiming.sessionMs);
+          }
+        }
+        expect(step.state.phase).toBe('up');
+        expect(step.state.endpoint).toBe(candidates[0]);
+      }),
+    );
+  });
+});

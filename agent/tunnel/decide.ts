@@ -1,0 +1,125 @@
+/**
+ * Which endpoint of the peer to dial, and when to dial again. Evidence that the peer hears us is an answered ping, or a handshake; bytes that
+ * arrive keep a link that was up from being given up. Pure: `dialStep` is called again and again with what was seen meanwhile.
+ */
+
+export const dialTiming = {
+  /** Silence, beside two round trips, after which a link is dialled anew; also how long the first attempts may take. */
+  silenceMs: 1_500,
+  /** Attempts get longer by this factor after each round through all candidates… */
+  patience: 1.5,
+  /** …but not longer than WireGuard itself waits before it repeats a handshake. */
+  longestAttemptMs: 5_000,
+  /** A peer that answers no pings counts as alive while its session is younger than WireGuard lets one be. */
+  sessionMs: 180_000,
+} as const;
+
+export interface DialState {
+  readonly phase: 'dialling' | 'up';
+  /** Since when. */
+  readonly since: number;
+  /** Endpoint in use. Absent: we only wait for the peer to dial. */
+  readonly endpoint?: string;
+  /** Attempts since the link was up last. */
+  readonly attempts: number;
+  /** Where the last attempt stands in the list, so that a changed list goes on from there. */
+  readonly tried: readonly string[];
+  /** The peer answers pings; only then is their absence a sign. */
+  readonly answersPings: boolean;
+}
+
+/** What was seen, as times; absent means never. */
+export interface Sightings {
+  readonly now: number;
+  readonly pongAt?: number;
+  readonly smoothRttMs?: number;
+  /** When more bytes than before were found to have come in. */
+  readonly receivedAt?: number;
+  readonly handshakeAt?: number;
+  /** From where the peer last sent. */
+  readonly learned?: string;
+  /** `address:port`, in order of preference, without repetitions. */
+  readonly candidates: readonly string[];
+}
+
+export interface DialStep {
+  readonly state: DialState;
+  /** Forget the session and start a handshake with this endpoint. */
+  readonly dial?: string;
+  /** When to ask again at the latest. */
+  readonly lookAt: number;
+}
+
+/** A session that is there already (this process was restarted) is given the time to prove itself before it is touched. */
+export function startDial(seen: Sightings): DialStep {
+  if (
+    seen.learned !== undefined &&
+    seen.handshakeAt !== undefined &&
+    seen.now - seen.handshakeAt < dialTiming.sessionMs
+  ) {
+    const state: DialState = {
+      phase: 'up',
+      since: seen.now,
+      endpoint: seen.learned,
+      attempts: 0,
+      tried: [],
+      answersPings: true,
+    };
+    return { state, lookAt: seen.now + dialTiming.silenceMs };
+  }
+  return attempt({ phase: 'dialling', since: seen.now, attempts: 0, tried: [], answersPings: false }, seen);
+}
+
+export function dialStep(state: DialState, seen: Sightings): DialStep {
+  return state.phase === 'up' ? whileUp(state, seen) : whileDialling(state, seen);
+}
+
+function whileUp(state: DialState, seen: Sightings): DialStep {
+  const answersPings = state.answersPings || seen.pongAt !== undefined;
+  const lastSign = Math.max(state.since, seen.pongAt ?? 0, seen.receivedAt ?? 0);
+  const limitMs = answersPings ? silenceMs(seen) : dialTiming.sessionMs;
+  const endpoint = seen.learned ?? state.endpoint;
+  const next: DialState = { ...state, answersPings, ...(endpoint === undefined ? {} : { endpoint }) };
+  if (seen.now - lastSign < limitMs) return { state: next, lookAt: lastSign + limitMs };
+  return attempt({ ...next, phase: 'dialling', attempts: 0, tried: [] }, seen);
+}
+
+function whileDialling(state: DialState, seen: Sightings): DialStep {
+  const answered = seen.pongAt !== undefined && seen.pongAt > state.since;
+  const shaken = seen.handshakeAt !== undefined && seen.handshakeAt > state.since;
+  if (answered || shaken) {
+    const answersPings = state.answersPings || answered;
+    return whileUp({ ...state, phase: 'up', since: seen.now, attempts: 0, tried: [], answersPings }, seen);
+  }
+  const fresh = choices(seen).some((endpoint) => !state.tried.includes(endpoint)) && state.endpoint === undefined;
+  const endsAt = state.since + attemptMs(state, seen);
+  return fresh || seen.now >= endsAt ? attempt(state, seen) : { state, lookAt: endsAt };
+}
+
+function attempt(state: DialState, seen: Sightings): DialStep {
+  const all = choices(seen, state.endpoint);
+  const untried = all.filter((endpoint) => !state.tried.includes(endpoint));
+  const [dial] = untried.length > 0 ? untried : all;
+  const { endpoint: _, ...rest } = state;
+  const next: DialState = {
+    ...rest,
+    since: seen.now,
+    attempts: state.attempts + 1,
+    tried: dial === undefined ? [] : untried.length > 0 ? [...state.tried, dial] : [dial],
+    ...(dial === undefined ? {} : { endpoint: dial }),
+  };
+  const lookAt = seen.now + attemptMs(next, seen);
+  return dial === undefined ? { state: next, lookAt } : { state: next, dial, lookAt };
+}
+
+/** First where the peer was heard last, then what it says of itself. */
+const choices = ({ learned, candidates }: Sightings, current?: string): readonly string[] => [
+  ...new Set([...(learned === undefined ? [] : [learned]), ...candidates, ...(current === undefined ? [] : [current])]),
+];
+
+const silenceMs = ({ smoothRttMs = 0 }: Sightings): number => dialTiming.silenceMs + 2 * smoothRttMs;
+
+function attemptMs({ attempts }: DialState, seen: Sightings): number {
+  const rounds = Math.floor(Math.max(0, attempts - 1) / Math.max(1, choices(seen).length));
+  return Math.min(dialTiming.longestAttemptMs, silenceMs(seen) * dialTiming.patience ** Math.min(rounds, 10));
+}
