@@ -28,7 +28,7 @@ export interface ControlDeps {
   readonly log: Log;
   /** A function because a local broker knows its port only after listening. */
   readonly broker: () => BrokerAddress;
-  /** How often an agent with nothing to say reports. Default 30. A cluster unheard for three times as long counts as offline. */
+  /** How often an agent with nothing to say is heard of. Default 300. One that is missing for three times as long counts as offline. */
   readonly heartbeatSeconds?: number;
   /** What a tenant gets unless the operator set otherwise for it. Default: `hostedLimits`. */
   readonly limits?: Limits;

@@ -73,7 +73,7 @@ const operation = fc.record({
     'desired',
     'observe',
     'observe',
-    'ack',
+    'lost',
     'once',
     'remove',
     'rejoin',
@@ -176,8 +176,8 @@ async function perform(world: World, known: Known, { op, tenant, name, other, pi
         ...(pick % 4 === 0 ? { asks: pick % 8 === 0 ? [ask] : [] } : {}),
       });
     }
-    case 'ack':
-      return control.exchange.ack(agent, pick);
+    case 'lost':
+      return control.clusters.lost(agent);
     case 'once':
       return control.idempotency.once(
         { ...caller, principal: 'api-key/same' },

@@ -64,7 +64,6 @@ import { handler as listWebhooks } from './api/webhooks/list.ts';
 import { handler as replayWebhook } from './api/webhooks/replay.ts';
 import { handler as rotateWebhook } from './api/webhooks/rotate.ts';
 import { handler as testWebhook } from './api/webhooks/test.ts';
-import { handler as ack } from './channel/agent/ack.ts';
 import { handler as desired } from './channel/agent/desired.ts';
 import { handler as enroll } from './channel/agent/enroll.ts';
 import { handler as observed } from './channel/agent/observed.ts';
@@ -138,5 +137,4 @@ export const httpFunctions: readonly HttpFunction[] = [
   enroll,
   observed,
   desired,
-  ack,
 ];

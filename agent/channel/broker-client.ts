@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
-import type { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
+import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 
 export interface BrokerIdentity {
   /** Without a trailing slash. */
@@ -50,6 +50,7 @@ export function createBrokerClient(identity: BrokerIdentity, deps: { clock: Cloc
       htm: method,
       htp: path,
       bsh: createHash('sha256').update(body).digest('base64url'),
+      ver: protocolVersion,
     };
     const token = await new SignJWT({ ...claims })
       .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT' })

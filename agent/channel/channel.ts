@@ -20,6 +20,7 @@ import { ensureEnrolled } from './enroll.ts';
 import { createFacts } from './facts.ts';
 import { createLinkStatus } from './link-status.ts';
 import { channelCaches } from './live.ts';
+import { createPace } from './pace.ts';
 import { createDesiredSets } from './sets.ts';
 
 export interface ChannelDeps {
@@ -37,10 +38,8 @@ export interface ChannelDeps {
   };
 }
 
-/** Bounds the delay that a lost doorbell or a lost change can cause. */
-const sweepMs = 5 * 60_000;
-/** Tells the broker that this cluster lives even when nothing changes. */
-const heartbeatMs = 30_000;
+/** Whoever pings hears of news within a heartbeat. Longer than any doorbell connection lives, and each new one begins by reading. */
+const sweepMs = 2 * 3_600_000;
 const joinCheckMs = 2_000;
 const retryMs = { first: 500, most: 30_000 };
 
@@ -118,16 +117,33 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     { clock, log },
   );
   let doorbellUrl: string | undefined;
-  const doorbell = createDoorbell({ client, clock, log, onRing: down.raise, address: () => doorbellUrl });
+  const pace = createPace();
+  const doorbell = createDoorbell({
+    client,
+    clock,
+    log,
+    pace,
+    revision: sets.revision,
+    onRing: down.raise,
+    onChange: up.raise,
+    address: () => doorbellUrl,
+  });
+  /** Nothing needs to be asked over HTTPS: pings say that the cluster lives, and are answered when there is news. */
+  const isQuiet = () => doorbell.connected() && pace.pingsSuffice;
 
-  /** Runs `once` whenever raised, at least every `everyMs`, and with back-off after a failure. */
-  async function loop(raised: Raised, everyMs: number, once: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  /** Runs `once` whenever raised, at least every `everyMs()`, and with back-off after a failure. */
+  async function loop(
+    raised: Raised,
+    everyMs: () => number,
+    once: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
       try {
         await once();
         failures = 0;
-        await raised.wait(everyMs, clock, signal);
+        await raised.wait(everyMs(), clock, signal);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
@@ -150,6 +166,7 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
       DesiredAnswer,
       signal,
     );
+    pace.told({ protocolVersion: 1, ...answer });
     for (const peering of sets.accept(answer)) controller.enqueue(peering);
     await asks.answer(answer.answers, signal);
     up.raise();
@@ -169,8 +186,11 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
       ...(JSON.stringify(factsNow) === toldFacts ? {} : { facts: factsNow }),
       ...(JSON.stringify(asksNow) === toldAsks ? {} : { asks: asksNow }),
     };
+    if (isQuiet() && changed.length === 0 && batch.facts === undefined && batch.asks === undefined) return;
     const answer = await client.call('POST', '/v1/agent/observed', batch, ObservedAnswer, signal);
+    pace.told({ protocolVersion: 1, ...answer });
     doorbellUrl = answer.doorbellUrl;
+    if (answer.revision !== sets.revision()) down.raise();
     remember(told, changed, current);
     sets.acknowledged(changed);
     toldFacts = JSON.stringify(factsNow);
@@ -182,12 +202,23 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     async run(signal) {
       for (const cache of caches.all) cache.subscribe(up.raise);
       facts.subscribe(up.raise);
+      pace.changed(up.raise);
       await Promise.all([asks.ready(signal), ...caches.all.map((cache) => cache.synced(signal))]);
       await Promise.all([
         controller.run(signal),
         doorbell.run(signal),
-        loop(down, sweepMs, () => pull(signal), signal),
-        loop(up, heartbeatMs, () => push(signal), signal),
+        loop(
+          down,
+          () => sweepMs,
+          () => pull(signal),
+          signal,
+        ),
+        loop(
+          up,
+          () => (isQuiet() ? sweepMs : pace.pollMs()),
+          () => push(signal),
+          signal,
+        ),
       ]);
     },
   };

@@ -1,20 +1,25 @@
-/** The WebSocket that rings when there is something new to read. Losing it costs latency, never correctness. */
+/**
+ * The WebSocket that rings when there is something new to read, and over which an idle agent is heard of. Losing it costs latency, never
+ * correctness: whoever holds it polls meanwhile.
+ */
 import WebSocket from 'ws';
 import { linkedAbort } from '#agent/kube/linked-abort.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
+import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
 import type { BrokerClient } from './broker-client.ts';
+import type { AgentPace } from './pace.ts';
 
 const path = '/v1/agent/connect';
-const pingEveryMs = 25_000;
-const silentForMs = 60_000;
+const answerWithinMs = 60_000;
+const tcpKeepAliveMs = 30_000;
 /** The hosted gateway closes connections after two hours; leave earlier, at a time of our own. */
-const reconnectAfterMs = 100 * 60_000;
-const backoffMs = { first: 500, most: 30_000 };
+const rotateAfterMs = { least: 100 * 60_000, most: 115 * 60_000 };
+/** Full jitter: anywhere in a window that doubles. Ten thousand agents that lost their broker at once must not come back at once. */
+const windowMs = { first: 2_000, most: 120_000, refused: 60_000 };
 
 export interface Doorbell {
-  /** Rings `onRing` for every frame and on every (re)connection; returns when the signal aborts. */
+  /** Rings `onRing` for news and on every (re)connection; returns when the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   connected(): boolean;
 }
@@ -23,26 +28,40 @@ export interface DoorbellDeps {
   readonly client: BrokerClient;
   readonly clock: Clock;
   readonly log: Log;
+  readonly pace: AgentPace;
+  /** The newest desired revision known here. */
+  readonly revision: () => number;
   readonly onRing: () => void;
+  /** It opened or closed. */
+  readonly onChange?: () => void;
   /** Where the WebSocket is when the broker said so; undefined: at the broker itself. Asked at every connection. */
   readonly address?: () => string | undefined;
   readonly random?: () => number;
 }
 
-export function createDoorbell({
-  client,
-  clock,
-  log,
-  onRing,
-  address = () => undefined,
-  random = Math.random,
-}: DoorbellDeps): Doorbell {
-  let connected = false;
+interface Connection {
+  readonly closed: Promise<void>;
+  readonly isOpen: () => boolean;
+  close(): void;
+}
 
-  async function hold(signal: AbortSignal): Promise<void> {
+export function createDoorbell(deps: DoorbellDeps): Doorbell {
+  const { client, clock, log, pace, revision, onRing, onChange = () => undefined } = deps;
+  const { address = () => undefined, random = Math.random } = deps;
+  let current: Connection | undefined;
+  let refused = false;
+
+  function hear(text: string): void {
+    const { data: frame } = ServerFrame.safeParse(parse(text));
+    if (frame === undefined) return;
+    if (frame.type === 'pong') pace.told(frame);
+    if (frame.type === 'desired' || (frame.revision ?? revision()) !== revision()) onRing();
+  }
+
+  /** Open, or undefined when that failed. */
+  async function connect(signal: AbortSignal): Promise<Connection | undefined> {
     const elsewhere = address();
-    const url = elsewhere ?? `${client.identity.url.replace(/^http/, 'ws')}${path}`;
-    const socket = new WebSocket(url, {
+    const socket = new WebSocket(elsewhere ?? `${client.identity.url.replace(/^http/, 'ws')}${path}`, {
       headers: { authorization: await client.authorization('GET', path, '') },
       handshakeTimeout: 10_000,
       maxPayload: 64 * 1024,
@@ -50,54 +69,116 @@ export function createDoorbell({
       ...(client.identity.ca === undefined || elsewhere !== undefined ? {} : { ca: client.identity.ca }),
     });
     const alive = linkedAbort(signal);
-    let lastHeard = clock.now();
+    const stop = () => socket.terminate();
+    alive.signal.addEventListener('abort', stop, { once: true });
+    let heardAt = clock.now();
     const closed = new Promise<void>((resolve) => {
-      socket.on('close', () => resolve());
-      socket.on('error', (error) => {
-        log.debug('doorbell connection failed', { reason: error.message });
+      socket.on('close', (code) => {
+        refused ||= code === 1008;
+        alive.signal.removeEventListener('abort', stop);
+        alive.abort();
+        alive.unlink();
         resolve();
       });
     });
-    socket.on('open', () => {
-      connected = true;
-      onRing();
+    socket.on('error', (error) => log.debug('doorbell connection failed', { reason: error.message }));
+    socket.on('upgrade', (response) => response.socket.setKeepAlive(true, tcpKeepAliveMs));
+    socket.on('unexpected-response', (request, { statusCode }) => {
+      refused ||= statusCode === 429;
+      log.debug('doorbell was refused', { statusCode });
+      request.destroy();
+      socket.terminate();
     });
     socket.on('message', (data) => {
-      lastHeard = clock.now();
-      if (ServerFrame.safeParse(parse(String(data))).data?.type === 'desired') onRing();
+      heardAt = clock.now();
+      hear(String(data));
     });
-    const stop = () => socket.terminate();
-    signal.addEventListener('abort', stop, { once: true });
-    const watchdog = (async () => {
-      const openedAt = clock.now();
-      while (!alive.signal.aborted) {
-        await clock.sleep(pingEveryMs, alive.signal).catch(() => undefined);
-        if (alive.signal.aborted) return;
-        if (clock.now() - lastHeard > silentForMs || clock.now() - openedAt > reconnectAfterMs)
-          return socket.terminate();
-        if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'ping' }));
-      }
-    })();
-    await closed;
-    connected = false;
-    alive.abort();
-    alive.unlink();
-    signal.removeEventListener('abort', stop);
-    socket.terminate();
-    await watchdog;
+    const opened = new Promise<boolean>((resolve) => {
+      socket.on('open', () => resolve(true));
+      closed.then(() => resolve(false));
+    });
+    if (!(await opened)) return undefined;
+    void keepUp(socket, () => heardAt, alive.signal);
+    return { closed, isOpen: () => socket.readyState === WebSocket.OPEN, close: () => socket.close(1000) };
+  }
+
+  /** Says that the cluster lives, as often as the broker wants to hear it, and leaves a connection that no longer answers. */
+  async function keepUp(socket: WebSocket, heardAt: () => number, signal: AbortSignal): Promise<void> {
+    for (let count = 1; !signal.aborted; count += 1) {
+      await waitHeartbeat(signal);
+      if (signal.aborted || socket.readyState !== WebSocket.OPEN) return;
+      const answer = pace.asks(count);
+      const ping: AgentFrame = { type: 'ping', revision: revision(), heartbeatSeconds: pace.heartbeatMs() / 1_000 };
+      const sentAt = clock.now();
+      socket.send(JSON.stringify(answer ? { ...ping, answer } : ping));
+      if (!answer) continue;
+      void clock.sleep(answerWithinMs, signal).then(
+        () => heardAt() < sentAt && socket.terminate(),
+        () => undefined,
+      );
+    }
+  }
+
+  /** Until the next ping is due by the pace of then: a shorter one takes effect at once. */
+  async function waitHeartbeat(signal: AbortSignal): Promise<void> {
+    const since = clock.now();
+    for (;;) {
+      const left = since + pace.heartbeatMs() - clock.now();
+      if (left <= 0 || signal.aborted) return;
+      const step = linkedAbort(signal);
+      const changed = pace.changed(() => step.abort());
+      await clock.sleep(left, step.signal).catch(() => undefined);
+      changed();
+      step.unlink();
+    }
+  }
+
+  function hold(next: Connection | undefined): void {
+    const before = current;
+    current = next;
+    // Only now: whoever rings finds at least one of the two.
+    before?.close();
+    if ((before === undefined) !== (next === undefined)) onChange();
+    if (next !== undefined) onRing();
+  }
+
+  async function pause(failures: number, signal: AbortSignal): Promise<void> {
+    const window = Math.min(windowMs.most, windowMs.first * 2 ** Math.min(failures - 1, 10));
+    await clock.sleep(random() * Math.max(window, refused ? windowMs.refused : 0), signal).catch(() => undefined);
+    refused = false;
+  }
+
+  async function untilClosedOrOld(connection: Connection, signal: AbortSignal): Promise<void> {
+    const life = linkedAbort(signal);
+    const age = rotateAfterMs.least + random() * (rotateAfterMs.most - rotateAfterMs.least);
+    await Promise.race([connection.closed, clock.sleep(age, life.signal).catch(() => undefined)]);
+    life.abort();
+    life.unlink();
   }
 
   return {
-    connected: () => connected,
+    connected: () => current !== undefined,
     async run(signal) {
       let failures = 0;
       while (!signal.aborted) {
-        const before = clock.now();
-        await hold(signal).catch((error: unknown) => log.debug('doorbell failed', { reason: String(error) }));
-        failures = clock.now() - before > 10_000 ? 0 : failures + 1;
-        const most = Math.min(backoffMs.most, backoffMs.first * 2 ** Math.min(failures, 10));
-        await clock.sleep(most * (0.5 + random() / 2), signal).catch(() => undefined);
+        const next = await connect(signal).catch((error: unknown) => {
+          log.debug('doorbell failed', { reason: String(error) });
+          return undefined;
+        });
+        if (next !== undefined) {
+          const since = clock.now();
+          hold(next);
+          await untilClosedOrOld(next, signal);
+          if (clock.now() - since > 10_000) failures = 0;
+          if (signal.aborted) break;
+          // Its time is up: the next one is opened before this one is closed.
+          if (next.isOpen()) continue;
+        }
+        if (current?.isOpen() === false) hold(undefined);
+        failures += 1;
+        await pause(failures, signal);
       }
+      hold(undefined);
     },
   };
 }

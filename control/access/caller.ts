@@ -35,6 +35,8 @@ export interface AgentCaller extends Principal {
   readonly clusterId: string;
   /** When the agent signed the request, in milliseconds: of two reports the later one counts. */
   readonly signedAt?: number;
+  /** Protocol version that it speaks. Absent: 1. */
+  readonly protocol?: number;
 }
 
 /** Each permission and the least role that has it. */

@@ -1,6 +1,7 @@
 /** What the broker keeps about a cluster, and when it counts as online. */
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ClusterView } from './clusters.ts';
+import { offlineFrom } from './pace.ts';
 
 export interface PublicJwk {
   readonly kty: 'OKP';
@@ -19,29 +20,26 @@ export interface ClusterRecord {
 }
 
 export interface SeenRecord {
-  /** When the agent was last heard, give or take a third of a heartbeat. */
+  /** When the agent was last heard, give or take a heartbeat. */
   readonly at: number;
-  /** The newest desired revision that the agent said it has applied. */
-  readonly acked: number;
+  /** How often it is to be heard, in seconds. Absent: 30. */
+  readonly every?: number;
+  /** When its last doorbell connection closed; absent again as soon as it is heard. */
+  readonly lostAt?: number;
 }
-
-export const defaultHeartbeatSeconds = 30;
-
-/** A cluster unheard for longer counts as offline. */
-export const silenceMsOf = (heartbeatSeconds: number = defaultHeartbeatSeconds): number => 3 * heartbeatSeconds * 1_000;
 
 export function clusterView(
   record: ClusterRecord,
   version: number,
   seen: SeenRecord | undefined,
-  at: { readonly now: number; readonly silenceMs: number },
+  now: number,
 ): ClusterView {
-  const lastSeenAt = seen?.at ?? record.joinedAt;
+  const heard = seen ?? { at: record.joinedAt };
   return {
     id: record.id,
     state: record.state,
-    online: record.state === 'joined' && at.now - lastSeenAt < at.silenceMs,
-    lastSeenAt,
+    online: record.state === 'joined' && now < offlineFrom(heard),
+    lastSeenAt: heard.at,
     joinedAt: record.joinedAt,
     ...(record.leftAt === undefined ? {} : { leftAt: record.leftAt }),
     facts: record.facts,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
+import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
 import { newAgentKeys, signRequest, type ToSign } from '../testing/agent-keys.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
@@ -57,7 +57,7 @@ describe('joining', () => {
     });
     expect(issued.expiresAt - world.clock.now()).toBe(15 * 60_000);
     const answer = await enroll(world, await tokenFor(world, 'rome'));
-    expect(answer).toEqual({ clusterId: 'rome', tenant: 'default', protocolVersion: 1, heartbeatSeconds: 30 });
+    expect(answer).toEqual({ clusterId: 'rome', tenant: 'default', protocolVersion, heartbeatSeconds: 300 });
     expect(await world.control.clusters.get(admin, 'rome')).toMatchObject({
       id: 'rome',
       state: 'joined',
@@ -216,6 +216,41 @@ describe('a cluster', () => {
     world.clock.advance(1_000);
     await world.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
     expect((await seen())?.version).toBe(2);
+  });
+
+  test('of version 2 is offline after three of the heartbeats that it was told, and asked for more of them when busy', async () => {
+    const { world, sign } = await joined();
+    const hear = async () => world.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
+    const online = async () => (await world.control.clusters.get(admin, 'rome')).online;
+    await hear();
+    world.clock.advance(899_000);
+    expect(await online()).toBe(true);
+    world.clock.advance(1_000);
+    expect(await online()).toBe(false);
+    const at = { pk: 't/default/cluster/rome', sk: 'revision' };
+    await world.store.transact([{ op: 'put', ...at, value: { revision: 1, at: world.clock.now() } }]);
+    await hear();
+    world.clock.advance(44_000);
+    expect(await online()).toBe(true);
+    world.clock.advance(1_000);
+    expect(await online()).toBe(false);
+  });
+
+  test('whose doorbell closed is offline unless it is heard again within two minutes', async () => {
+    const { world, sign } = await joined();
+    const rome = { tenant: 'default', clusterId: 'rome' };
+    const online = async () => (await world.control.clusters.get(admin, 'rome')).online;
+    await world.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
+    await world.control.clusters.lost(rome);
+    world.clock.advance(119_000);
+    await world.control.clusters.heard({ ...rome, protocol: 2, ping: true });
+    world.clock.advance(2_000);
+    expect(await online()).toBe(true);
+    await world.control.clusters.lost(rome);
+    world.clock.advance(119_000);
+    expect(await online()).toBe(true);
+    world.clock.advance(1_000);
+    expect(await online()).toBe(false);
   });
 
   test('that has left is refused, hidden, and may join again', async () => {

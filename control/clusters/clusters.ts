@@ -6,6 +6,8 @@ import {
   ClusterId,
   type EnrollRequest,
   type EnrollResponse,
+  oldestProtocolVersion,
+  type Pace,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/caller.ts';
@@ -17,16 +19,19 @@ import { key, partition, prefix } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { pageOf } from '../pages.ts';
 import type { Coordinator } from '../peerings/coordinate.ts';
+import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { newSecret, sha256Hex } from '../secrets.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
-import { type ClusterRecord, clusterView, defaultHeartbeatSeconds, type SeenRecord, silenceMsOf } from './cluster.ts';
+import { type ClusterRecord, clusterView, type SeenRecord } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { createLiveness, type Heard } from './liveness.ts';
+import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
 
 export interface ClusterView {
   readonly id: string;
   readonly state: 'joined' | 'left';
-  /** Heard within three heartbeats. */
+  /** Not missing for three heartbeats, nor for two minutes since its doorbell closed. */
   readonly online: boolean;
   readonly lastSeenAt: number;
   readonly joinedAt: number;
@@ -64,8 +69,10 @@ export interface Clusters {
   enroll(request: EnrollRequest, signed: SignedRequest, signal?: AbortSignal): Promise<EnrollResponse>;
   /** Verifies signature, audience, path, body and freshness, and notes that the cluster was heard. */
   authenticateAgent(signed: SignedRequest, signal?: AbortSignal): Promise<AgentCaller>;
-  /** Notes that the cluster was heard: for pings over the WebSocket. */
-  heard(cluster: { readonly tenant: string; readonly clusterId: string }, signal?: AbortSignal): Promise<void>;
+  /** Notes that the cluster was heard: for pings over the WebSocket. Answers with what the agent should know. */
+  heard(cluster: Heard, signal?: AbortSignal): Promise<Pace & { readonly revision: number }>;
+  /** The last doorbell connection of the cluster closed: a hint that it may be gone. */
+  lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;
   list(
     caller: Caller,
@@ -91,7 +98,7 @@ type ClustersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'broke
 export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Clusters {
   const { store, clock, ids, log } = deps;
   const heartbeatSeconds = deps.heartbeatSeconds ?? defaultHeartbeatSeconds;
-  const silenceMs = silenceMsOf(heartbeatSeconds);
+  const { heard, lost } = createLiveness({ store, clock, heartbeatSeconds }, coordinator);
 
   const load = (tenant: string, id: string, signal?: AbortSignal): Promise<Item<ClusterRecord> | undefined> => {
     const { pk, sk } = key.cluster(tenant, id);
@@ -111,7 +118,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
 
   async function view(tenant: string, item: Item<ClusterRecord>, signal?: AbortSignal): Promise<ClusterView> {
     const seen = await seenOf(tenant, item.value.id, signal);
-    return clusterView(item.value, item.version, seen?.value, { now: clock.now(), silenceMs });
+    return clusterView(item.value, item.version, seen?.value, clock.now());
   }
 
   /** A signed request counts once: whoever puts its `jti` first is served. */
@@ -126,27 +133,6 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         detail: { cluster: clusterId },
       });
     }
-  }
-
-  /** Writes at most every third of a heartbeat. Losing the race against another request of the same cluster is as good as winning. */
-  async function heard(
-    cluster: { readonly tenant: string; readonly clusterId: string },
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const now = clock.now();
-    const at = key.seen(cluster.tenant, cluster.clusterId);
-    const seen = await store.get<SeenRecord>(at.pk, at.sk, signal);
-    if (seen && now - seen.value.at < (heartbeatSeconds * 1_000) / 3) return;
-    const op: Op = seen
-      ? { op: 'update', ...at, value: { ...seen.value, at: now }, ifVersion: seen.version }
-      : { op: 'put', ...at, value: { at: now, acked: 0 } satisfies SeenRecord };
-    try {
-      await store.transact([op], [], signal);
-    } catch (error) {
-      if (codeOf(error) !== 'version_conflict') throw error;
-    }
-    // Back from silence: peerings that were degraded by it want to know.
-    if (seen && now - seen.value.at >= silenceMs) await coordinator.lookAtCluster(cluster, signal);
   }
 
   async function livePeerings(tenant: string, id: string, signal?: AbortSignal): Promise<string[]> {
@@ -166,6 +152,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
 
   return {
     heard,
+    lost,
 
     async createJoinToken(caller, clusterId, signal) {
       mustHave(caller, 'clusters:join');
@@ -222,6 +209,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const stored = await findToken(deps, { tenant, secret: request.token, clusterId, thumbprint }, signal);
       await spend(tenant, clusterId, claims.jti, signal);
       const before = await load(tenant, clusterId, signal);
+      const protocol = mustSpeak(claims.ver ?? request.facts.protocolVersion);
       const answer: EnrollResponse = { clusterId, tenant, protocolVersion, heartbeatSeconds };
       if (stored.value.usedAt !== undefined) {
         if (before?.value.state === 'joined' && before.value.keyThumbprint === thumbprint) return answer;
@@ -241,7 +229,8 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         keyThumbprint: thumbprint,
       };
       const seen = await seenOf(tenant, clusterId, signal);
-      const heardNow: SeenRecord = { at: now, acked: 0 };
+      const every = everySeconds(paceOf(undefined, now, heartbeatSeconds), protocol);
+      const heardNow: SeenRecord = { at: now, every };
       const at = key.cluster(tenant, clusterId);
       const seenAt = key.seen(tenant, clusterId);
       const subject = `cluster/${clusterId}`;
@@ -285,8 +274,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         audience: deps.broker().url,
         now: clock.now(),
       });
+      const protocol = mustSpeak(claims.ver);
       await spend(tenant, clusterId, claims.jti, signal);
-      await heard({ tenant, clusterId }, signal);
+      await heard({ tenant, clusterId, protocol }, signal);
       return {
         tenant,
         clusterId,
@@ -294,6 +284,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         from: signed.from,
         requestId: signed.requestId,
         signedAt: claims.iat * 1_000,
+        protocol,
       };
     },
 
@@ -352,4 +343,14 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       return view(tenant, { ...item, value: record, version: item.version + 1 }, signal);
     },
   };
+}
+
+/** Newer agents decide for themselves whether they can speak with this broker: they know what they need. */
+function mustSpeak(version = 1): number {
+  if (version >= oldestProtocolVersion) return version;
+  throw new AppError(
+    'protocol_unsupported',
+    `the agent speaks protocol version ${version}, this broker ${oldestProtocolVersion} to ${protocolVersion}; upgrade the agent`,
+    { detail: { field: 'ver', value: version } },
+  );
 }

@@ -107,9 +107,10 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     );
     const same = sameJson(known?.value.asks ?? [], asks);
     const next = (revision?.value.revision ?? 0) + 1;
+    const counted: RevisionRecord = { revision: next, at: clock.now() };
     const bump: Op = revision
-      ? { op: 'update', ...key.revision(tenant, clusterId), value: { revision: next }, ifVersion: revision.version }
-      : { op: 'put', ...key.revision(tenant, clusterId), value: { revision: next } };
+      ? { op: 'update', ...key.revision(tenant, clusterId), value: counted, ifVersion: revision.version }
+      : { op: 'put', ...key.revision(tenant, clusterId), value: counted };
     const save: Op = known
       ? { op: 'update', ...key.asks(tenant, clusterId), value: { asks }, ifVersion: known.version }
       : { op: 'put', ...key.asks(tenant, clusterId), value: { asks } };

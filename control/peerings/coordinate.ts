@@ -4,7 +4,6 @@
  * nothing but the delay.
  */
 import { codeOf } from '#shared/errors/app-error.ts';
-import { defaultHeartbeatSeconds, silenceMsOf } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
@@ -23,7 +22,7 @@ export interface Coordinator {
   isLive(tenant: string, peering: string, signal?: AbortSignal): Promise<boolean>;
 }
 
-export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log' | 'heartbeatSeconds'> & {
+export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log'> & {
   /** A look was planned for that time: whoever sweeps may have to wake up earlier. */
   readonly onDue?: (at: number) => void;
 };
@@ -45,7 +44,6 @@ export async function untilWritten<T>(work: () => Promise<T>, signal?: AbortSign
 
 export function createCoordinator(deps: CoordinatorDeps): Coordinator {
   const { store, channel, clock, log } = deps;
-  const silenceMs = silenceMsOf(deps.heartbeatSeconds ?? defaultHeartbeatSeconds);
 
   async function lookOnce(tenant: string, id: string, signal?: AbortSignal): Promise<boolean> {
     const loaded = await loadPeering(store, tenant, id, signal);
@@ -60,7 +58,6 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
       ...(spec.across ? {} : { tenant }),
       ...(loaded.invitation?.value.revokedAt === undefined ? {} : { withdrawn: true }),
       now: clock.now(),
-      silenceMs,
     });
     const { ops, events, rings, dueAt } = planWrite(deps, loaded, result);
     if (ops.length === 0) return true;

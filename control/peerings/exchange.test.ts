@@ -43,7 +43,7 @@ describe('the desired sets of an agent', () => {
       full: true,
       sets: [{ peering: id, role: 'consumer', peer: 'milan', state: 'present' }],
     });
-    expect(await exchange.desired(agent('rome'), 1)).toEqual({ revision: 1, full: false, sets: [], answers: [] });
+    expect(await exchange.desired(agent('rome'), 1)).toMatchObject({ revision: 1, full: false, sets: [], answers: [] });
     expect((await exchange.desired(agent('rome'), 99)).full).toBe(true);
     expect((await exchange.desired(agent('turin'), 0)).sets).toEqual([]);
   });
@@ -77,7 +77,9 @@ describe('a report', () => {
     const { exchange, report, store } = await peered();
     await exchange.observe(agent('rome'), { sets: [report()], facts: openFacts });
     const before = await store.newestCursor();
-    expect(await exchange.observe(agent('rome'), { sets: [report()], facts: openFacts })).toEqual({ revision: 1 });
+    expect(await exchange.observe(agent('rome'), { sets: [report()], facts: openFacts })).toMatchObject({
+      revision: 1,
+    });
     expect(await store.newestCursor()).toBe(before);
   });
 
@@ -138,11 +140,4 @@ describe('a report', () => {
     });
     expect(items).toHaveLength(45);
   });
-});
-
-test('an acknowledgement is remembered, and never goes back', async () => {
-  const { exchange, store } = await peered();
-  await exchange.ack(agent('rome'), 5);
-  await exchange.ack(agent('rome'), 3);
-  expect((await store.get('t/default/cluster/rome', 'seen'))?.value).toMatchObject({ acked: 5 });
 });

@@ -1,14 +1,17 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
-import type {
-  ClusterFacts,
-  DesiredAnswer,
-  DesiredSet,
-  ObservedBatch,
-  ObservedSet,
+import {
+  type ClusterFacts,
+  type DesiredAnswer,
+  type DesiredSet,
+  type ObservedAnswer,
+  type ObservedBatch,
+  type ObservedSet,
+  protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
+import type { ClusterRecord } from '../clusters/cluster.ts';
+import { defaultHeartbeatSeconds, paceOf } from '../clusters/pace.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
 import { type Op, withPrefix } from '../ports/store.ts';
@@ -24,13 +27,12 @@ export interface Exchange {
    * Stores what changed and looks at the peerings concerned. Answers with the newest desired revision, so that an agent without a doorbell
    * sees that it must fetch.
    */
-  observe(agent: AgentCaller, batch: ObservedBatch, signal?: AbortSignal): Promise<{ readonly revision: number }>;
+  observe(agent: AgentCaller, batch: ObservedBatch, signal?: AbortSignal): Promise<ObservedAnswer>;
   /** Sets changed after `after`; all of them when `after` is 0 or unknown here. */
   desired(agent: AgentCaller, after: number, signal?: AbortSignal): Promise<DesiredAnswer>;
-  ack(agent: AgentCaller, revision: number, signal?: AbortSignal): Promise<void>;
 }
 
-type ExchangeDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>;
+type ExchangeDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'heartbeatSeconds'>;
 
 /** Sets stored by one transaction. */
 const chunkSize = 40;
@@ -41,10 +43,16 @@ export function createExchange(
 ): Exchange {
   const { store, log } = deps;
 
-  async function revisionOf({ tenant, clusterId }: AgentCaller, signal?: AbortSignal): Promise<number> {
+  async function counted({ tenant, clusterId }: AgentCaller, signal?: AbortSignal): Promise<RevisionRecord> {
     const { pk, sk } = key.revision(tenant, clusterId);
-    return (await store.get<RevisionRecord>(pk, sk, signal))?.value.revision ?? 0;
+    return (await store.get<RevisionRecord>(pk, sk, signal))?.value ?? { revision: 0 };
   }
+  const heartbeatSeconds = deps.heartbeatSeconds ?? defaultHeartbeatSeconds;
+  const told = (record: RevisionRecord) => ({
+    revision: record.revision,
+    ...paceOf(record, deps.clock.now(), heartbeatSeconds),
+    protocolVersion,
+  });
 
   async function storeFacts(agent: AgentCaller, facts: ClusterFacts, signal?: AbortSignal): Promise<boolean> {
     const { tenant, clusterId } = agent;
@@ -99,7 +107,7 @@ export function createExchange(
     // And nobody has applied what is yet to be written, whatever he says.
     const applied = Math.min(
       Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
-      await revisionOf(agent, signal),
+      (await counted(agent, signal)).revision,
     );
     const value: ObservedRecord = { ...set, appliedRevision: applied };
     if (item && sameJson(before, value)) return undefined;
@@ -150,26 +158,17 @@ export function createExchange(
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);
       if (batch.asks) await asks.accept(agent, batch.asks, signal);
-      return { revision: await revisionOf(agent, signal) };
+      return told(await counted(agent, signal));
     },
 
     async desired(agent, after, signal) {
-      const revision = await revisionOf(agent, signal);
+      const record = await counted(agent, signal);
+      const { revision } = record;
       const full = after <= 0 || after > revision;
       const answers = await asks.answers(agent, signal);
       // Read after the revision: what was written since may be among the sets, and comes again next time.
       const sets = !full && after === revision ? [] : await readSets(agent, full ? 0 : after, signal);
-      return { revision, full, sets, answers };
-    },
-
-    async ack({ tenant, clusterId }, revision, signal) {
-      const at = key.seen(tenant, clusterId);
-      await untilWritten(async () => {
-        const seen = await store.get<SeenRecord>(at.pk, at.sk, signal);
-        if (!seen || seen.value.acked >= revision) return;
-        const value: SeenRecord = { ...seen.value, acked: revision };
-        await store.transact([{ op: 'update', ...at, value, ifVersion: seen.version }], [], signal);
-      }, signal);
+      return { ...told(record), full, sets, answers };
     },
   };
 

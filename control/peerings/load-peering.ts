@@ -1,6 +1,7 @@
 /** Reads everything about one peering that the state machine and its writer need, with the versions it was read at. */
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
+import { offlineFrom } from '../clusters/pace.ts';
 import type { InvitationRecord } from '../invitations/invitation.ts';
 import { key } from '../keys.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
@@ -73,6 +74,7 @@ const vanished: SideInput = {
     policies: [],
   },
   lastSeenAt: 0,
+  offlineFrom: 0,
   left: true,
 };
 
@@ -102,9 +104,11 @@ export async function loadPeering(
       read<RevisionRecord>(key.revision(of, clusterId)),
     ]);
     if (!cluster) return across && { tenant: of, clusterId, input: vanished };
+    const heard: SeenRecord = seen?.value ?? { at: cluster.value.joinedAt };
     const input: SideInput = {
       facts: cluster.value.facts,
-      lastSeenAt: seen?.value.at ?? cluster.value.joinedAt,
+      lastSeenAt: heard.at,
+      offlineFrom: offlineFrom(heard),
       left: cluster.value.state === 'left',
       ...(observed ? { observed: observed.value } : {}),
       ...(desired ? { desired: desired.value } : {}),

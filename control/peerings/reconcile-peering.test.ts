@@ -69,6 +69,7 @@ const reported = (
 const side = (change: Partial<SideInput> = {}): SideInput => ({
   facts: openFacts,
   lastSeenAt: now,
+  offlineFrom: now + 90_000,
   left: false,
   ...change,
 });
@@ -79,7 +80,6 @@ const input = (change: Partial<ReconcileInput> = {}): ReconcileInput => ({
   provider: side(),
   opposite: false,
   now,
-  silenceMs: 90_000,
   ...change,
 });
 const consumer = (...objects: ObservedObject[]) => side({ observed: reported('consumer', objects) });
@@ -167,7 +167,7 @@ describe('a living peering', () => {
       given: {
         state: wasReady,
         consumer: consumer(identity, slice('Accepted'), node(true)),
-        provider: side({ lastSeenAt: now - 90_000 }),
+        provider: side({ lastSeenAt: now - 90_000, offlineFrom: now }),
       },
       phase: 'Degraded',
       unmet: 'ProviderOnline/NotHeard/provider',
@@ -232,7 +232,10 @@ describe('a living peering', () => {
 
   test('says what to do in every condition that needs a human', () => {
     const { state } = reconcilePeering(
-      input({ consumer: consumer(secret, identity, slice('Denied', 'too much')), provider: side({ lastSeenAt: 0 }) }),
+      input({
+        consumer: consumer(secret, identity, slice('Denied', 'too much')),
+        provider: side({ lastSeenAt: 0, offlineFrom: 90_000 }),
+      }),
     );
     const unmet = state.conditions.filter((c) => c.reason === 'Denied' || c.reason === 'NotHeard');
     expect(unmet).toHaveLength(2);
@@ -306,7 +309,12 @@ describe('any course of reports', () => {
             const observed =
               objects && reported(role, objects, { appliedRevision: Math.min(applied, known), refusals });
             const wanted = desired[role];
-            return { ...rest, ...(observed ? { observed } : {}), ...(wanted ? { desired: wanted } : {}) };
+            return {
+              ...rest,
+              offlineFrom: rest.lastSeenAt + 90_000,
+              ...(observed ? { observed } : {}),
+              ...(wanted ? { desired: wanted } : {}),
+            };
           };
           const at = (before: PeeringState): ReconcileInput => ({
             spec: unpeerRequestedAt === undefined ? spec : { ...spec, unpeerRequestedAt },
@@ -315,7 +323,6 @@ describe('any course of reports', () => {
             provider: of('provider'),
             opposite: moment.opposite,
             now: time,
-            silenceMs: 90_000,
           });
           const result = reconcilePeering(at(state));
           expect(canonical(reconcilePeering(at(state)))).toBe(canonical(result));

@@ -31,8 +31,6 @@ export interface ReconcileInput {
   /** Across tenants: the provider's tenant took back what it had agreed to. */
   readonly withdrawn?: boolean;
   readonly now: number;
-  /** A cluster unheard for longer is offline. */
-  readonly silenceMs: number;
 }
 
 export interface ReconcileResult {
@@ -174,14 +172,14 @@ function earliest(times: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-function onlineOf({ consumer, provider, now, silenceMs }: ReconcileInput): { consumer: boolean; provider: boolean } {
-  const heard = ({ left, lastSeenAt }: SideInput): boolean => !left && now - lastSeenAt < silenceMs;
+function onlineOf({ consumer, provider, now }: ReconcileInput): { consumer: boolean; provider: boolean } {
+  const heard = ({ left, offlineFrom }: SideInput): boolean => !left && now < offlineFrom;
   return { consumer: heard(consumer), provider: heard(provider) };
 }
 
 /** When the next of the two sides would count as offline if it stayed silent. */
-function nextSilence({ consumer, provider, now, silenceMs }: ReconcileInput): number | undefined {
-  const ends = [consumer, provider].filter(({ left }) => !left).map(({ lastSeenAt }) => lastSeenAt + silenceMs);
+function nextSilence({ consumer, provider, now }: ReconcileInput): number | undefined {
+  const ends = [consumer, provider].filter(({ left }) => !left).map(({ offlineFrom }) => offlineFrom);
   const ahead = ends.filter((at) => at > now);
   return ahead.length === 0 ? undefined : Math.min(...ahead);
 }

@@ -101,6 +101,8 @@ export interface PairRecord {
 
 export interface RevisionRecord {
   readonly revision: number;
+  /** When it became that: a cluster of which something was asked lately is heard more often. */
+  readonly at?: number;
 }
 
 export interface AsksRecord {
@@ -127,6 +129,8 @@ export interface DueRecord {
 export interface SideInput {
   readonly facts: ClusterFacts;
   readonly lastSeenAt: number;
+  /** From when on its silence counts as being offline. */
+  readonly offlineFrom: number;
   /** The cluster left the tenant: nobody will ever report for it. */
   readonly left: boolean;
   readonly observed?: ObservedSet;

@@ -10,7 +10,7 @@ import { copyOps, homeOf, otherRole, tenantsOf } from './across.ts';
 import { sameJson } from './canonical.ts';
 import type { LoadedPeering, LoadedSide } from './load-peering.ts';
 import type { ReconcileResult } from './reconcile-peering.ts';
-import type { DesiredContent, DesiredRecord, PeeringRecord } from './records.ts';
+import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
 /** An ended peering can be looked up for a day. */
 export const goneKeptMs = 24 * 3_600_000;
@@ -37,11 +37,11 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   const stateChanged = !sameJson(before, result.state);
   const finished = result.state.removal?.finishedAt;
   const expiresAt = finished === undefined ? undefined : finished + goneKeptMs;
-  const consumer = planSide(loaded, 'consumer', result.desiredConsumer, expiresAt);
-  const provider = planSide(loaded, 'provider', result.desiredProvider, expiresAt);
+  const consumer = planSide(loaded, 'consumer', result.desiredConsumer, { now, expiresAt });
+  const provider = planSide(loaded, 'provider', result.desiredProvider, { now, expiresAt });
   // A Peering object inside the consumer shows phase and conditions: its agent must come and read them.
   const answers =
-    stateChanged && spec.ask !== undefined && consumer.ring === undefined ? bump(loaded.consumer) : undefined;
+    stateChanged && spec.ask !== undefined && consumer.ring === undefined ? bump(loaded.consumer, now) : undefined;
   const look = planLook(loaded, finished === undefined ? result.nextLook : undefined, now);
   const changed = [
     ...consumer.ops,
@@ -97,7 +97,7 @@ function planSide(
   loaded: LoadedPeering,
   role: PeeringRole,
   content: DesiredContent | undefined,
-  expiresAt: number | undefined,
+  { now, expiresAt }: { readonly now: number; readonly expiresAt: number | undefined },
 ): SidePlan {
   const side = loaded[role];
   const { spec } = loaded.item.value;
@@ -106,7 +106,7 @@ function planSide(
   if (!content || (stored && sameContent(stored.value, content))) {
     return { ops: expiresAt === undefined ? [] : [...expire(stored, expiresAt), ...observed] };
   }
-  const { ops: bumped, ring } = bump(side);
+  const { ops: bumped, ring } = bump(side, now);
   const absentRevision = content.state === 'absent' ? (stored?.value.absentRevision ?? ring.revision) : undefined;
   const value: DesiredRecord = {
     peering: spec.id,
@@ -130,12 +130,11 @@ function planSide(
 const sameContent = (a: DesiredContent, b: DesiredContent): boolean =>
   a.state === b.state && a.peerDead === b.peerDead && sameJson(a.objects, b.objects);
 
-function bump({ tenant, clusterId, revision }: LoadedSide): Required<SidePlan> {
+function bump({ tenant, clusterId, revision }: LoadedSide, now: number): Required<SidePlan> {
   const next = (revision?.value.revision ?? 0) + 1;
   const at = key.revision(tenant, clusterId);
-  const op: Op = revision
-    ? { op: 'update', ...at, value: { revision: next }, ifVersion: revision.version }
-    : { op: 'put', ...at, value: { revision: next } };
+  const value: RevisionRecord = { revision: next, at: now };
+  const op: Op = revision ? { op: 'update', ...at, value, ifVersion: revision.version } : { op: 'put', ...at, value };
   return { ops: [op], ring: { tenant, clusterId, revision: next } };
 }
 

@@ -1,8 +1,10 @@
-/** WebSocket $disconnect. Best effort: liveness is judged by what an agent sends, never by its connection. */
+/** WebSocket $disconnect. Best effort, and only a hint that the agent may be gone: it has its time to come back. */
 import { compositionOf } from '#functions/runtime/composition.ts';
 import type { SocketFunction } from './socket.ts';
 
 export const handler: SocketFunction = async (event, context) => {
-  await compositionOf(context).connections.closed(event.requestContext.connectionId);
+  const { control, connections } = compositionOf(context);
+  const agent = await connections.closed(event.requestContext.connectionId);
+  if (agent !== undefined) await control.clusters.lost(agent);
   return { statusCode: 200 };
 };

@@ -16,7 +16,19 @@ export const handler: SocketFunction = async (event, context) => {
   const agent = await connections.agentOf(event.requestContext.connectionId);
   if (agent === undefined) return { statusCode: 410 };
   // A newer agent may say more; what is not understood is ignored.
-  if (!AgentFrame.safeParse(parse(event.body)).success) return { statusCode: 200 };
-  await control.clusters.heard(agent);
-  return { statusCode: 200, body: JSON.stringify({ type: 'pong' }) };
+  const { data: ping } = AgentFrame.safeParse(parse(event.body));
+  if (ping === undefined) return { statusCode: 200 };
+  const { tenant, clusterId, protocol } = agent;
+  const news = await control.clusters.heard({
+    tenant,
+    clusterId,
+    ping: true,
+    ...(protocol !== undefined && { protocol }),
+  });
+  // Each frame has its price: who knows everything is not told so, unless it asks. Before version 2 everybody asks.
+  const knows = ping.revision === news.revision && ping.heartbeatSeconds === news.heartbeatSeconds;
+  return {
+    statusCode: 200,
+    ...(!(knows && ping.answer !== true) && { body: JSON.stringify({ type: 'pong', ...news }) }),
+  };
 };

@@ -41,6 +41,7 @@ export function createDoorbells(): Doorbells {
   const byCluster = new Map<string, Set<Connection>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, clientTracking: true });
   let keepAlive: NodeJS.Timeout | undefined;
+  let closing = false;
 
   const connections: Connections = {
     async opened(connectionId, agent) {
@@ -56,11 +57,13 @@ export function createDoorbells(): Doorbells {
     async closed(connectionId) {
       const connection = open.get(connectionId);
       open.delete(connectionId);
-      if (connection?.agent === undefined) return;
+      if (connection?.agent === undefined) return undefined;
       const key = refKey(connection.agent);
       const peers = byCluster.get(key);
       peers?.delete(connection);
-      if (peers?.size === 0) byCluster.delete(key);
+      if (peers !== undefined && peers.size > 0) return undefined;
+      byCluster.delete(key);
+      return connection.agent;
     },
     async hangUp(cluster) {
       const peers = [...(byCluster.get(refKey(cluster)) ?? [])];
@@ -93,7 +96,10 @@ export function createDoorbells(): Doorbells {
         const event = socketEvent('CONNECT', connectionId, requestId, composition.clock.now(), request);
         const connection: Connection = { alive: true };
         open.set(connectionId, connection);
-        raw.once('close', () => void connections.closed(connectionId));
+        let upgraded = false;
+        raw.once('close', () => {
+          if (!upgraded) void connections.closed(connectionId);
+        });
         const result = fromGatewayResult(await invoke(connect, event, '$connect'));
         if (result.statusCode !== 200) {
           await connections.closed(connectionId);
@@ -101,6 +107,7 @@ export function createDoorbells(): Doorbells {
         }
         if (raw.destroyed) return;
         sockets.handleUpgrade(request, raw, head, (socket) => {
+          upgraded = true;
           connection.socket = socket;
           const on = (type: 'MESSAGE' | 'DISCONNECT', body?: string) =>
             socketEvent(type, connectionId, ids.next('req'), composition.clock.now(), request, body);
@@ -119,6 +126,8 @@ export function createDoorbells(): Doorbells {
           });
           socket.on('error', (error) => log.debug('doorbell socket failed', { connectionId, reason: error.message }));
           socket.on('close', () => {
+            // That the broker stops says nothing about its agents.
+            if (closing) return void connections.closed(connectionId);
             invoke(disconnect, on('DISCONNECT'), '$disconnect').catch((error: unknown) =>
               log.error('closing a doorbell failed', error, { connectionId }),
             );
@@ -143,6 +152,7 @@ export function createDoorbells(): Doorbells {
       keepAlive.unref();
     },
     async close() {
+      closing = true;
       clearInterval(keepAlive);
       const ending = [...sockets.clients].map(async (socket) => {
         const closed = new Promise((resolve) => socket.once('close', resolve));

@@ -14,7 +14,8 @@ export interface Connections {
   opened(connectionId: string, agent: AgentCaller): Promise<void>;
   /** Undefined when it is not open. */
   agentOf(connectionId: string): Promise<AgentCaller | undefined>;
-  closed(connectionId: string): Promise<void>;
+  /** Answers with the agent when it has no other one open. */
+  closed(connectionId: string): Promise<AgentCaller | undefined>;
   /** Closes every connection of a cluster; how many there were. */
   hangUp(cluster: ClusterRef): Promise<number>;
 }

@@ -105,6 +105,13 @@ export const codes = {
     cause: 'the agent request is not signed by the key that the cluster enrolled',
     remedy: 're-enrol the cluster with `isthmus join`',
   },
+  protocol_unsupported: {
+    http: 400,
+    retry: false,
+    exit: 1,
+    cause: 'agent and broker are more than two protocol versions apart',
+    remedy: 'upgrade the older of the two; the message says which',
+  },
   request_replayed: {
     http: 401,
     retry: false,

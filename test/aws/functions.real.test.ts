@@ -24,7 +24,6 @@ const functions = [
   'channel-agent-enroll',
   'channel-agent-observed',
   'channel-agent-desired',
-  'channel-agent-ack',
   'channel-connect',
   'channel-message',
   'channel-disconnect',
@@ -119,7 +118,7 @@ describe('an agent', () => {
   test('enrols, opens its doorbell, is answered on it, and leaves it', async () => {
     const agent = await joined('ulm');
     expect(await agent.connect()).toBe(200);
-    expect(await agent.say({ type: 'ping' })).toEqual({ status: 200, body: { type: 'pong' } });
+    expect(await agent.say({ type: 'ping' })).toMatchObject({ status: 200, body: { type: 'pong', revision: 0 } });
     expect((await agent.say({ type: 'something newer' })).status).toBe(200);
     expect(await agent.disconnect()).toBe(200);
     expect((await agent.say({ type: 'ping' })).status).toBe(410);
@@ -141,16 +140,15 @@ describe('an agent', () => {
   test('is told where its doorbell is', async () => {
     const agent = await joined('gotha');
     const { body } = await agent.call('POST', 'channel-agent-observed', '/v1/agent/observed', { sets: [] });
-    expect(body).toEqual({ revision: 0, doorbellUrl: cloud.sockets.endpoint.replace('http', 'ws') });
+    expect(body).toMatchObject({ revision: 0, doorbellUrl: cloud.sockets.endpoint.replace('http', 'ws') });
   });
 
-  test('reads and acknowledges what is desired', async () => {
+  test('reads what is desired', async () => {
     const agent = await joined('jena');
     const { status, body } = await agent.call('GET', 'channel-agent-desired', '/v1/agent/desired', undefined, {
       after: '0',
     });
     expect([status, body.full, body.sets]).toEqual([200, true, []]);
-    expect((await agent.call('POST', 'channel-agent-ack', '/v1/agent/ack', { revision: 0 })).status).toBe(204);
   });
 });
 

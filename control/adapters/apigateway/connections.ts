@@ -10,7 +10,8 @@ export interface ConnectionTable {
   add(connectionId: string, agent: AgentCaller, signal?: AbortSignal): Promise<void>;
   agentOf(connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined>;
   of(cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]>;
-  remove(connectionId: string, signal?: AbortSignal): Promise<void>;
+  /** Answers with the agent when it was known here and has no other one. */
+  remove(connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined>;
 }
 
 /** API Gateway ends every connection after two hours, and `$disconnect` is best effort. */
@@ -33,48 +34,50 @@ export function createConnectionTable({
     return (await store.get<AgentCaller>(pk, sk, signal))?.value;
   };
 
+  const of = async (cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]> => {
+    const { items } = await store.query({ partition: ofCluster(cluster), limit: mostPerCluster }, signal);
+    return items.map(({ sk }) => sk);
+  };
+
+  /** One item at a time: no harm is in either alone, and a transaction of both costs twice as much. */
+  async function put(at: Key, value: unknown, expiresAt: number, signal?: AbortSignal): Promise<void> {
+    try {
+      await store.transact([{ op: 'put', ...at, value, expiresAt }], [], signal);
+    } catch (error) {
+      // Delivered twice: the connection is known already.
+      if (codeOf(error) !== 'version_conflict') throw error;
+    }
+  }
+
+  async function drop(at: Key, signal?: AbortSignal): Promise<void> {
+    try {
+      await store.transact([{ op: 'delete', ...at, ifVersion: 1 }], [], signal);
+    } catch (error) {
+      if (codeOf(error) !== 'version_conflict') throw error;
+    }
+  }
+
   return {
     agentOf,
 
     async add(connectionId, agent, signal) {
       const expiresAt = clock.now() + connectionLifeMs;
-      const { tenant, clusterId, principal, from, requestId } = agent;
-      const value: AgentCaller = { tenant, clusterId, principal, from, requestId };
-      try {
-        await store.transact(
-          [
-            { op: 'put', ...byId(connectionId), value, expiresAt },
-            { op: 'put', pk: ofCluster(agent), sk: connectionId, value: {}, expiresAt },
-          ],
-          [],
-          signal,
-        );
-      } catch (error) {
-        // Delivered twice: the connection is known already.
-        if (codeOf(error) !== 'version_conflict') throw error;
-      }
+      const { tenant, clusterId, principal, from, requestId, protocol } = agent;
+      const known = { tenant, clusterId, principal, from, requestId };
+      const value: AgentCaller = protocol === undefined ? known : { ...known, protocol };
+      await put(byId(connectionId), value, expiresAt, signal);
+      await put({ pk: ofCluster(agent), sk: connectionId }, {}, expiresAt, signal);
     },
 
-    async of(cluster, signal) {
-      const { items } = await store.query({ partition: ofCluster(cluster), limit: mostPerCluster }, signal);
-      return items.map(({ sk }) => sk);
-    },
+    of,
 
     async remove(connectionId, signal) {
       const agent = await agentOf(connectionId, signal);
-      if (agent === undefined) return;
-      try {
-        await store.transact(
-          [
-            { op: 'delete', ...byId(connectionId), ifVersion: 1 },
-            { op: 'delete', pk: ofCluster(agent), sk: connectionId, ifVersion: 1 },
-          ],
-          [],
-          signal,
-        );
-      } catch (error) {
-        if (codeOf(error) !== 'version_conflict') throw error;
-      }
+      if (agent === undefined) return undefined;
+      // Known by its id until the last: who dies in between finds it again.
+      await drop({ pk: ofCluster(agent), sk: connectionId }, signal);
+      await drop(byId(connectionId), signal);
+      return (await of(agent, signal)).length === 0 ? agent : undefined;
     },
   };
 }

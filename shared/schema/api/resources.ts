@@ -8,7 +8,7 @@ const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 export const Cluster = z.object({
   name: ClusterId,
   state: z.enum(['joined', 'left']),
-  online: z.boolean().describe('Heard within three heartbeats.'),
+  online: z.boolean().describe('Not missing for three heartbeats, nor for two minutes since its doorbell closed.'),
   lastSeenAt: Time,
   joinedAt: Time,
   leftAt: Time.optional(),

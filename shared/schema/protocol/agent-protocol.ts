@@ -4,8 +4,31 @@
  */
 import * as z from 'zod';
 
-/** History. 1: first version. Both sides accept N-2 and ignore fields they do not know. */
-export const protocolVersion = 1;
+/**
+ * History; recorded sessions of each are in `test/contract/recordings`.
+ * 1: the first. Agents report at least every 30 s and ping every 25 s, whatever they are told, and every ping is answered.
+ * 2: the broker says how often it wants to hear of an agent and how often to ask without a doorbell; a ping says what the agent knows and is
+ *    answered when the broker knows better or when it asks for an answer; `POST ack`, which no agent ever sent, is gone.
+ *
+ * Both sides ignore fields they do not know, and speak with every version from `oldestProtocolVersion` on.
+ */
+export const protocolVersion = 2;
+export const oldestProtocolVersion = Math.max(1, protocolVersion - 2);
+
+/** What the broker wants of an agent from now on; in every answer since version 2. */
+const pace = {
+  heartbeatSeconds: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('How often to be heard of when nothing changes: shorter while peerings are made or ended.'),
+  pollSeconds: z.int().min(1).optional().describe('How often to ask for news without a doorbell.'),
+  protocolVersion: z.int().min(1).optional().describe('Of the broker. Absent: 1.'),
+};
+export interface Pace {
+  readonly heartbeatSeconds: number;
+  readonly pollSeconds: number;
+}
 
 export const ClusterId = z
   .string()
@@ -71,7 +94,7 @@ export const EnrollResponse = z.object({
   clusterId: ClusterId,
   tenant: z.string(),
   protocolVersion: z.int(),
-  heartbeatSeconds: z.int().describe('How often to POST observed when nothing changes.'),
+  heartbeatSeconds: z.int().describe('How often to be heard of when nothing changes.'),
 });
 export type EnrollResponse = z.infer<typeof EnrollResponse>;
 
@@ -140,6 +163,7 @@ export const ObservedAnswer = z.object({
     .describe(
       'Where the WebSocket is. Absent: at `/v1/agent/connect` of the broker. Either way that is the path that is signed for.',
     ),
+  ...pace,
 });
 export type ObservedAnswer = z.infer<typeof ObservedAnswer>;
 
@@ -199,18 +223,23 @@ export const DesiredAnswer = z.object({
   full: z.boolean(),
   sets: z.array(DesiredSet),
   answers: z.array(AskAnswer),
+  ...pace,
 });
 export type DesiredAnswer = z.infer<typeof DesiredAnswer>;
-
-/** `POST ack`: the agent has applied everything up to `revision`. */
-export const AckRequest = z.object({ revision: z.int().min(0) });
 
 /** Frames of the WebSocket. It carries doorbells only; missing all of them costs latency, never correctness. */
 export const ServerFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('desired'), revision: z.int() }),
-  z.object({ type: z.literal('pong') }),
+  z.object({ type: z.literal('pong'), revision: z.int().min(0).optional(), ...pace }),
 ]);
-export const AgentFrame = z.object({ type: z.literal('ping') });
+/** Since version 2 a ping says what its agent knows: who knows nothing newer need not answer, unless `answer` asks for it. */
+export const AgentFrame = z.object({
+  type: z.literal('ping'),
+  revision: z.int().min(0).optional(),
+  heartbeatSeconds: z.int().min(1).optional(),
+  answer: z.boolean().optional(),
+});
+export type AgentFrame = z.infer<typeof AgentFrame>;
 
 /** Claims of the EdDSA JWT in `Authorization: Bearer`, signed with the cluster key; header `kid` is the cluster's broker id or `enroll`. */
 export const AgentClaims = z.object({
@@ -223,6 +252,7 @@ export const AgentClaims = z.object({
   htm: z.string(),
   htp: z.string().describe('Path of the request.'),
   bsh: z.string().describe('base64url SHA-256 of the body; of the empty string when there is none.'),
+  ver: z.int().min(1).optional().describe('Protocol version of the agent. Absent: 1.'),
 });
 export type AgentClaims = z.infer<typeof AgentClaims>;
 

@@ -89,7 +89,12 @@ export function refusals(on: () => Stage): void {
       const replayed = await agent.call('GET', '/v1/agent/desired?after=0', undefined, {
         authorization: agent.lastAuthorization,
       });
-      const missigned = await agent.call('POST', '/v1/agent/ack', { revision: 1 }, { sentBody: { revision: 2 } });
+      const missigned = await agent.call(
+        'POST',
+        '/v1/agent/observed',
+        { sets: [] },
+        { sentBody: { sets: [], asks: [] } },
+      );
       expect([replayed.status, missigned.status]).toEqual([401, 401]);
     });
   });
