@@ -19,8 +19,8 @@ const range = fc
 
 describe('addresses and ranges', () => {
   test('survive being written and read', () => {
-    fc.assert(fc.property(address, (a) => parseAddress(formatAddress(a)) === a));
-    fc.assert(fc.property(range, (r) => expect(parseCidr(formatCidr(r))).toEqual(r)));
+    fc.assert(fc.property(address, (a) => void expect(parseAddress(formatAddress(a))).toBe(a)));
+    fc.assert(fc.property(range, (r) => void expect(parseCidr(formatCidr(r))).toEqual(r)));
   });
 
   test('overlap exactly when one address is in both', () => {
