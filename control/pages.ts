@@ -22,7 +22,7 @@ export function decodeCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const sk = Buffer.from(cursor, 'base64url').toString('latin1');
   if (!/^[\x20-\x7e]{1,1024}$/.test(sk) || encodeCursor(sk) !== cursor) {
-    throw new AppError('invalid_input', `cursor ${JSON.stringify(cursor)} is not one that this list handed out`, {
+    throw new AppError('cursor_unknown', `cursor ${JSON.stringify(cursor)} is not one that this list handed out`, {
       detail: { field: 'cursor', value: cursor },
     });
   }

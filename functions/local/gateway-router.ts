@@ -28,7 +28,7 @@ function parametersOf({ segments }: Compiled, actual: readonly string[]): Record
   return parameters;
 }
 
-/** Throws `not_found`, naming the methods that the path has when it has any. */
+/** Throws `not_found`, or `method_not_allowed` naming the methods that the path has. */
 export function createRouter(functions: readonly HttpFunction[]): Router {
   const compiled: Compiled[] = functions
     .map((run) => ({ run, segments: run.route.path.split('/') }))
@@ -45,8 +45,12 @@ export function createRouter(functions: readonly HttpFunction[]): Router {
       }
       others.add(route.method);
     }
-    const hint =
-      others.size > 0 ? `; this path has ${[...others].join(', ')}` : '; GET /v1/openapi.json lists what there is';
-    throw new AppError('not_found', `there is no ${method} ${rawPath}${hint}`);
+    if (others.size > 0) {
+      const allow = [...others].sort().join(', ');
+      throw new AppError('method_not_allowed', `there is no ${method} ${rawPath}; this path has ${allow}`, {
+        detail: { allow },
+      });
+    }
+    throw new AppError('not_found', `there is no ${method} ${rawPath}; GET /v1/openapi.json lists what there is`);
   };
 }

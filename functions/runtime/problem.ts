@@ -98,6 +98,7 @@ export function problemResponse(
       'x-request-id': requestId,
       ...headers,
       ...(problem.status === 401 && { 'www-authenticate': 'Bearer' }),
+      ...(problem.status === 405 && { allow: String(appErrorOf(error).detail.allow) }),
       ...retryHeaders(problem, appErrorOf(error).detail),
     },
     body: JSON.stringify(problem),

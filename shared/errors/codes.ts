@@ -77,6 +77,20 @@ export const codes = {
     cause: 'there is no such object in this tenant',
     remedy: 'check the name with `isthmus get`',
   },
+  method_not_allowed: {
+    http: 405,
+    retry: false,
+    exit: 2,
+    cause: 'the path exists, but not with this method',
+    remedy: 'use one of the methods in the Allow header',
+  },
+  cursor_unknown: {
+    http: 404,
+    retry: false,
+    exit: 2,
+    cause: 'the cursor is not one that this list handed out',
+    remedy: 'read the list from its beginning, without a cursor',
+  },
   join_token_unknown: {
     http: 401,
     retry: false,
@@ -172,7 +186,7 @@ export const codes = {
     remedy: 'read the object again and repeat',
   },
   idempotency_mismatch: {
-    http: 422,
+    http: 409,
     retry: false,
     exit: 5,
     cause: 'the Idempotency-Key was used for a different request',

@@ -137,7 +137,7 @@ function vectorOf(cursor: string): Vector {
 }
 
 const badCursor = (cursor: string): AppError =>
-  new AppError('invalid_input', `cursor ${JSON.stringify(cursor)} is not one that this list handed out`, {
+  new AppError('cursor_unknown', `cursor ${JSON.stringify(cursor)} is not one that this list handed out`, {
     detail: { field: 'cursor', value: cursor },
   });
 

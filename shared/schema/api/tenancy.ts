@@ -1,16 +1,12 @@
 /** Tenants, members and identity providers in the REST API. */
 import * as z from 'zod';
+import { printable } from '../printable-text.ts';
 import { IssuedApiKey, Role } from './resources.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 const Limit = z.int().min(0).max(10_000_000);
 /** Nothing that would spoil a terminal or a log. */
-const Text = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters');
+const Text = (max: number) => printable(z.string().min(1).max(max));
 
 export const TenantName = z
   .string()

@@ -1,5 +1,6 @@
 /** Webhooks and their deliveries in the REST API (docs/events.md). */
 import * as z from 'zod';
+import { printable } from '../printable-text.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 const Url = z
@@ -12,10 +13,7 @@ const Types = z
   .min(1)
   .max(50)
   .describe('`*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it.');
-const Description = z
-  .string()
-  .max(500)
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters');
+const Description = printable(z.string().max(500));
 
 export const Webhook = z.object({
   id: z.string(),
