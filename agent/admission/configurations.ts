@@ -40,6 +40,7 @@ const both: readonly Operation[] = ['CREATE', 'UPDATE'];
 const all: readonly Operation[] = ['CREATE', 'UPDATE', 'DELETE'];
 const offloading = { group: 'offloading.liqo.io', version: 'v1beta1' } as const;
 const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } as const;
+const networking = { group: 'networking.liqo.io', version: 'v1beta1' } as const;
 const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
 
 /** Only namespaces that opted in, and never those that keep the cluster and this server alive, whatever their labels say. */
@@ -100,6 +101,13 @@ const mutating: readonly Entry[] = [
     resources: ['foreignclusters'],
     failurePolicy: 'Ignore',
   },
+  {
+    ...usual,
+    ...networking,
+    name: 'firewallconfiguration.mutate.liqo.io',
+    path: '/mutate/firewallconfigurations',
+    resources: ['firewallconfigurations'],
+  },
 ];
 
 const validating: readonly Entry[] = [
@@ -156,6 +164,42 @@ const validating: readonly Entry[] = [
     skippable: false,
   },
   { ...usual, ...authentication, name: 'tenant.validate.liqo.io', path: '/validate/tenants', resources: ['tenants'] },
+  {
+    ...usual,
+    ...networking,
+    name: 'firewallconfiguration.validate.liqo.io',
+    path: '/validate/firewallconfigurations',
+    resources: ['firewallconfigurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'routeconfiguration.validate.liqo.io',
+    path: '/validate/routeconfigurations',
+    resources: ['routeconfigurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'configuration.validate.liqo.io',
+    path: '/validate/configurations',
+    resources: ['configurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'gateway.validate.liqo.io',
+    path: '/validate/gateways',
+    resources: ['gatewayservers', 'gatewayclients'],
+  },
+  {
+    ...usual,
+    group: 'ipam.liqo.io',
+    version: 'v1alpha1',
+    name: 'network.validate.liqo.io',
+    path: '/validate/networks',
+    resources: ['networks'],
+  },
 ];
 
 export const failurePolicyOf = (path: string): FailurePolicy =>

@@ -10,6 +10,7 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import * as control from './control-plane-rules.ts';
+import { createNetworkHooks } from './network-hooks.ts';
 import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.ts';
 import { podPatch } from './pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
@@ -68,6 +69,7 @@ export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
     ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(api, review, signal))],
+    ...createNetworkHooks(api),
   ]);
 
   async function validateOffloading(
