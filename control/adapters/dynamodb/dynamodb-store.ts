@@ -1,4 +1,4 @@
-/** The store in one DynamoDB table: strongly consistent reads, one transaction per change, the outbox in the same transaction. */
+/** The store in one DynamoDB table: strongly consistent reads, one transaction per change of more than one item, the outbox in the same transaction. */
 import {
   type DynamoDBClient,
   GetItemCommand,
@@ -16,6 +16,7 @@ import { type Attributes, isExpired, itemOf, keyOf } from './item.ts';
 import { eventItem } from './outbox-item.ts';
 import { giveBack, isStale, type TableRef, type Taken, takePositions } from './outbox-positions.ts';
 import { newestCursor, readAll, readOne } from './outbox-reader.ts';
+import { asReason, needsNoTransaction, writeOne } from './write-one.ts';
 
 export interface DynamoDbStoreOptions {
   readonly client: DynamoDBClient;
@@ -53,6 +54,10 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const now = clock.now();
+    const [first] = ops;
+    if (first && taken === undefined && needsNoTransaction(ops)) {
+      return writeOne(client, writeOf(first, texts[0], tableName, now), optionsFor(signal));
+    }
     const TransactItems = [
       ...ops.map((op, i) => writeOf(op, texts[i], tableName, now)),
       ...(taken?.events ?? []).map((event, i) => ({
@@ -176,6 +181,8 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
 
 function verdictOf(error: unknown, ops: readonly Op[], now: number): ReturnType<typeof judge> {
   if (error instanceof TransactionCanceledException) return judge(error.CancellationReasons ?? [], ops, now);
+  const reason = asReason(error);
+  if (reason !== undefined) return judge([reason], ops, now);
   const { name, message } = error as { readonly name?: string; readonly message?: string };
   if (name === 'ValidationException' && /size/i.test(message ?? '')) {
     return { kind: 'refused', error: tooLarge(message) };

@@ -30,6 +30,7 @@ const cancelled = (...codes: readonly string[]) =>
   });
 
 const put: Op = { op: 'put', pk: 'p', sk: 'a', value: 1 };
+const two: readonly Op[] = [put, { op: 'put', pk: 'p', sk: 'z', value: 1 }];
 const event: NewEvent = { id: 'ev_1', stream: 'acme', type: 'thing.changed', subject: 'thing/1', at: 0, data: {} };
 
 function open(backoff: Backoff = async () => undefined, maxAttempts = 4) {
@@ -66,12 +67,55 @@ function countPositions(): void {
   mock.on(PutItemCommand).resolves({});
 }
 
+describe('one item alone', () => {
+  const written = () => mock.commandCalls(PutItemCommand).map(({ args }) => args[0].input.Item ?? {});
+
+  test('is written without a transaction', async () => {
+    mock.on(PutItemCommand).resolves({});
+    await open().store.transact([put]);
+    expect([written().length, mock.commandCalls(TransactWriteItemsCommand).length]).toEqual([1, 0]);
+  });
+
+  test('that is found written by this very write is written, and by any other a conflict', async () => {
+    const failed = (Item: Record<string, unknown>) =>
+      new ConditionalCheckFailedException({ message: 'no', $metadata: {}, Item: Item as never });
+    mock.on(PutItemCommand).callsFake(({ Item }) => Promise.reject(failed(Item)));
+    await open().store.transact([put]);
+    mock.on(PutItemCommand).callsFake(({ Item }) => Promise.reject(failed({ ...Item, w: { S: 'another' } })));
+    await expect(open().store.transact([put])).rejects.toMatchObject({
+      code: 'version_conflict',
+      detail: { index: 0, expected: 0, found: 1 },
+    });
+  });
+
+  test.each(['TransactionConflictException', 'ThrottlingException', 'ProvisionedThroughputExceededException'])(
+    'that meets %s is tried again and succeeds',
+    async (name) => {
+      mock
+        .on(PutItemCommand)
+        .rejectsOnce(Object.assign(new Error('later'), { name }))
+        .resolves({});
+      await open().store.transact([put]);
+      expect(written()).toHaveLength(2);
+    },
+  );
+
+  test('is not repeated by us when nobody knows whether it was written, and too much says so', async () => {
+    const lost = Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
+    mock.on(PutItemCommand).rejects(lost);
+    await expect(open().store.transact([put])).rejects.toBe(lost);
+    const message = 'Item size has exceeded the maximum allowed size';
+    mock.on(PutItemCommand).rejects(Object.assign(new Error(message), { name: 'ValidationException' }));
+    await expect(open().store.transact([put])).rejects.toMatchObject({ code: 'too_large' });
+  });
+});
+
 describe('a transaction', () => {
   test.each(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])(
     'that meets %s is tried again and succeeds',
     async (code) => {
       mock.on(TransactWriteItemsCommand).rejectsOnce(cancelled(code)).rejectsOnce(cancelled('None', code)).resolves({});
-      await open().store.transact([put]);
+      await open().store.transact(two);
       expect(mock.commandCalls(TransactWriteItemsCommand)).toHaveLength(3);
     },
   );
@@ -80,7 +124,7 @@ describe('a transaction', () => {
     mock.on(TransactWriteItemsCommand).rejects(cancelled('TransactionConflict'));
     const waited: number[] = [];
     const { store } = open(async (attempt) => void waited.push(attempt));
-    await expect(store.transact([put])).rejects.toMatchObject({ code: 'store_busy' });
+    await expect(store.transact(two)).rejects.toMatchObject({ code: 'store_busy' });
     expect([waited, mock.commandCalls(TransactWriteItemsCommand).length]).toEqual([[1, 2, 3], 4]);
   });
 
@@ -97,14 +141,14 @@ describe('a transaction', () => {
   test('is not repeated by us when nobody knows whether it was committed', async () => {
     const lost = Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
     mock.on(TransactWriteItemsCommand).rejects(lost);
-    await expect(open().store.transact([put])).rejects.toBe(lost);
+    await expect(open().store.transact(two)).rejects.toBe(lost);
     expect(mock.commandCalls(TransactWriteItemsCommand)).toHaveLength(1);
   });
 
   test('that is larger than the table takes says so', async () => {
     const message = 'Item size has exceeded the maximum allowed size';
     mock.on(TransactWriteItemsCommand).rejects(Object.assign(new Error(message), { name: 'ValidationException' }));
-    await expect(open().store.transact([put])).rejects.toMatchObject({ code: 'too_large' });
+    await expect(open().store.transact(two)).rejects.toMatchObject({ code: 'too_large' });
   });
 
   test('stops trying when its caller gives up', async () => {
@@ -114,7 +158,7 @@ describe('a transaction', () => {
       caller.abort(new Error('given up'));
       signal?.throwIfAborted();
     });
-    await expect(store.transact([put], [], caller.signal)).rejects.toThrow('given up');
+    await expect(store.transact(two, [], caller.signal)).rejects.toThrow('given up');
   });
 });
 
