@@ -1,4 +1,5 @@
 /** What a node has to know to send packets to peers and to receive theirs. Made by the runtime from objects; read by `plan.ts`. */
+import type { CniTraits } from '../host/cni.ts';
 import type { UserFirewall, UserRoutes } from '../host/user-configurations.ts';
 
 export interface NodeModel {
@@ -16,6 +17,8 @@ export interface NodeModel {
   readonly fullMasquerade: boolean;
   /** Set where a CNI adds rules of its own (AWS); 101 unless told. */
   readonly rulePriority: number;
+  /** What the CNI of this node does, from `host/cni.ts`; a CNI that masquerades with netfilter where none was recognised. */
+  readonly cni?: CniTraits;
   readonly firewalls: readonly UserFirewall[];
   readonly routes: readonly UserRoutes[];
 }

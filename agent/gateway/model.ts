@@ -58,6 +58,8 @@ export interface Sibling {
 }
 
 export interface GatewayWireGuard {
+  /** `userspace` where the pod runs wireguard-go, `kernel` where the node process makes the device. */
+  readonly implementation: 'kernel' | 'userspace';
   readonly listenPort: number;
   readonly privateKeyFile: string;
   /** Absent until the peer's PublicKey is known. */

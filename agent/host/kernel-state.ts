@@ -1,17 +1,20 @@
 /**
- * What Isthmus owns in one network namespace, as data: rendered from a model, compared with what the kernel has, applied by `apply.ts`.
+ * What Isthmus owns in one network namespace, as data: rendered from a model, compared with what the kernel has, applied by `namespace.ts`.
  * Everything owned is recognisable by itself (names, table numbers, protocol), so that a sweep needs no memory of earlier runs.
  */
 
 /** Of every route, rule, neighbour that we add: `proto` in iproute2's words. Nothing else on a node uses it. */
 export const ownedProtocol = 143;
 
-/** The one nft table, family `ip`. */
+/** Our own nft tables, families `ip` and `ip6`. */
 export const nftTable = 'isthmus';
+/** An empty chain of this name marks a table that we made for a FirewallConfiguration. */
+export const ownedChain = 'isthmus-owned';
 
 export const overlayDevice = 'liqo-overlay';
 export const tunnelDevice = 'liqo-tunnel';
 export const overlayPort = 6091;
+export const pingPort = 12_345;
 
 /** Policy-routing tables. User-written RouteConfigurations have numbers of their own (reference 1.8). */
 export const routingTables = { node: 1814300, fromOverlay: 1814301, fromTunnel: 1814302 } as const;
@@ -38,6 +41,8 @@ export interface WireGuardPeer {
 /** The tunnel device. AllowedIPs of the one peer are 0.0.0.0/0, as the reference has it; nft decides what may pass. */
 export interface TunnelDevice {
   readonly name: string;
+  /** `kernel`: `apply` makes the device. `userspace`: wireguard-go has made it, or will. */
+  readonly implementation: 'kernel' | 'userspace';
   readonly mtu: number;
   /** Ours, with prefix length: 169.254.18.1/30 of the server, .2/30 of the client. */
   readonly address: string;
@@ -64,18 +69,23 @@ export interface Route {
   readonly encap?: Encapsulation;
   readonly source?: string;
   readonly scope?: 'global' | 'link' | 'host' | 'site' | 'nowhere';
-  readonly mtu?: number;
   readonly metric?: number;
+  /** Bytes; where it differs from the device's. */
+  readonly mtu?: number;
+  /** namespace/name of the RouteConfiguration that asks for it: its failure is that object's, not ours. */
+  readonly configuration?: string;
 }
 
 export interface Rule {
-  readonly priority: number;
+  /** Absent: the kernel picks, as for RouteConfigurations that name none. */
+  readonly priority?: number;
   readonly table: number;
   readonly from?: string;
   readonly to?: string;
   readonly iif?: string;
   readonly oif?: string;
   readonly fwmark?: number;
+  readonly configuration?: string;
 }
 
 export interface Neighbour {
@@ -84,15 +94,37 @@ export interface Neighbour {
   readonly mac: string;
 }
 
-/** All of it. Order of lists carries no meaning, except inside `ruleset`. */
+export const nftFamilies = ['ip', 'ip6', 'inet', 'arp', 'netdev', 'bridge'] as const;
+export type NftFamily = (typeof nftFamilies)[number];
+
+/** One nft table, replaced as a whole in one transaction when `body` changes; elements of `maps` are added and removed one by one. */
+export interface NftTable {
+  readonly family: NftFamily;
+  readonly name: string;
+  /** Chains, as `nft -f` reads them between the braces of the table. */
+  readonly body: string;
+  /** Named maps `ipv4_addr : ipv4_addr`. */
+  readonly maps: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** namespace/name of the FirewallConfiguration that asks for it: its failure is that object's, not ours. */
+  readonly configuration?: string;
+}
+
+/** A configuration that cannot be carried out, and why. */
+export interface Refusal {
+  /** namespace/name */
+  readonly configuration: string;
+  readonly message: string;
+}
+
+/** All of it. Order of lists carries no meaning. */
 export interface KernelState {
   readonly overlay?: OverlayDevice;
   readonly tunnel?: TunnelDevice;
   readonly neighbours: readonly Neighbour[];
   readonly routes: readonly Route[];
   readonly rules: readonly Rule[];
-  /** Statements of `nft -f`: our whole table, which `apply` replaces in one transaction. Empty: no table. */
-  readonly ruleset: string;
-  /** `net.ipv4.…` to value; only ever set, never restored. */
+  readonly tables: readonly NftTable[];
+  /** Keys as `sysctl` has them with slashes (device names hold dots), to value; only ever set, never restored. */
   readonly sysctls: Readonly<Record<string, string>>;
+  readonly refused: readonly Refusal[];
 }

@@ -1,0 +1,93 @@
+/** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
+import { unknownCni } from '../host/cni.ts';
+import { covering, distinctAddresses } from '../host/ipv4.ts';
+import { type NftTable, nftTable, overlayDevice, overlayPort } from '../host/kernel-state.ts';
+import { chains, prefixMap, set } from '../host/nft-text.ts';
+import { ip6Guard } from '../host/overlay.ts';
+import type { NodeLink, NodeModel } from './model.ts';
+
+const fromOverlay = `iifname "${overlayDevice}"`;
+const intoOverlay = `oifname "${overlayDevice}"`;
+
+export function nodeTables(model: NodeModel): NftTable[] {
+  const exposed = [...model.masqueradedHosts].sort((a, b) => (a.exposed < b.exposed ? -1 : 1));
+  const links = [...model.links].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const table: NftTable = {
+    family: 'ip',
+    name: nftTable,
+    maps: { exposed: Object.fromEntries(exposed.map(({ exposed: outside, host }) => [outside, host])) },
+    body: chains([
+      ...underlay(model, links),
+      {
+        name: 'prerouting',
+        base: 'type nat hook prerouting priority dstnat',
+        rules: ['dnat to ip daddr map @exposed'],
+      },
+      { name: 'output', base: 'type nat hook output priority dstnat', rules: ['dnat to ip daddr map @exposed'] },
+      {
+        name: 'postrouting',
+        base: `type nat hook postrouting priority ${(model.cni ?? unknownCni).snatPriority}`,
+        rules: [...hiddenCallers(model), ...sources(model, links)],
+      },
+    ]),
+  };
+  return [table, ip6Guard];
+}
+
+/** Overlay packets between known ends stay out of conntrack, so that no CNI rewrites their source; all others are dropped. */
+function underlay(model: NodeModel, links: readonly NodeLink[]) {
+  const port = `udp dport ${overlayPort}`;
+  const peers = distinctAddresses([...links.flatMap((l) => l.replicaAddresses), ...model.gatewayNodeAddresses]);
+  const replicas = distinctAddresses(links.flatMap((link) => link.replicaAddresses));
+  const { symmetricRoutes } = model.cni ?? unknownCni;
+  return [
+    {
+      name: 'underlay_in',
+      base: 'type filter hook prerouting priority raw',
+      rules: [peers.length === 0 ? '' : `${port} ip saddr ${set(peers)} notrack`],
+    },
+    {
+      name: 'underlay_out',
+      base: 'type filter hook output priority raw',
+      rules: [replicas.length === 0 ? '' : `${port} ip daddr ${set(replicas)} notrack`],
+    },
+    {
+      name: 'input',
+      base: 'type filter hook input priority filter',
+      rules: [
+        symmetricRoutes ? `${port} fib saddr . iif oif missing drop` : '',
+        ...links.flatMap((link) => {
+          const from = distinctAddresses([...link.replicaAddresses, ...model.gatewayNodeAddresses]);
+          return from.length === 0 ? [] : [`${port} ip saddr ${set(from)} @th,96,24 ${link.vni} accept`];
+        }),
+        `${port} counter drop`,
+      ],
+    },
+  ];
+}
+
+/** Callers from peers, and local ones that used the exposed address. */
+function hiddenCallers({ masqueradedHosts }: NodeModel): string[] {
+  const hosts = distinctAddresses(masqueradedHosts.map(({ host }) => host));
+  if (hosts.length === 0) return [];
+  const exposed = distinctAddresses(masqueradedHosts.map((entry) => entry.exposed));
+  return [
+    `${fromOverlay} ip daddr ${set(hosts)} masquerade`,
+    `ct original ip daddr ${set(exposed)} ip daddr ${set(hosts)} masquerade`,
+  ];
+}
+
+/** A translation into itself marks the connection as translated: no masquerade of the CNI or of kube-proxy follows. */
+function sources({ fullMasquerade, podCidrs, overlayAddress }: NodeModel, links: readonly NodeLink[]): string[] {
+  const toNode = `${intoOverlay} snat to ${overlayAddress}`;
+  const views = covering(links.flatMap((link) => link.remoteCidrs));
+  const pods = covering(podCidrs);
+  return [
+    views.length === 0 ? '' : unchanged(fromOverlay, views),
+    fullMasquerade || pods.length === 0 ? '' : unchanged(intoOverlay, pods),
+    toNode,
+  ];
+}
+
+const unchanged = (where: string, cidrs: readonly string[]): string =>
+  `${where} ip saddr ${set(cidrs)} counter snat ip prefix to ip saddr map ${prefixMap(cidrs.map((c) => [c, c]))}`;

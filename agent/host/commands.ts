@@ -1,0 +1,66 @@
+/** Runs the network tools in one network namespace: our own, or that of another process. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Commands {
+  /** Whatever the exit code is. Rejects with `host_unsupported` when the program does not exist. */
+  run(program: string, args: readonly string[]): Promise<Ended>;
+  /** Rejects with `command_failed` unless the program succeeds. */
+  must(program: string, args: readonly string[]): Promise<string>;
+  /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
+  file(name: string, content: string): Promise<string>;
+  close(): void;
+}
+
+const longestMs = 60_000;
+
+/** `netns`: a path such as /proc/PID/ns/net. */
+export function commandsIn(netns: string | undefined): Commands {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-host-'));
+  const run = (program: string, args: readonly string[]): Promise<Ended> =>
+    netns === undefined ? execute(program, args) : execute('nsenter', [`--net=${netns}`, program, ...args]);
+  return {
+    run,
+    async must(program, args) {
+      const { code, stdout, stderr } = await run(program, args);
+      if (code === 0) return stdout;
+      throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
+    },
+    async file(name, content) {
+      const file = path.join(folder, name);
+      await writeFile(file, content, { mode: 0o600 });
+      return file;
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function execute(program: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: longestMs });
+    const out: Buffer[] = [];
+    const err: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+    child.on('error', (cause) =>
+      reject(new AppError('host_unsupported', `${program} cannot be started: ${cause.message}`, { cause })),
+    );
+    child.on('close', (code) =>
+      resolve({
+        code: code ?? 128,
+        stdout: Buffer.concat(out).toString('utf8'),
+        stderr: Buffer.concat(err).toString('utf8'),
+      }),
+    );
+  });
+}

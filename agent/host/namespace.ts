@@ -1,0 +1,324 @@
+/**
+ * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and takes everything of ours away again.
+ * Nothing is assumed from earlier runs; each pass reads first.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Commands, commandsIn } from './commands.ts';
+import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
+import {
+  type KernelState,
+  type NftTable,
+  nftTable,
+  overlayDevice,
+  ownedChain,
+  ownedProtocol,
+  type Refusal,
+  tunnelDevice,
+} from './kernel-state.ts';
+import {
+  elementChanges,
+  type FoundTable,
+  parseTable,
+  removeTable,
+  replaceTable,
+  tableKey,
+  tablesWithChain,
+} from './nft-diff.ts';
+import { type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
+import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
+
+export interface Applied {
+  /** What was written, in words of the tools; empty when the kernel had it all. Holds no secret. */
+  readonly wrote: readonly string[];
+  /** User configurations that nft or the kernel did not take; those that the plan refused are among them. */
+  readonly failed: readonly Refusal[];
+  /** `true` while wireguard-go has not made the tunnel device yet: apply again once it has. */
+  readonly awaitsTunnel: boolean;
+}
+
+export interface Namespace {
+  /** Rejects with `command_failed` when something of ours was not taken; the rest is done nevertheless. Calls wait for each other. */
+  apply(state: KernelState): Promise<Applied>;
+  /** Devices, routes, rules and neighbours that are ours. */
+  read(): Promise<Observed>;
+  /** Everything owned goes: devices, routes, rules, neighbours, tables. Answers what was removed. */
+  sweep(): Promise<readonly string[]>;
+  /** Control of the tunnel device in here. */
+  tunnel(implementation: 'kernel' | 'userspace'): TunnelControl;
+  /** Calls back when the kernel no longer has what the last `apply` left, at most once per apply; the caller applies again. */
+  watchDrift(onChange: () => void, options?: { readonly everyMs?: number }): { stop(): void };
+  close(): void;
+}
+
+/** `pid`: of the process whose namespace it is, in a pod one of the tunnel's container (not the sandbox: its file system is looked into). */
+export function openNamespace({ pid }: { readonly pid?: number } = {}): Namespace {
+  return new HostNamespace(commandsIn(pid === undefined ? undefined : `/proc/${pid}/ns/net`), pid);
+}
+
+const devices = [overlayDevice, tunnelDevice];
+const ownTables = ['ip', 'ip6'].map((family) => ({ family: family as 'ip' | 'ip6', name: nftTable }));
+
+class HostNamespace implements Namespace {
+  readonly #commands: Commands;
+  readonly #pid: number | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  /** By table: the text we loaded and what the kernel made of it. */
+  readonly #loaded = new Map<string, { readonly body: string; readonly structure: string }>();
+  /** Tables of users' that are ours to remove; known after the first look. */
+  #userTables: Map<string, Pick<NftTable, 'family' | 'name'>> | undefined;
+  #expected: string | undefined;
+  #applies = 0;
+
+  constructor(commands: Commands, pid: number | undefined) {
+    this.#commands = commands;
+    this.#pid = pid;
+  }
+
+  apply(state: KernelState): Promise<Applied> {
+    return this.#inTurn(() => this.#apply(state));
+  }
+
+  read(): Promise<Observed> {
+    return this.#inTurn(() => this.#read());
+  }
+
+  tunnel(implementation: 'kernel' | 'userspace'): TunnelControl {
+    return implementation === 'kernel'
+      ? kernelTunnel(this.#commands, tunnelDevice)
+      : userspaceTunnel(this.#pid, tunnelDevice);
+  }
+
+  sweep(): Promise<readonly string[]> {
+    return this.#inTurn(async () => {
+      const empty = { neighbours: [], routes: [], rules: [], tables: [], sysctls: {}, refused: [] };
+      const observed = await this.#read();
+      const lines = diff(empty, observed);
+      // a device that wireguard-go made goes with its process, and here at the latest
+      if (observed.devices.get(tunnelDevice)?.kind === 'tun') lines.unshift({ line: `link del dev ${tunnelDevice}` });
+      await this.#ip(lines);
+      const found = await Promise.all(ownTables.map(async (table) => ((await this.#table(table)) ? [table] : [])));
+      const tables = [...found.flat(), ...(await this.#findUserTables()).values()];
+      for (const table of tables) await this.#nft(removeTable(table));
+      this.#loaded.clear();
+      this.#userTables = undefined;
+      this.#expected = undefined;
+      return [...lines.map(({ line }) => line), ...tables.map((table) => `table ${tableKey(table)}`)];
+    });
+  }
+
+  watchDrift(onChange: () => void, { everyMs = 2_500 } = {}): { stop(): void } {
+    const stopped = new AbortController();
+    const { signal } = stopped;
+    let told = -1;
+    const watch = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await delay(everyMs, undefined, { signal, ref: false });
+        if (this.#expected === undefined || told === this.#applies) continue;
+        const drifted = await this.#inTurn(async () => this.#expected !== (await this.#fingerprint()));
+        if (!drifted || signal.aborted) continue;
+        told = this.#applies;
+        onChange();
+      }
+    };
+    void watch().catch(() => undefined); // it ends with the signal; a namespace that is gone is the caller's to notice
+    return { stop: () => stopped.abort() };
+  }
+
+  close(): void {
+    this.#commands.close();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work, work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #apply(state: KernelState): Promise<Applied> {
+    const wrote: string[] = [];
+    const failed: Refusal[] = [...state.refused];
+    const problems: string[] = [];
+    const attempt = async (work: () => Promise<readonly string[]>): Promise<void> => {
+      try {
+        wrote.push(...(await work()));
+      } catch (error) {
+        problems.push(error instanceof Error ? error.message : String(error));
+      }
+    };
+    // guards before devices: nothing is ever open in between
+    await attempt(() => this.#applyOwnTables(state.tables.filter(({ configuration }) => configuration === undefined)));
+    const observed = await this.#read();
+    await attempt(async () => {
+      const { lines, failed: refused } = await this.#ip(diff(state, observed));
+      failed.push(...refused);
+      return lines;
+    });
+    await attempt(() => this.#applySysctls(state.sysctls));
+    await attempt(async () => {
+      if (!state.tunnel || !tunnelWillExist(state.tunnel, observed)) return [];
+      return (await this.tunnel(state.tunnel.implementation).configure(state.tunnel)).map(
+        (what) => `wireguard ${what}`,
+      );
+    });
+    await attempt(async () => {
+      const { written, failed: refused } = await this.#applyUserTables(state.tables);
+      failed.push(...refused);
+      return written;
+    });
+    this.#expected = await this.#fingerprint();
+    this.#applies += 1;
+    if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
+    return { wrote, failed, awaitsTunnel: state.tunnel !== undefined && !tunnelWillExist(state.tunnel, observed) };
+  }
+
+  async #read(): Promise<Observed> {
+    return parseObserved(await this.#readText());
+  }
+
+  async #readText(): Promise<string> {
+    const batch = await this.#commands.file('read', readBatch(devices));
+    const { code, stdout, stderr } = await this.#commands.run('ip', [...readOptions, batch]);
+    const absent = /^(Device "[^"]+" does not exist\.|Cannot find device "[^"]+"|Command failed .*|)$/;
+    const problem = stderr.split('\n').find((line) => !absent.test(line));
+    if (code !== 0 && (problem !== undefined || stderr === ''))
+      throw new AppError('command_failed', `ip -batch ended with ${code}: ${stderr.trim()}`);
+    return stdout;
+  }
+
+  /** Each line is tried; those of ours that fail reject together, those of users are returned. */
+  async #ip(commands: readonly IpCommand[]): Promise<{ lines: string[]; failed: Refusal[] }> {
+    if (commands.length === 0) return { lines: [], failed: [] };
+    const batch = await this.#commands.file('write', commands.map(({ line }) => `${line}\n`).join(''));
+    const { code, stderr } = await this.#commands.run('ip', ['-force', '-batch', batch]);
+    const failed: Refusal[] = [];
+    const problems: string[] = [];
+    let message = '';
+    let understood = false;
+    for (const line of stderr.split('\n')) {
+      const number = /^Command failed .*:(\d+)$/.exec(line)?.[1];
+      if (number === undefined) {
+        if (line.trim() !== '') message = line.trim();
+        continue;
+      }
+      understood = true;
+      const command = commands[Number(number) - 1];
+      const text = `ip ${command?.line}: ${message}`;
+      if (command?.configuration === undefined) problems.push(text);
+      else failed.push({ configuration: command.configuration, message: text });
+    }
+    if (code !== 0 && !understood) problems.push(`ip -batch ended with ${code}: ${stderr.trim()}`);
+    if (problems.length > 0) throw new AppError('command_failed', problems.slice(0, 5).join('; '));
+    return { lines: commands.map(({ line }) => line), failed };
+  }
+
+  async #applySysctls(wanted: KernelState['sysctls']): Promise<string[]> {
+    const keys = Object.keys(wanted);
+    if (keys.length === 0) return [];
+    const { stdout } = await this.#commands.run('sysctl', ['-e', ...keys]);
+    // dots in and slashes out, or the other way round: compared without either
+    const plain = (key: string): string => key.replaceAll(/[./]/g, ' ');
+    const has = new Map(
+      stdout.split('\n').map((line) => {
+        const [key = '', value = ''] = line.split(' = ');
+        return [plain(key), value.trim()] as const;
+      }),
+    );
+    const changed = keys.filter((key) => has.has(plain(key)) && has.get(plain(key)) !== wanted[key]);
+    const settings = changed.map((key) => `${key}=${wanted[key]}`);
+    if (settings.length > 0) await this.#commands.must('sysctl', ['-q', '-w', ...settings]);
+    return settings.map((setting) => `sysctl ${setting}`);
+  }
+
+  async #applyOwnTables(tables: readonly NftTable[]): Promise<string[]> {
+    const texts: string[] = [];
+    const replaced: NftTable[] = [];
+    for (const table of tables) {
+      const text = await this.#changesOf(table);
+      texts.push(text.content);
+      if (text.replaces) replaced.push(table);
+    }
+    const gone = ownTables.filter((own) => !tables.some((table) => tableKey(table) === tableKey(own)));
+    for (const table of gone) if (await this.#table(table)) texts.push(removeTable(table));
+    const transaction = texts.join('');
+    if (transaction === '') return [];
+    await this.#nft(transaction);
+    for (const table of replaced) await this.#remember(table);
+    return [`nft ${replaced.length > 0 ? `replace ${replaced.map(tableKey).join(', ')}` : transaction.trim()}`];
+  }
+
+  async #applyUserTables(tables: readonly NftTable[]): Promise<{ written: string[]; failed: Refusal[] }> {
+    const owned = await this.#findUserTables();
+    const wanted = tables.filter(({ configuration }) => configuration !== undefined);
+    const written: string[] = [];
+    const failed: Refusal[] = [];
+    for (const table of wanted) {
+      const { configuration = '' } = table;
+      const key = tableKey(table);
+      try {
+        const { content } = await this.#changesOf(table);
+        if (content === '') continue;
+        if (!owned.has(key) && (await this.#table(table)))
+          throw new AppError('command_failed', `table ${key} exists and is not of Isthmus; choose another name`);
+        await this.#nft(content);
+        await this.#remember(table);
+        owned.set(key, table);
+        written.push(`nft replace ${key}`);
+      } catch (error) {
+        failed.push({ configuration, message: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    const keys = new Set(wanted.map(tableKey));
+    for (const [key, table] of owned) {
+      if (keys.has(key)) continue;
+      await this.#nft(removeTable(table));
+      owned.delete(key);
+      this.#loaded.delete(key);
+      written.push(`nft delete ${key}`);
+    }
+    return { written, failed };
+  }
+
+  async #changesOf(table: NftTable): Promise<{ content: string; replaces: boolean }> {
+    const known = this.#loaded.get(tableKey(table));
+    const found = known?.body === table.body ? await this.#table(table) : undefined;
+    if (!found || found.structure !== known?.structure) return { content: replaceTable(table), replaces: true };
+    return { content: elementChanges(table, found), replaces: false };
+  }
+
+  async #remember(table: NftTable): Promise<void> {
+    const found = await this.#table(table);
+    if (found) this.#loaded.set(tableKey(table), { body: table.body, structure: found.structure });
+  }
+
+  async #table(table: Pick<NftTable, 'family' | 'name'>): Promise<FoundTable | undefined> {
+    const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', table.family, table.name]);
+    return code === 0 ? parseTable(stdout) : undefined;
+  }
+
+  async #findUserTables(): Promise<Map<string, Pick<NftTable, 'family' | 'name'>>> {
+    if (!this.#userTables) {
+      const chains = await this.#commands.must('nft', ['-j', 'list', 'chains']);
+      this.#userTables = new Map(tablesWithChain(chains, ownedChain).map((table) => [tableKey(table), table]));
+    }
+    return this.#userTables;
+  }
+
+  async #nft(transaction: string): Promise<void> {
+    await this.#commands.must('nft', ['-f', await this.#commands.file('transaction', transaction)]);
+  }
+
+  /** Equal as long as nothing of ours changed; traffic and other people's rules do not count. */
+  async #fingerprint(): Promise<string> {
+    const hash = createHash('sha256');
+    for (const line of (await this.#readText()).split('\n')) {
+      const foreignRule = /^\d+:\t/.test(line) && !line.includes(`proto ${ownedProtocol}`);
+      if (!foreignRule) hash.update(`${line}\n`);
+    }
+    for (const key of [...this.#loaded.keys()].sort()) {
+      hash.update((await this.#commands.run('nft', ['-s', 'list', 'table', ...key.split(' ')])).stdout);
+    }
+    return hash.digest('base64');
+  }
+}
