@@ -115,4 +115,12 @@ export const isthmusNetworkAnnotation = {
   peerCandidates: 'networking.isthmus.dev/peer-candidates',
   /** The same for this side, reported by the gateway's controller. */
   candidates: 'networking.isthmus.dev/candidates',
+  /** On InternalNodes, by the node process: `kernel` where the kernel has WireGuard, else `userspace`. */
+  wireGuard: 'networking.isthmus.dev/wireguard',
+  /** On a GatewayServer, GatewayClient or its template, `address:port` list with commas: where the peer reaches this side, whatever the Service says. */
+  endpoint: 'networking.isthmus.dev/endpoint',
+  /** On a GatewayClient, `NodePort` or `LoadBalancer`: give it a Service of that type, so that the peer can dial too. */
+  listen: 'networking.isthmus.dev/listen',
+  /** On Deployments and Services of gateways: digest of what was applied. */
+  applied: 'networking.isthmus.dev/applied',
 } as const;
