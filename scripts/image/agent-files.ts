@@ -12,6 +12,10 @@ const tools: readonly { readonly name: string; readonly from: string }[] = [
   { name: 'nft', from: 'nftables' },
   { name: 'wg', from: 'wireguard-tools' },
   { name: 'wireguard-go', from: 'wireguard-go' },
+  { name: 'nsenter', from: 'util-linux' },
+  { name: 'ping', from: 'iputils-ping' },
+  { name: 'conntrack', from: 'conntrack' },
+  { name: 'sleep', from: 'coreutils' },
 ];
 const toolFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const certificates = '/etc/ssl/certs/ca-certificates.crt';

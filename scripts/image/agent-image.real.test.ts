@@ -7,6 +7,7 @@ import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type AgentImage, buildAgentImage } from './agent-image.ts';
+import { fabricSources } from './bundle.ts';
 
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-image-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -44,11 +45,21 @@ describe('the image of the agent', () => {
       'usr/sbin/nft',
       'usr/sbin/wg',
       'usr/sbin/wireguard-go',
+      'usr/sbin/nsenter',
+      'usr/sbin/ping',
+      'usr/sbin/conntrack',
+      'usr/sbin/sleep',
       'app/main.mjs',
+      'app/fabric.mjs',
     ]) {
       expect(files).toContain(file);
     }
     expect(files.filter((file) => /(^|\/)(ba|da|z)?sh$/.test(file))).toEqual([]);
+  });
+
+  test('has a node process that carries no schema library, whose memory every node would pay', async () => {
+    const packages = (await fabricSources(repositoryRoot)).filter((file) => file.includes('node_modules/'));
+    expect(packages.filter((file) => /node_modules\/(zod|@kubernetes|ws)\//.test(file))).toEqual([]);
   });
 
   test('names itself, its version and its licence, and runs as nobody in particular', async () => {
@@ -72,13 +83,25 @@ describe('the image of the agent', () => {
       Layers: string[];
     }[];
     for (const layer of manifest[0]?.Layers ?? []) await must('tar', ['-xzf', path.join(scratch, layer), '-C', rootfs]);
-    const { stdout } = await must('chroot', [
-      '--userspec=65532:65532',
-      rootfs,
-      '/usr/local/bin/node',
-      '/app/main.mjs',
-      'version',
-    ]);
-    expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+/);
+    for (const entry of ['/app/main.mjs', '/app/fabric.mjs']) {
+      const { stdout } = await must('chroot', [
+        '--userspec=65532:65532',
+        rootfs,
+        '/usr/local/bin/node',
+        entry,
+        'version',
+      ]);
+      expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+/);
+    }
+    const tools = [
+      ['nsenter', '--version'],
+      ['ping', '-V'],
+      ['conntrack', '--version'],
+      ['sleep', '0'],
+      ['nft', '--version'],
+      ['wg', '--version'],
+      ['wireguard-go', '--version'],
+    ];
+    for (const [name = '', ...args] of tools) await must('chroot', [rootfs, `/usr/sbin/${name}`, ...args]);
   });
 });

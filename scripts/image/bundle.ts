@@ -8,15 +8,36 @@ export interface BundledFile {
   readonly content: Buffer;
 }
 
+/** The controllers in `main.mjs` and what it imports lazily; the node process in one `fabric.mjs`, without anything that it does not use. */
+const entries = [
+  { name: 'main', source: 'agent/main.ts', splitting: true },
+  { name: 'fabric', source: 'agent/fabric/main.ts', splitting: false },
+] as const;
+
 /** The same sources give the same bytes. `version` is what the agent reports. */
 export async function bundleAgent(root: string, version: string): Promise<readonly BundledFile[]> {
   const outdir = path.join(root, '.build', `agent-${process.pid}`);
-  await build({
+  for (const entry of entries) await bundleEntry(root, version, outdir, entry);
+  const files = readdirSync(outdir)
+    .sort()
+    .map((name) => ({ name, content: readFileSync(path.join(outdir, name)) }));
+  rmSync(outdir, { recursive: true, force: true });
+  return files;
+}
+
+/** Returns the paths of the sources that went in. */
+async function bundleEntry(
+  root: string,
+  version: string,
+  outdir: string,
+  { name, source, splitting }: (typeof entries)[number],
+): Promise<readonly string[]> {
+  const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: 'agent/main.ts' },
+    entryPoints: { [name]: source },
     outdir,
     bundle: true,
-    splitting: true,
+    splitting,
     platform: 'node',
     format: 'esm',
     target: 'node24',
@@ -25,15 +46,20 @@ export async function bundleAgent(root: string, version: string): Promise<readon
     legalComments: 'none',
     mainFields: ['module', 'main'],
     logLevel: 'warning',
+    metafile: true,
     define: { 'process.env.ISTHMUS_VERSION': JSON.stringify(version) },
     // CommonJS packages inside an ES module bundle still ask for `require`; the name is unlike anything a minifier makes.
     banner: {
       js: "import{createRequire as isthmusCreateRequire}from'node:module';const require=isthmusCreateRequire(import.meta.url);",
     },
   });
-  const files = readdirSync(outdir)
-    .sort()
-    .map((name) => ({ name, content: readFileSync(path.join(outdir, name)) }));
+  return Object.keys(metafile.inputs);
+}
+
+/** Sources of the node process, for the test that keeps it small. */
+export async function fabricSources(root: string): Promise<readonly string[]> {
+  const outdir = path.join(root, '.build', `fabric-${process.pid}`);
+  const sources = await bundleEntry(root, '0.0.0', outdir, entries[1]);
   rmSync(outdir, { recursive: true, force: true });
-  return files;
+  return sources;
 }

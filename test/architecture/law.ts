@@ -102,7 +102,7 @@ export const pureFile = /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$
 
 /** Only composition roots read the environment. */
 export const environmentReaders =
-  /^(agent\/main\.ts|agent\/config\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+  /^(agent\/main\.ts|agent\/config\.ts|agent\/fabric\/(main|config)\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */
