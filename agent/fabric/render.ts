@@ -23,7 +23,7 @@ export function nodeTables(model: NodeModel): NftTable[] {
         base: 'type nat hook prerouting priority dstnat',
         rules: ['dnat to ip daddr map @exposed'],
       },
-      { name: 'output', base: 'type nat hook output priority dstnat', rules: ['dnat to ip daddr map @exposed'] },
+      { name: 'output', base: 'type nat hook output priority -100', rules: ['dnat to ip daddr map @exposed'] },
       {
         name: 'postrouting',
         base: `type nat hook postrouting priority ${(model.cni ?? unknownCni).snatPriority}`,

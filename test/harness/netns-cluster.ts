@@ -1,0 +1,275 @@
+/** Clusters out of network namespaces: nodes with a bridge CNI that masquerades, pods, gateway pods with wireguard-go; programmed by the real plans. */
+
+import type { ChildProcess } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { NodeModel } from '#agent/fabric/model.ts';
+import { planNode } from '#agent/fabric/plan.ts';
+import type { GatewayModel, View } from '#agent/gateway/model.ts';
+import { planGateway } from '#agent/gateway/plan.ts';
+import type { WireGuardPeer } from '#agent/host/kernel-state.ts';
+import { type Applied, type Namespace, openNamespace } from '#agent/host/namespace.ts';
+import { controlSocket } from '#agent/host/wireguard.ts';
+import { eventually } from './eventually.ts';
+import { connect, type Netns, type NetnsWorld } from './netns.ts';
+
+export const podCidr = '10.200.0.0/16';
+export const external = '10.70.0.0/16';
+export const nodePort = 31_820;
+const tunnelPort = 51_840;
+const mtu = 1340;
+/** Comment of the rule by which the CNI hides pods. */
+export const masqueradeRule = 'cni-masquerade';
+
+export interface TestPod {
+  readonly netns: Netns;
+  readonly ip: string;
+  readonly node: TestNode;
+}
+
+export interface TestNode {
+  readonly netns: Netns;
+  readonly name: string;
+  readonly ip: string;
+  /** Of the bridge: what pods of this node see as its source. */
+  readonly bridgeIp: string;
+  readonly podCidr: string;
+  readonly overlayAddress: string;
+  readonly host: Namespace;
+}
+
+/** Our end of a link. */
+export interface LinkEnd {
+  readonly name: string;
+  readonly role: 'server' | 'client';
+  readonly pod: TestPod;
+  readonly overlayAddress: string;
+  readonly vni: number;
+  readonly pods: View;
+  readonly external: View;
+  readonly host: Namespace;
+  readonly privateKeyFile: string;
+  readonly publicKey: string;
+  wireguard: ChildProcess;
+  peer?: WireGuardPeer;
+}
+
+export function wireGuardKeys(): { readonly privateKey: Buffer; readonly publicKey: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('x25519');
+  const bytes = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64url');
+  return {
+    privateKey: bytes(privateKey.export({ format: 'jwk' }).d),
+    publicKey: bytes(publicKey.export({ format: 'jwk' }).x).toString('base64'),
+  };
+}
+
+export class TestCluster {
+  readonly name: string;
+  readonly index: number;
+  readonly nodes: TestNode[] = [];
+  readonly links: LinkEnd[] = [];
+  /** From IP objects; nodes' own addresses are added by the models. */
+  exposed: { ip: string; exposed: string }[] = [];
+  hosts: string[] = [];
+  masqueradedHosts: { host: string; exposed: string }[] = [];
+  strayPods: { ip: string; node: string }[] = [];
+  readonly #world: NetnsWorld;
+  readonly #net: Netns;
+
+  constructor(world: NetnsWorld, net: Netns, name: string, index: number) {
+    this.#world = world;
+    this.#net = net;
+    this.name = name;
+    this.index = index;
+  }
+
+  async addNode(): Promise<TestNode> {
+    const number = this.nodes.length + 1;
+    const netns = await this.#world.add(`${this.name}-node${number}`);
+    const [ip, bridgeIp] = [`172.30.${this.index}.${number}`, `10.200.${number}.1`];
+    await connect({ netns, device: 'eth0' }, { netns: this.#net, device: `v${this.index}-${number}` });
+    await this.#net.ip([`link set dev v${this.index}-${number} master under`]);
+    const others = this.nodes.map((node) => node);
+    await netns.ip([
+      `address add ${ip}/16 dev eth0`,
+      'link add name cni0 type bridge',
+      `address add ${bridgeIp}/24 dev cni0`,
+      'link set dev cni0 up',
+      ...others.map((node) => `route add ${node.podCidr} via ${node.ip}`),
+      'route add default via 172.30.255.254',
+    ]);
+    for (const node of others) await node.netns.ip([`route add 10.200.${number}.0/24 via ${ip}`]);
+    await netns.sysctl({ 'net.ipv4.ip_forward': 1 });
+    await netns.nft(`table ip cni {
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${podCidr} ip daddr != ${podCidr} counter masquerade comment "${masqueradeRule}"
+  }
+}`);
+    const node = {
+      netns,
+      name: `node${number}`,
+      ip,
+      bridgeIp,
+      podCidr: `10.200.${number}.0/24`,
+      overlayAddress: `10.80.0.${number}`,
+      host: openNamespace({ pid: netns.pid }),
+    };
+    this.nodes.push(node);
+    return node;
+  }
+
+  async addPod(node: TestNode, host: number): Promise<TestPod> {
+    const netns = await this.#world.add(`${this.name}-${node.name}-pod${host}`);
+    const ip = node.bridgeIp.replace(/\.1$/, `.${host}`);
+    await connect({ netns: node.netns, device: `pod${host}` }, { netns, device: 'eth0' });
+    await node.netns.ip([`link set dev pod${host} master cni0`]);
+    await netns.ip([`address add ${ip}/24 dev eth0`, `route add default via ${node.bridgeIp}`]);
+    return { netns, ip, node };
+  }
+
+  /** A gateway pod with wireguard-go; `second` is the second octet of the peer's pods as seen from here, its external range is one above. */
+  async addLink(name: string, node: TestNode, role: LinkEnd['role'], second: number): Promise<LinkEnd> {
+    const number = this.links.length + 1;
+    const pod = await this.addPod(node, 100 + number);
+    const { privateKey, publicKey } = wireGuardKeys();
+    const end: LinkEnd = {
+      name,
+      role,
+      pod,
+      overlayAddress: `10.80.1.${number}`,
+      vni: 0x10_00_00 * (this.index + 1) + number,
+      pods: { real: podCidr, view: `10.${second}.0.0/16` },
+      external: { real: external, view: `10.${second + 1}.0.0/16` },
+      host: openNamespace({ pid: pod.netns.pid }),
+      privateKeyFile: this.#world.file(privateKey, `${this.name}-${name}.key`),
+      publicKey,
+      wireguard: await startWireGuard(pod.netns),
+    };
+    this.links.push(end);
+    return end;
+  }
+
+  /** What kube-proxy does for the gateway's Service of type NodePort, on every node. */
+  async exposeNodePort(end: LinkEnd): Promise<void> {
+    for (const { netns } of this.nodes) {
+      await netns.nft(`table ip nodeport {
+  chain prerouting {
+    type nat hook prerouting priority dstnat; policy accept;
+    fib daddr type local udp dport ${nodePort} dnat to ${end.pod.ip}:${tunnelPort}
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip daddr ${end.pod.ip} udp dport ${tunnelPort} masquerade
+  }
+}`);
+    }
+  }
+
+  nodeModel(node: TestNode): NodeModel {
+    return {
+      node: node.name,
+      podCidrs: [podCidr],
+      overlayAddress: node.overlayAddress,
+      links: this.links.map((end) => ({
+        name: end.name,
+        remoteCidrs: [end.pods.view, end.external.view],
+        mtu,
+        gateway: { overlayAddress: end.overlayAddress, underlayAddress: end.pod.ip },
+        replicaAddresses: [end.pod.ip],
+        vni: end.vni,
+      })),
+      gatewayNodeAddresses: [],
+      masqueradedHosts: this.masqueradedHosts,
+      fullMasquerade: false,
+      rulePriority: 101,
+      firewalls: [],
+      routes: [],
+    };
+  }
+
+  /** Address in our external range by which peers see the node. */
+  readonly nodeExposed = (node: TestNode): string => node.overlayAddress.replace('10.80.0.', '10.70.1.');
+
+  gatewayModel(end: LinkEnd): GatewayModel {
+    return {
+      link: end.name,
+      role: end.role,
+      mtu,
+      local: { pods: [podCidr], external },
+      remote: { pods: [end.pods], external: [end.external] },
+      overlay: { address: end.overlayAddress, vni: end.vni },
+      nodes: this.nodes.map((node) => ({
+        name: node.name,
+        overlayAddress: node.overlayAddress,
+        underlayAddress: node === end.pod.node ? node.bridgeIp : node.ip,
+        sources: [node.ip, node.bridgeIp],
+        podCidrs: [node.podCidr],
+        own: node === end.pod.node,
+      })),
+      strayPods: this.strayPods,
+      exposed: [
+        ...this.nodes.map((node) => ({ ip: node.overlayAddress, exposed: this.nodeExposed(node) })),
+        ...this.exposed,
+      ],
+      hosts: this.hosts,
+      siblings: this.links
+        .filter((other) => other !== end)
+        .map((other) => ({
+          link: other.name,
+          remoteCidrs: [other.pods.view, other.external.view],
+          overlayAddress: other.overlayAddress,
+          underlayAddresses: [other.pod.ip],
+          vni: other.vni,
+        })),
+      wireGuard: {
+        implementation: 'userspace',
+        listenPort: tunnelPort,
+        privateKeyFile: end.privateKeyFile,
+        ...(end.peer === undefined ? {} : { peer: end.peer }),
+      },
+      firewalls: [],
+      routes: [],
+    };
+  }
+
+  /** Nodes first, then gateways; what was written, by namespace. */
+  async program(): Promise<ReadonlyMap<string, Applied>> {
+    const applied = await Promise.all([
+      ...this.nodes.map(async (node) => [node.name, await node.host.apply(planNode(this.nodeModel(node)))] as const),
+      ...this.links.map(async (end) => [end.name, await end.host.apply(planGateway(this.gatewayModel(end)))] as const),
+    ]);
+    return new Map(applied);
+  }
+
+  close(): void {
+    for (const { host } of [...this.nodes, ...this.links]) host.close();
+  }
+}
+
+export async function startWireGuard(netns: Netns): Promise<ChildProcess> {
+  const child = netns.start('wireguard-go', '-f', 'liqo-tunnel');
+  const socket = await controlSocket(netns.pid, 'liqo-tunnel');
+  await eventually('wireguard-go listens', () => existsSync(socket), { everyMs: 10 });
+  return child;
+}
+
+/** The switch between all nodes, and what the default routes lead to. */
+export async function openUnderlay(world: NetnsWorld): Promise<Netns> {
+  const net = await world.add('underlay');
+  await net.ip(['link add name under type bridge', 'address add 172.30.255.254/16 dev under', 'link set dev under up']);
+  return net;
+}
+
+/** Client dials a node of the server's cluster; the server waits. */
+export function peer(server: LinkEnd, client: LinkEnd, endpoint: string): void {
+  server.peer = { publicKey: client.publicKey };
+  client.peer = { publicKey: server.publicKey, endpoint, keepaliveSeconds: 1 };
+}
+
+export async function twoClusters(world: NetnsWorld): Promise<{ net: Netns; a: TestCluster; b: TestCluster }> {
+  const net = await openUnderlay(world);
+  const [a, b] = [new TestCluster(world, net, 'a', 1), new TestCluster(world, net, 'b', 2)];
+  for (const cluster of [a, b]) for (let i = 0; i < 2; i += 1) await cluster.addNode();
+  return { net, a, b };
+}

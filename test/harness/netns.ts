@@ -1,0 +1,199 @@
+/** Network namespaces on this machine: each is held by one process and gone with it, also when the test is killed. Needs root. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { eventually } from './eventually.ts';
+import { must, run } from './program.ts';
+
+const agentProgram = fileURLToPath(new URL('netns-agent.mjs', import.meta.url));
+/** The kernel kills it when its parent dies. */
+const tied = ['--pdeathsig', 'KILL'];
+
+export interface Transfer {
+  readonly seconds: number;
+  readonly mbitPerSecond: number;
+}
+
+export class Netns {
+  readonly name: string;
+  readonly pid: number;
+  readonly #world: NetnsWorld;
+  #agent: Agent | undefined;
+
+  constructor(world: NetnsWorld, name: string, pid: number) {
+    this.#world = world;
+    this.name = name;
+    this.pid = pid;
+  }
+
+  /** In this namespace's network and file system. */
+  async exec(program: string, ...args: string[]): Promise<string> {
+    return (await must('nsenter', ['-t', String(this.pid), '-n', '-m', program, ...args])).stdout;
+  }
+
+  async tryExec(program: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return run('nsenter', ['-t', String(this.pid), '-n', '-m', program, ...args]);
+  }
+
+  /** Lines of `ip -batch`. */
+  async ip(lines: readonly string[]): Promise<void> {
+    await must('nsenter', ['-t', String(this.pid), '-n', 'ip', '-batch', this.#world.file(`${lines.join('\n')}\n`)]);
+  }
+
+  async nft(text: string): Promise<void> {
+    await must('nsenter', ['-t', String(this.pid), '-n', 'nft', '-f', this.#world.file(text)]);
+  }
+
+  async sysctl(settings: Readonly<Record<string, string | number>>): Promise<void> {
+    await this.exec('sysctl', '-q', '-w', ...Object.entries(settings).map(([key, value]) => `${key}=${value}`));
+  }
+
+  /** Packets that the rule with this comment counted. */
+  async counted(comment: string): Promise<number> {
+    const { nftables } = JSON.parse(await this.exec('nft', '-j', 'list', 'ruleset')) as {
+      nftables: { rule?: { comment?: string; expr: { counter?: { packets: number } }[] } }[];
+    };
+    return nftables
+      .filter(({ rule }) => rule?.comment === comment)
+      .flatMap(({ rule }) => rule?.expr ?? [])
+      .reduce((sum, { counter }) => sum + (counter?.packets ?? 0), 0);
+  }
+
+  /** A process in here for as long as the world lasts, or until it is killed. */
+  start(program: string, ...args: string[]): ChildProcess {
+    return this.#world.start('nsenter', ['-t', String(this.pid), '-n', '-m', program, ...args]);
+  }
+
+  async agent(): Promise<Agent> {
+    this.#agent ??= await Agent.start(this.#world, this);
+    return this.#agent;
+  }
+
+  /** TCP and UDP servers on `port`. */
+  async serve(port: number): Promise<void> {
+    const agent = await this.agent();
+    await agent.ask('serveTcp', { port });
+    await agent.ask('serveUdp', { port });
+  }
+
+  /** Address from which the server there saw this namespace. */
+  async who(address: string, port: number, bind?: string): Promise<string> {
+    const agent = await this.agent();
+    return ((await agent.ask('who', { address, port, bind })) as { seen: string }).seen;
+  }
+
+  async transfer(address: string, port: number, bytes: number, direction: 'up' | 'down'): Promise<Transfer> {
+    return (await (await this.agent()).ask('transfer', { address, port, bytes, direction })) as Transfer;
+  }
+
+  async udp(
+    address: string,
+    port: number,
+    options: { size?: number; hex?: string; bind?: string; timeoutMs?: number } = {},
+  ): Promise<{ answered: boolean; from?: string; size?: number }> {
+    return (await (await this.agent()).ask('udp', { address, port, ...options })) as { answered: boolean };
+  }
+}
+
+export class Agent {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  #last = 0;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  static async start(world: NetnsWorld, { pid, name }: Netns): Promise<Agent> {
+    const child = world.start('nsenter', ['-t', String(pid), '-n', process.execPath, agentProgram], 'pipe');
+    const agent = new Agent(child);
+    const ready = new Promise((resolve, reject) => agent.#waiting.set(0, { resolve, reject }));
+    readline.createInterface({ input: child.stdout! }).on('line', (line) => {
+      const { id, value, error } = JSON.parse(line) as { id: number; value?: unknown; error?: string };
+      const waiting = agent.#waiting.get(id);
+      agent.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(`${name}: ${error}`));
+    });
+    child.on('exit', () => {
+      for (const { reject } of agent.#waiting.values()) reject(new Error(`the agent in ${name} ended`));
+    });
+    await ready;
+    return agent;
+  }
+
+  ask(operation: string, parameters: Readonly<Record<string, unknown>>): Promise<unknown> {
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#child.stdin?.write(`${JSON.stringify({ id, operation, ...parameters })}\n`);
+    });
+  }
+}
+
+/** All namespaces of a test; `close` leaves none. */
+export class NetnsWorld {
+  readonly #children = new Set<ChildProcess>();
+  readonly folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-netns-'));
+  #files = 0;
+
+  /** With a private `/run`, as a pod has one: wireguard-go's sockets are found there. */
+  async add(name: string): Promise<Netns> {
+    const script = 'mount -t tmpfs none /run && ip link set lo up && echo ready && exec sleep infinity';
+    const child = this.start('unshare', ['--net', '--mount', 'sh', '-c', script], 'pipe');
+    const pid = child.pid;
+    let said = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    await eventually(`namespace ${name} is there`, () => said.includes('ready'), { everyMs: 5 });
+    if (pid === undefined) throw new Error(`namespace ${name} has no process`);
+    return new Netns(this, name, pid);
+  }
+
+  /** Ends with the world, and with this process. */
+  start(program: string, args: readonly string[], stdio: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
+    const child = spawn('setpriv', [...tied, program, ...args], {
+      stdio: [stdio, stdio, stdio === 'ignore' ? 'ignore' : 'inherit'],
+    });
+    this.#children.add(child);
+    child.on('exit', () => this.#children.delete(child));
+    return child;
+  }
+
+  /** A file that only root reads. */
+  file(content: string | Buffer, name?: string): string {
+    this.#files += 1;
+    const file = path.join(this.folder, name ?? `file-${this.#files}`);
+    writeFileSync(file, content, { mode: 0o600 });
+    return file;
+  }
+
+  async close(): Promise<void> {
+    const left = [...this.#children];
+    const ends = left.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    for (const child of left) child.kill('SIGKILL');
+    await Promise.all(ends);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Puts one end of a cable into each namespace. */
+export async function connect(
+  a: { readonly netns: Netns; readonly device: string },
+  b: { readonly netns: Netns; readonly device: string },
+  mtu = 1500,
+): Promise<void> {
+  await a.netns.ip([
+    `link add name ${a.device} mtu ${mtu} type veth peer name ${b.device} mtu ${mtu} netns ${b.netns.pid}`,
+    `link set dev ${a.device} up`,
+  ]);
+  await b.netns.ip([`link set dev ${b.device} up`]);
+}
+
+export const childrenOf = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
