@@ -1,0 +1,39 @@
+/** What a link's report becomes in `Connection.status`, and when that is worth a write. Pure. */
+import { timestamp } from '../kube/conditions.ts';
+import { latencyText } from '../ping/decide.ts';
+import type { LinkReport } from '../tunnel/run.ts';
+
+export interface ConnectionFields {
+  readonly value: string;
+  readonly latency: { readonly value: string; readonly timestamp: string };
+  readonly mtu: number | null;
+  readonly peerEndpoint: string | null;
+  readonly lastHandshakeTime: string | null;
+  readonly packetLoss: number | null;
+}
+
+/** For a merge patch: null takes a field away. */
+export const connectionFields = (report: LinkReport, now: number): ConnectionFields => ({
+  value: report.value,
+  latency: { value: latencyText(report.rttMs), timestamp: timestamp(now) },
+  mtu: report.mtu ?? null,
+  peerEndpoint: report.peerEndpoint ?? null,
+  lastHandshakeTime: report.handshakeAt === undefined ? null : timestamp(report.handshakeAt),
+  packetLoss: report.packetLoss ?? null,
+});
+
+/** Reference 5.5: figures that move all the time are written no more often than this. */
+export const figuresEveryMs = 10_000;
+
+export interface Written {
+  readonly fields: ConnectionFields;
+  readonly at: number;
+}
+
+/** Undefined: nothing worth a write now. */
+export function worthWriting(report: LinkReport, last: Written | undefined, now: number): ConnectionFields | undefined {
+  const fields = connectionFields(report, now);
+  if (last === undefined) return fields;
+  const news = (['value', 'mtu', 'peerEndpoint'] as const).some((key) => fields[key] !== last.fields[key]);
+  return news || now - last.at >= figuresEveryMs ? fields : undefined;
+}

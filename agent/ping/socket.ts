@@ -1,0 +1,75 @@
+/** The one UDP socket of a node process for pings: answers everybody's, and hands answers to those who wait for them. */
+import { createSocket, type Socket } from 'node:dgram';
+import { networkPort } from '#shared/domain/network-keys.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { answerTo, encodePing, maxPingBytes, type PingMessage, parsePing } from './message.ts';
+
+/** What arrived, and from which gateway (its overlay address). */
+export type PongListener = (from: string, message: PingMessage, bytes: number) => void;
+
+export interface PingSocket {
+  /** Listens at our overlay address; undefined: nowhere. The same address again keeps the socket. Fails when the address is not there. */
+  listenAt(address: string | undefined): Promise<void>;
+  /** Best effort, as pings are; `bytes` pads the datagram. */
+  send(to: string, message: PingMessage, bytes?: number): void;
+  /** Returns what ends it. */
+  onPong(listener: PongListener): () => void;
+  close(): void;
+}
+
+export function createPingSocket(log: Log, port: number = networkPort.ping): PingSocket {
+  const listeners = new Set<PongListener>();
+  let bound: { readonly address: string; readonly socket: Socket } | undefined;
+
+  const post = (socket: Socket, data: Uint8Array, to: string, toPort: number): void =>
+    // Unreachable peers and full queues are what pings are there to notice.
+    socket.send(data, toPort, to, (error) => error && log.debug('a ping was not sent', { to, why: error.message }));
+
+  function hear(socket: Socket, data: Uint8Array, from: string, fromPort: number): void {
+    const message = parsePing(data);
+    if (message === undefined) return;
+    const answer = answerTo(message);
+    // Only what is longer than a plain ping can be is padding: a prober of ours wants it back.
+    if (answer !== undefined)
+      post(socket, encodePing(answer, data.length > maxPingBytes ? data.length : 0), from, fromPort);
+    else for (const listener of listeners) listener(from, message, data.length);
+  }
+
+  function close(): void {
+    bound?.socket.close();
+    bound = undefined;
+  }
+
+  return {
+    async listenAt(address) {
+      if (bound?.address === address) return;
+      close();
+      if (address === undefined) return;
+      const socket = createSocket('udp4');
+      socket.on('message', (data, remote) => hear(socket, data, remote.address, remote.port));
+      await new Promise<void>((resolve, reject) => {
+        socket.once('error', reject);
+        socket.bind({ address, port, exclusive: true }, () => {
+          socket.off('error', reject);
+          resolve();
+        });
+      }).catch((error: unknown) => {
+        socket.close();
+        throw error;
+      });
+      socket.on('error', (error) => {
+        log.warn('the ping socket failed', { why: error.message });
+        if (bound?.socket === socket) close();
+      });
+      bound = { address, socket };
+    },
+    send(to, message, bytes) {
+      if (bound !== undefined) post(bound.socket, encodePing(message, bytes), to, port);
+    },
+    onPong(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    close,
+  };
+}

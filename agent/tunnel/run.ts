@@ -1,0 +1,225 @@
+/** Keeps one link alive: pings through the tunnel, dials the peer's candidates while it is silent, measures the path, and reports. */
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { linkedAbort } from '../kube/linked-abort.ts';
+import {
+  type LinkValue,
+  linkValue,
+  nextPingAt,
+  type PingState,
+  packetLoss,
+  pingSent,
+  pongHeard,
+  startPings,
+} from '../ping/decide.ts';
+import { timeStampOf } from '../ping/message.ts';
+import { type Resolve, resolveCandidates } from './candidates.ts';
+import { type DialState, dialStep, type Sightings, startDial } from './decide.ts';
+import { createPathMeter, type PathSize } from './path-meter.ts';
+
+export interface TunnelSession {
+  readonly endpoint?: string;
+  readonly handshakeAt?: number;
+  readonly receivedBytes: number;
+}
+
+export interface LinkReport {
+  readonly value: LinkValue;
+  readonly rttMs?: number;
+  /** Percent. */
+  readonly packetLoss?: number;
+  /** `address:port` from which the peer sends. */
+  readonly peerEndpoint?: string;
+  readonly handshakeAt?: number;
+  /** What the path lets through; absent until it was measured. */
+  readonly mtu?: number;
+}
+
+export interface LinkPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly resolve: Resolve;
+  /** Sends one ping to the peer; `bytes` pads the datagram. */
+  readonly ping: (timeStamp: string, bytes?: number) => void;
+  /** Tells of each answer; returns what ends that. */
+  readonly onPong: (listener: (timeStamp: string, bytes: number) => void) => () => void;
+  /** Undefined while there is no device or no peer. */
+  readonly look: () => Promise<TunnelSession | undefined>;
+  /** Forgets the session and starts anew with this endpoint. */
+  readonly dial: (endpoint: string) => Promise<void>;
+  /** `host:port` texts as of now. */
+  readonly candidates: () => readonly string[];
+  /** Sizes of packets in the tunnel. */
+  readonly size: PathSize;
+  readonly report: (report: LinkReport) => void;
+  /** Where the former active replica heard the peer. */
+  readonly lastKnown?: string;
+}
+
+/** While the link is quiet and well it is looked at no more often than this. */
+const calmLookMs = 5_000;
+const eagerLookMs = 250;
+const resolveCalmMs = 30_000;
+const resolveEagerMs = 1_000;
+const handshakeGrainMs = 1_000;
+
+/** Returns when the signal aborts. */
+export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<void> {
+  const { clock, log } = ports;
+  let pings: PingState = startPings(clock.now());
+  let serial = 0;
+  let nap = linkedAbort(signal);
+  const nextTimeStamp = (): string => timeStampOf(clock.now(), serial++);
+  const names = createNames(ports);
+  const meter = createPathMeter(
+    {
+      ...ports,
+      nextTimeStamp,
+      isAlive: () => linkValue(pings, clock.now()) === 'Connected' && pings.pending.length < 2,
+    },
+    signal,
+  );
+  const unsubscribe = ports.onPong((timeStamp, bytes) => {
+    const next = pongHeard(pings, timeStamp, clock.now());
+    const first = pings.heardAt === undefined && next !== pings;
+    pings = next;
+    meter.heard(timeStamp, bytes);
+    if (first || dial?.phase === 'dialling') nap.abort();
+  });
+  let dial: DialState | undefined;
+  const session = createSessionView(ports);
+  try {
+    while (!signal.aborted) {
+      if (clock.now() >= nextPingAt(pings)) {
+        const timeStamp = nextTimeStamp();
+        ports.ping(timeStamp);
+        pings = pingSent(pings, timeStamp, clock.now());
+      }
+      const silent = dial?.phase !== 'up' || pings.pending.length > 1;
+      await session.refresh(silent ? eagerLookMs : calmLookMs);
+      const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
+      const seen = session.sightings(dial, pings, candidates, ports.lastKnown);
+      const step = dial === undefined ? startDial(seen) : dialStep(dial, seen);
+      if (step.state.phase !== dial?.phase)
+        log.info('link state', { phase: step.state.phase, endpoint: step.state.endpoint });
+      dial = step.state;
+      if (step.dial !== undefined) {
+        log.info('dialling', { endpoint: step.dial, attempt: dial.attempts });
+        await ports.dial(step.dial).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
+        session.forget();
+        // What was under way belongs to the old session: ask the new one at once.
+        pings = { ...pings, sentAt: clock.now() - eagerLookMs };
+      }
+      if (dial.phase === 'up' && pings.heardAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
+      ports.report(reportOf(pings, session.last(), meter.mtu(), clock.now()));
+      const pingAt = nextPingAt(pings);
+      const until = Math.min(pingAt, step.lookAt, clock.now() + (silent ? eagerLookMs : calmLookMs));
+      await clock.sleep(Math.max(1, until - clock.now()), nap.signal).catch(() => undefined);
+      nap.unlink();
+      nap = linkedAbort(signal);
+    }
+  } finally {
+    unsubscribe();
+    nap.unlink();
+  }
+}
+
+function reportOf(
+  pings: PingState,
+  session: TunnelSession | undefined,
+  mtu: number | undefined,
+  now: number,
+): LinkReport {
+  const value = linkValue(pings, now);
+  const loss = packetLoss(pings);
+  return {
+    value,
+    ...(value === 'Connected' && pings.rttMs !== undefined ? { rttMs: pings.rttMs } : {}),
+    ...(loss === undefined ? {} : { packetLoss: loss }),
+    ...(session?.endpoint === undefined ? {} : { peerEndpoint: session.endpoint }),
+    ...(session?.handshakeAt === undefined ? {} : { handshakeAt: session.handshakeAt }),
+    ...(mtu === undefined ? {} : { mtu }),
+  };
+}
+
+/** What the device says, read no more often than needed, and when its byte count was last seen to grow. */
+function createSessionView({ clock, look, log }: LinkPorts) {
+  let last: TunnelSession | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let receivedAt: number | undefined;
+  return {
+    last: () => last,
+    forget(): void {
+      last = undefined;
+      lookedAt = Number.NEGATIVE_INFINITY;
+    },
+    async refresh(everyMs: number): Promise<void> {
+      if (clock.now() - lookedAt < everyMs) return;
+      try {
+        const found = await look();
+        const since = lookedAt;
+        lookedAt = clock.now();
+        if (found !== undefined && last !== undefined && found.receivedBytes > last.receivedBytes)
+          receivedAt = lookedAt - since <= 2 * eagerLookMs ? lookedAt : receivedAt;
+        last = found;
+      } catch (error) {
+        last = undefined;
+        lookedAt = clock.now();
+        log.debug('could not look at the tunnel', { code: codeOf(error) });
+      }
+    },
+    sightings(
+      dial: DialState | undefined,
+      pings: PingState,
+      candidates: readonly string[],
+      lastKnown?: string,
+    ): Sightings {
+      const learned = last?.endpoint ?? (dial === undefined ? lastKnown : undefined);
+      const shaken = last?.handshakeAt;
+      // Dialling forgets the former session, so that any handshake is a new one, however coarse its time.
+      const since = dial?.since ?? 0;
+      const handshakeAt =
+        shaken === undefined ? undefined : shaken + handshakeGrainMs >= since ? Math.max(shaken, since + 1) : shaken;
+      return {
+        now: clock.now(),
+        candidates,
+        ...(pings.heardAt === undefined ? {} : { pongAt: pings.heardAt }),
+        ...(pings.smoothRttMs === undefined ? {} : { smoothRttMs: pings.smoothRttMs }),
+        ...(receivedAt === undefined ? {} : { receivedAt }),
+        ...(handshakeAt === undefined ? {} : { handshakeAt }),
+        ...(learned === undefined ? {} : { learned }),
+      };
+    },
+  };
+}
+
+/** Names are resolved beside the pings, never in their way; the last answer counts until there is a new one. */
+function createNames({ clock, candidates, resolve }: LinkPorts) {
+  let texts: readonly string[] = [];
+  let addresses: readonly string[] = [];
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let asking = false;
+  const literal = (text: string): boolean => /^[\d.]+:\d+$/.test(text);
+  return {
+    current(everyMs: number): readonly string[] {
+      const now = candidates();
+      const changed = JSON.stringify(now) !== JSON.stringify(texts);
+      texts = now;
+      if (now.every(literal)) {
+        addresses = now;
+      } else if (!asking && (changed || clock.now() - askedAt >= everyMs)) {
+        asking = true;
+        askedAt = clock.now();
+        void resolveCandidates(now, resolve)
+          .then((found) => {
+            if (found.length > 0) addresses = found;
+          })
+          .finally(() => {
+            asking = false;
+          });
+      }
+      return addresses;
+    },
+  };
+}
