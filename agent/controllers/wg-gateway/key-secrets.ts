@@ -33,12 +33,19 @@ export function createKeySecrets(api: KubeApi, cache: Cache<Secret>): KeySecrets
     return fault === undefined ? { name } : { name, trouble: { reason: 'SecretMalformed', message: fault } };
   };
 
+  const waitingFor = (name: string): KeySecret => ({
+    name: undefined,
+    trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}, which belongs to somebody else` },
+  });
+
   async function own(identity: GatewayIdentity, signal: AbortSignal): Promise<KeySecret> {
     const name = networkName.gateway(identity.name);
     const found = await find(identity.namespace, name, signal);
     if (found !== undefined) {
       const whose = ownership(found, identity.owner);
       const isBroken = faultOfKeys(found) !== undefined;
+      // Goes with its owner; keys that are about to go must not be told to the peer.
+      if (whose === 'foreign' && found.metadata.ownerReferences?.length) return waitingFor(name);
       if (whose !== 'earlier' && !(whose === 'ours' && isBroken)) return checked(found);
       await deleteObject(api, secrets, found, signal);
     }
@@ -47,7 +54,7 @@ export function createKeySecrets(api: KubeApi, cache: Cache<Secret>): KeySecrets
     } catch (error) {
       // Made a moment ago, or still going: its event brings us back.
       if (codeOf(error) !== 'kube_already_exists') throw error;
-      return { name: undefined, trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}` } };
+      return waitingFor(name);
     }
     return { name };
   }
