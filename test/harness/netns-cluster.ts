@@ -13,12 +13,10 @@ import { controlSocket } from '#agent/host/wireguard.ts';
 import { eventually } from './eventually.ts';
 import { connect, type Netns, type NetnsWorld } from './netns.ts';
 
-export const podCidr = '10.200.0.0/16';
-export const external = '10.70.0.0/16';
 export const nodePort = 31_820;
 const tunnelPort = 51_840;
 const mtu = 1340;
-/** Comment of the rule by which the CNI hides pods. */
+/** Comment of the rule by which the CNI would hide pods from peers. */
 export const masqueradeRule = 'cni-masquerade';
 
 export interface TestPod {
@@ -63,6 +61,12 @@ export function wireGuardKeys(): { readonly privateKey: Buffer; readonly publicK
   };
 }
 
+export interface Octets {
+  readonly pods: number;
+  readonly external: number;
+}
+const sameOctets: Octets = { pods: 200, external: 70 };
+
 export class TestCluster {
   readonly name: string;
   readonly index: number;
@@ -73,20 +77,32 @@ export class TestCluster {
   hosts: string[] = [];
   masqueradedHosts: { host: string; exposed: string }[] = [];
   strayPods: { ip: string; node: string }[] = [];
+  /** Second octets of its own ranges. */
+  readonly #octets: Octets;
   readonly #world: NetnsWorld;
   readonly #net: Netns;
 
-  constructor(world: NetnsWorld, net: Netns, name: string, index: number) {
+  constructor(world: NetnsWorld, net: Netns, name: string, index: number, octets: Octets = sameOctets) {
     this.#world = world;
     this.#net = net;
     this.name = name;
     this.index = index;
+    this.#octets = octets;
+  }
+
+  get podCidr(): string {
+    return `10.${this.#octets.pods}.0.0/16`;
+  }
+
+  get external(): string {
+    return `10.${this.#octets.external}.0.0/16`;
   }
 
   async addNode(): Promise<TestNode> {
     const number = this.nodes.length + 1;
     const netns = await this.#world.add(`${this.name}-node${number}`);
-    const [ip, bridgeIp] = [`172.30.${this.index}.${number}`, `10.200.${number}.1`];
+    const prefix = `10.${this.#octets.pods}.${number}`;
+    const [ip, bridgeIp] = [`172.30.${this.index}.${number}`, `${prefix}.1`];
     await connect({ netns, device: 'eth0' }, { netns: this.#net, device: `v${this.index}-${number}` });
     await this.#net.ip([`link set dev v${this.index}-${number} master under`]);
     const others = this.nodes.map((node) => node);
@@ -98,12 +114,14 @@ export class TestCluster {
       ...others.map((node) => `route add ${node.podCidr} via ${node.ip}`),
       'route add default via 172.30.255.254',
     ]);
-    for (const node of others) await node.netns.ip([`route add 10.200.${number}.0/24 via ${ip}`]);
+    for (const node of others) await node.netns.ip([`route add ${prefix}.0/24 via ${ip}`]);
     await netns.sysctl({ 'net.ipv4.ip_forward': 1 });
     await netns.nft(`table ip cni {
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;
-    ip saddr ${podCidr} ip daddr != ${podCidr} counter masquerade comment "${masqueradeRule}"
+    ip saddr ${this.podCidr} ip daddr ${this.podCidr} accept
+    ip saddr ${this.podCidr} ip daddr 10.0.0.0/8 counter masquerade comment "${masqueradeRule}"
+    ip saddr ${this.podCidr} masquerade
   }
 }`);
     const node = {
@@ -111,7 +129,7 @@ export class TestCluster {
       name: `node${number}`,
       ip,
       bridgeIp,
-      podCidr: `10.200.${number}.0/24`,
+      podCidr: `${prefix}.0/24`,
       overlayAddress: `10.80.0.${number}`,
       host: openNamespace({ pid: netns.pid }),
     };
@@ -128,8 +146,14 @@ export class TestCluster {
     return { netns, ip, node };
   }
 
-  /** A gateway pod with wireguard-go; `second` is the second octet of the peer's pods as seen from here, its external range is one above. */
-  async addLink(name: string, node: TestNode, role: LinkEnd['role'], second: number): Promise<LinkEnd> {
+  /** A gateway pod with wireguard-go; `view`: how we see the peer. */
+  async addLink(
+    name: string,
+    node: TestNode,
+    role: LinkEnd['role'],
+    other: TestCluster,
+    view: Octets,
+  ): Promise<LinkEnd> {
     const number = this.links.length + 1;
     const pod = await this.addPod(node, 100 + number);
     const { privateKey, publicKey } = wireGuardKeys();
@@ -139,8 +163,8 @@ export class TestCluster {
       pod,
       overlayAddress: `10.80.1.${number}`,
       vni: 0x10_00_00 * (this.index + 1) + number,
-      pods: { real: podCidr, view: `10.${second}.0.0/16` },
-      external: { real: external, view: `10.${second + 1}.0.0/16` },
+      pods: { real: other.podCidr, view: `10.${view.pods}.0.0/16` },
+      external: { real: other.external, view: `10.${view.external}.0.0/16` },
       host: openNamespace({ pid: pod.netns.pid }),
       privateKeyFile: this.#world.file(privateKey, `${this.name}-${name}.key`),
       publicKey,
@@ -169,7 +193,7 @@ export class TestCluster {
   nodeModel(node: TestNode): NodeModel {
     return {
       node: node.name,
-      podCidrs: [podCidr],
+      podCidrs: [this.podCidr],
       overlayAddress: node.overlayAddress,
       links: this.links.map((end) => ({
         name: end.name,
@@ -189,14 +213,15 @@ export class TestCluster {
   }
 
   /** Address in our external range by which peers see the node. */
-  readonly nodeExposed = (node: TestNode): string => node.overlayAddress.replace('10.80.0.', '10.70.1.');
+  readonly nodeExposed = (node: TestNode): string =>
+    node.overlayAddress.replace('10.80.0.', `10.${this.#octets.external}.1.`);
 
   gatewayModel(end: LinkEnd): GatewayModel {
     return {
       link: end.name,
       role: end.role,
       mtu,
-      local: { pods: [podCidr], external },
+      local: { pods: [this.podCidr], external: this.external },
       remote: { pods: [end.pods], external: [end.external] },
       overlay: { address: end.overlayAddress, vni: end.vni },
       nodes: this.nodes.map((node) => ({
@@ -265,11 +290,4 @@ export async function openUnderlay(world: NetnsWorld): Promise<Netns> {
 export function peer(server: LinkEnd, client: LinkEnd, endpoint: string): void {
   server.peer = { publicKey: client.publicKey };
   client.peer = { publicKey: server.publicKey, endpoint, keepaliveSeconds: 1 };
-}
-
-export async function twoClusters(world: NetnsWorld): Promise<{ net: Netns; a: TestCluster; b: TestCluster }> {
-  const net = await openUnderlay(world);
-  const [a, b] = [new TestCluster(world, net, 'a', 1), new TestCluster(world, net, 'b', 2)];
-  for (const cluster of [a, b]) for (let i = 0; i < 2; i += 1) await cluster.addNode();
-  return { net, a, b };
 }

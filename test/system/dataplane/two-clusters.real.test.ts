@@ -1,61 +1,117 @@
-/** Topology T1: two clusters of two nodes with identical ranges, the server's gateway behind a NodePort. */
+/** Topologies T1 and T2: who reaches whom, and as whom. Real kernel, real WireGuard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../harness/eventually.ts';
-import { NetnsWorld } from '../../harness/netns.ts';
-import {
-  type LinkEnd,
-  nodePort,
-  peer,
-  type TestCluster,
-  type TestPod,
-  twoClusters,
-} from '../../harness/netns-cluster.ts';
+import { type Netns, NetnsWorld } from '../../harness/netns.ts';
+import { masqueradeRule } from '../../harness/netns-cluster.ts';
+import { identical, openPair, type Pair, type PairRanges, port } from './pair.ts';
 
-const world = new NetnsWorld();
-const port = 8080;
-let a: TestCluster;
-let b: TestCluster;
-let atA: LinkEnd;
-let atB: LinkEnd;
-let podsA: TestPod[];
-let podsB: TestPod[];
-/** As the other side sees it. */
-const view = (ip: string, second = 71): string => ip.replace(/^10\.200\./, `10.${second}.`);
+const disjoint: PairRanges = {
+  a: { pods: 200, external: 70 },
+  b: { pods: 210, external: 75 },
+  viewOfB: { pods: 210, external: 75 },
+  viewOfA: { pods: 200, external: 70 },
+};
 
-beforeAll(async () => {
-  ({ a, b } = await twoClusters(world));
-  [atA, atB] = [await a.addLink('to-b', a.nodes[0]!, 'client', 71), await b.addLink('to-a', b.nodes[0]!, 'server', 71)];
-  await b.exposeNodePort(atB);
-  peer(atB, atA, `${b.nodes[1]!.ip}:${nodePort}`);
-  const podsOf = async (cluster: TestCluster) => [
-    await cluster.addPod(cluster.nodes[0]!, 5),
-    await cluster.addPod(cluster.nodes[1]!, 7),
-  ];
-  [podsA, podsB] = [await podsOf(a), await podsOf(b)];
-  // the side that dials comes second: its first handshake is lost otherwise, and the next is five seconds later
-  await b.program();
-  await a.program();
-  await Promise.all([...podsA, ...podsB].map((pod) => pod.netns.serve(port)));
-  await eventually('the tunnel is up', async () => podsA[0]!.netns.who(view(podsB[0]!.ip), port), { withinMs: 10_000 });
-});
+async function sentOnOverlay(netns: Netns): Promise<number> {
+  const [link] = JSON.parse(await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', 'liqo-overlay')) as {
+    stats64: { tx: { packets: number }; rx: { packets: number } };
+  }[];
+  return (link?.stats64.tx.packets ?? 0) + (link?.stats64.rx.packets ?? 0);
+}
 
-afterAll(async () => {
-  a?.close();
-  b?.close();
-  await world.close();
-});
+describe.each([
+  ['identical ranges', identical],
+  ['disjoint ranges', disjoint],
+])('two clusters with %s', (_, ranges) => {
+  const world = new NetnsWorld();
+  let pair: Pair;
+  beforeAll(async () => {
+    pair = await openPair(world, ranges);
+  });
+  afterAll(async () => {
+    pair?.close();
+    await world.close();
+  });
 
-describe('pods of two clusters with the same ranges', () => {
-  test('reach each other from every node in both directions, each seen as its own address', async () => {
+  test('pods reach each other from every node in both directions, each seen as its own address', async () => {
+    const { a, b } = pair;
+    const seen: string[] = [];
+    const expected: string[] = [];
     for (const [from, to] of [
-      [podsA, podsB],
-      [podsB, podsA],
+      [a, b],
+      [b, a],
     ] as const) {
-      for (const source of from) {
-        for (const target of to) {
-          expect(await source.netns.who(view(target.ip), port)).toBe(view(source.ip));
+      for (const source of from.pods) {
+        for (const target of to.pods) {
+          seen.push(await source.netns.who(from.view(target.ip), port));
+          expected.push(to.view(source.ip));
         }
       }
     }
+    expect(seen).toEqual(expected);
+    for (const { cluster } of [a, b]) {
+      for (const node of cluster.nodes) expect(await node.netns.counted(masqueradeRule)).toBe(0);
+    }
+  });
+
+  test('a node is seen as an address of its own, and answers are found again', async () => {
+    const { a, b } = pair;
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      for (const node of from.cluster.nodes) {
+        for (const pod of to.pods) {
+          const exposed = to.view(from.cluster.nodeExposed(node));
+          expect(await node.netns.who(from.view(pod.ip), port)).toBe(exposed);
+        }
+      }
+    }
+  });
+
+  test('a NodePort on any node leads to a remote pod, which sees that node', async () => {
+    const { a, b, net } = pair;
+    for (const node of a.cluster.nodes) {
+      await node.netns.nft(`table ip nodeport-test {
+  chain prerouting {
+    type nat hook prerouting priority dstnat; policy accept;
+    fib daddr type local tcp dport 30080 dnat to ${a.view(b.pods[1].ip)}:${port}
+  }
+}`);
+      expect(await net.who(node.ip, 30_080)).toBe(b.view(a.cluster.nodeExposed(node)));
+    }
+  });
+
+  test('traffic inside a cluster never enters the overlay', async () => {
+    const { a } = pair;
+    const before = await Promise.all(a.cluster.nodes.map((node) => sentOnOverlay(node.netns)));
+    const [first, second] = a.pods;
+    expect(await first.netns.who(second.ip, port)).toBe(first.ip);
+    expect(await second.netns.who(first.ip, port)).toBe(second.ip);
+    expect(await Promise.all(a.cluster.nodes.map((node) => sentOnOverlay(node.netns)))).toEqual(before);
+  });
+
+  test('both ends are told a segment size that fits the tunnel', async () => {
+    const { a, b } = pair;
+    const [from, to] = [a.pods[1], b.pods[1]];
+    for (const pod of [from, to]) {
+      await pod.netns.nft(`table ip segments {
+  chain input {
+    type filter hook input priority 0; policy accept;
+    tcp flags & syn == syn tcp option maxseg size 1300 counter comment "fits"
+    tcp flags & syn == syn tcp option maxseg size != 1300 counter comment "does not fit"
+  }
+}`);
+    }
+    await from.netns.who(a.view(to.ip), port);
+    for (const pod of [from, to]) {
+      expect(await pod.netns.counted('fits')).toBe(1);
+      expect(await pod.netns.counted('does not fit')).toBe(0);
+    }
+  });
+
+  test('what is not there is said to be unreachable at once', async () => {
+    const { a, b } = pair;
+    const nowhere = a.view(b.pods[0].ip).replace(/\.\d+\.\d+$/, '.250.9');
+    await expect(a.pods[1].netns.who(nowhere, port)).rejects.toThrow(/EHOSTUNREACH/);
   });
 });
