@@ -60,6 +60,7 @@ const full: PeeringRecord = {
     provider: 'milan',
     resources: { cpu: '2' },
     class: 'default',
+    network: { enabled: true, gatewayLocation: 'provider', mtu: 1340, inBand: true },
     nonce: 'NONCE',
     createdAt: 1,
     requestedBy: inner.consumer,
@@ -78,6 +79,23 @@ const full: PeeringRecord = {
     consentedAt: 2,
     signed: { signedNonce: 'SIGNED', csr: 'CSR', publicKey: 'KEY' },
     issued: { authParams: { ca: 'CA', signedCRT: 'CRT', apiServer: 'URL' }, tenantNamespace: 'NAMESPACE' },
+    link: {
+      layout: { server: 'milan', mtu: 1340, serviceType: 'NodePort', by: 'pe_1', at: 1 },
+      asked: { gatewayLocation: 'provider', mtu: 1340 },
+      consumer: {
+        ranges: { pod: ['RANGE'], external: ['RANGE'] },
+        key: 'KEY',
+        candidates: [`${inner.consumer}:51840`, '198.51.100.1:51840'],
+        connection: { value: 'Connecting', latency: inner.consumer, peerEndpoint: inner.consumer, reportedAt: 3 },
+      },
+      provider: {
+        ranges: { pod: ['RANGE'], external: ['RANGE'] },
+        key: 'KEY',
+        candidates: [`${inner.provider}:51840`, '198.51.100.2:30000'],
+        connection: { value: 'Connected', latency: inner.provider, peerEndpoint: inner.provider, reportedAt: 3 },
+      },
+    },
+    proxyUrl: 'URL',
     granted: { cpu: '2', [`${inner.consumer} !`]: '1', memory: inner.consumer },
     leftBehind: [`rome: ${inner.consumer}`, `milan: ${inner.provider}`],
     removal: { startedAt: 9 },
@@ -89,6 +107,8 @@ const full: PeeringRecord = {
       condition('Authenticated', 'provider', 'Denied', 'consumer'),
       condition('Authenticated', 'both', 'Yes'),
       condition('ResourcesGranted', 'provider', 'Denied', 'consumer'),
+      condition('NetworkReady', 'consumer', 'LinkDown'),
+      condition('NetworkReady', 'provider', inner.provider),
       condition('NodeReady', 'consumer', inner.consumer),
       condition('ProviderClean', 'provider', inner.provider),
       condition('ConsumerClean', 'consumer', 'Refused'),
@@ -115,7 +135,7 @@ describe('a peering', () => {
     const copy = copyFor(full, side);
     const text = JSON.stringify([copy, peeringView(copy, 1, side === 'consumer' ? 'acme' : 'bolt')]);
     expect(text).not.toContain(inner[other]);
-    for (const secret of ['NONCE', 'SIGNED', 'CSR', 'KEY', 'CRT', 'CA"', 'URL', 'NAMESPACE'])
+    for (const secret of ['NONCE', 'SIGNED', 'CSR', 'KEY', 'CRT', 'CA"', 'URL', 'NAMESPACE', 'RANGE'])
       expect(text).not.toContain(secret);
     // Its own words stay its own to read.
     expect(text).toContain(inner[side]);

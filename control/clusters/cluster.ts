@@ -1,4 +1,5 @@
 /** What the broker keeps about a cluster, and when it counts as online. */
+import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ClusterView } from './clusters.ts';
 import { offlineFrom } from './pace.ts';
@@ -15,8 +16,18 @@ export interface ClusterRecord {
   readonly joinedAt: number;
   readonly leftAt?: number;
   readonly facts: ClusterFacts;
+  /** From which its agent was seen lately, the newest first: its peers may find it there, too. */
+  readonly publicAddresses?: readonly string[];
   readonly publicKey: PublicJwk;
   readonly keyThumbprint: string;
+}
+
+const addressesKept = 2;
+
+/** A cluster that leaves by two ways in turn must not look as if it moved each time. */
+export function seenFrom(address: string, before: readonly string[] = []): readonly string[] {
+  const mayBeDialled = parseAddress(address) !== undefined && rangeProblem(`${address}/32`) === undefined;
+  return !mayBeDialled || before.includes(address) ? before : [address, ...before].slice(0, addressesKept);
 }
 
 export interface SeenRecord {
@@ -43,6 +54,7 @@ export function clusterView(
     joinedAt: record.joinedAt,
     ...(record.leftAt === undefined ? {} : { leftAt: record.leftAt }),
     facts: record.facts,
+    publicAddresses: record.publicAddresses ?? [],
     keyThumbprint: record.keyThumbprint,
     version,
   };

@@ -23,7 +23,7 @@ import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { newSecret, sha256Hex } from '../secrets.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
-import { type ClusterRecord, clusterView, type SeenRecord } from './cluster.ts';
+import { type ClusterRecord, clusterView, type SeenRecord, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
 import { createLiveness, type Heard } from './liveness.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
@@ -37,6 +37,7 @@ export interface ClusterView {
   readonly joinedAt: number;
   readonly leftAt?: number;
   readonly facts: ClusterFacts;
+  readonly publicAddresses: readonly string[];
   /** RFC 7638 thumbprint of the cluster's key. */
   readonly keyThumbprint: string;
   readonly version: number;
@@ -225,6 +226,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         state: 'joined',
         joinedAt: now,
         facts: request.facts,
+        publicAddresses: seenFrom(signed.from, before?.value.publicAddresses),
         publicKey,
         keyThumbprint: thumbprint,
       };

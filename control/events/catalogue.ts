@@ -25,8 +25,24 @@ const entry = <S extends z.ZodObject>(
 const plain = (meaning: string, subject: string): CatalogueEntry => entry(meaning, subject, Nothing, {});
 
 const Pair = { consumer: Text.describe('Cluster.'), provider: Text.describe('Cluster.') };
-const Terms = z.strictObject({ ...Pair, class: Text, resources: Resources });
-const terms = { consumer: 'rome', provider: 'milan', class: 'default', resources: { cpu: '2', memory: '4Gi' } };
+const Network = z
+  .strictObject({
+    enabled: z.boolean(),
+    gatewayLocation: z.enum(['consumer', 'provider']).describe('The side that is dialled.'),
+    mtu: z.int(),
+    serviceType: Text.optional().describe('Of the dialled gateway.'),
+    inBand: z.boolean().describe("Whether the provider's API server is reached through the link."),
+  })
+  .describe('The link between the two clusters.');
+const Terms = z.strictObject({ ...Pair, class: Text, resources: Resources, network: Network.optional() });
+const network = { enabled: true, gatewayLocation: 'provider' as const, mtu: 1340, inBand: false };
+const terms = {
+  consumer: 'rome',
+  provider: 'milan',
+  class: 'default',
+  resources: { cpu: '2', memory: '4Gi' },
+  network,
+};
 const Request = { consumerTenant: Text, consumer: Text, providerTenant: Text, provider: Text };
 const request = { consumerTenant: 'acme', consumer: 'rome', providerTenant: 'bolt', provider: 'milan' };
 const NewRequest = z.strictObject({ ...Request, resources: Resources, class: Text, reason: Text });

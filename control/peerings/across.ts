@@ -7,6 +7,7 @@ import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { key } from '../keys.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { sameJson } from './canonical.ts';
+import { isPlainEndpoint, type Link, type LinkEnd } from './link.ts';
 import type { PeeringCondition, Resources } from './peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from './records.ts';
 
@@ -68,7 +69,16 @@ const tellable = new Set([
   'WaitingForSignature',
   'WaitingForCertificate',
   'WaitingForKubeconfig',
+  'WaitingForNetwork',
   'WaitingForGrant',
+  'Linked',
+  'NotCapable',
+  'WaitingForRanges',
+  'WaitingForConfiguration',
+  'WaitingForEndpoint',
+  'WaitingForKey',
+  'Connecting',
+  'LinkDown',
   'NoNode',
   'NotReady',
   'Clean',
@@ -113,6 +123,20 @@ function leftFor({ leftBehind }: PeeringState, side: PeeringRole, spec: PeeringS
   return leftBehind.map((line) => (line.startsWith(`${other}: `) ? `${other}: not confirmed` : line));
 }
 
+/** The layout, and of the other side no more than how it is doing and the address at which it is dialled anyway. */
+function linkFor(link: Link, side: PeeringRole): Link {
+  const other = otherRole(side);
+  const own = ({ candidates, connection }: LinkEnd): LinkEnd => ({
+    candidates,
+    ...(connection ? { connection } : {}),
+  });
+  const theirs = ({ candidates, connection }: LinkEnd): LinkEnd => ({
+    candidates: candidates.filter(isPlainEndpoint).slice(0, 1),
+    ...(connection ? { connection: { value: connection.value, reportedAt: connection.reportedAt } } : {}),
+  });
+  return { ...link, [side]: own(link[side]), [other]: theirs(link[other]) };
+}
+
 /** One tenant's copy. Everything that is not named here stays out of it. */
 export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): PeeringRecord {
   const { id, consumer, provider, resources, createdAt, across, unpeerRequestedAt, unpeerRequestedBy } = spec;
@@ -123,6 +147,7 @@ export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): Peer
       provider,
       resources,
       class: spec.class,
+      ...(spec.network ? { network: spec.network } : {}),
       nonce: '',
       createdAt,
       requestedBy: side === 'consumer' || !across ? spec.requestedBy : `tenant/${across.consumer}`,
@@ -137,6 +162,7 @@ export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): Peer
       leftBehind: leftFor(state, side, spec),
       ...(state.consentedAt === undefined ? {} : { consentedAt: state.consentedAt }),
       ...(state.granted ? { granted: quantitiesOf(state.granted) } : {}),
+      ...(state.link ? { link: linkFor(state.link, side) } : {}),
       ...(state.removal ? { removal: state.removal } : {}),
     },
   };

@@ -4,7 +4,7 @@ import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Verdict } from './consent.ts';
 import type { ConditionType, PeeringCondition } from './peering.ts';
 import type { PeeringSpec, PeeringState, SideInput } from './records.ts';
-import type { ConsumerReport } from './reports.ts';
+import { type ConsumerReport, linkKinds } from './reports.ts';
 
 export type Condition = Omit<PeeringCondition, 'since'>;
 type Side = PeeringCondition['side'];
@@ -80,11 +80,12 @@ export const lapsedCondition = (spec: PeeringSpec, reason: 'Withdrawn' | 'Lapsed
     `ask tenant ${spec.across?.provider ?? ''} for a new invitation, or request again`,
   );
 
+const networkKinds = new RegExp(`^(${linkKinds.join('|')})/`);
 const authenticationKinds = /^(Namespace|Secret|Tenant|Identity)\//;
 
 /** What each cluster will not do, as the condition that it keeps from becoming true. */
 interface Refused {
-  readonly type: 'Authenticated' | 'ResourcesGranted';
+  readonly type: 'Authenticated' | 'NetworkReady' | 'ResourcesGranted';
   readonly condition: Condition;
   /** The agent tries again by itself: nobody needs to move yet. */
   readonly transient: boolean;
@@ -97,10 +98,15 @@ export function refusalOf(spec: PeeringSpec, consumer: SideInput, provider: Side
   ];
   const first = all.find(({ refusal }) => authenticationKinds.test(refusal.object)) ?? all[0];
   if (!first) return undefined;
-  const type = authenticationKinds.test(first.refusal.object) ? 'Authenticated' : 'ResourcesGranted';
+  const type = typeOf(first.refusal.object);
   const { code } = first.refusal;
   const transient = Object.hasOwn(codes, code) && codes[code as ErrorCode].retry;
   return { type, condition: refusalCondition(type, first.side, spec[first.side], first.refusal), transient };
+}
+
+function typeOf(object: string): Refused['type'] {
+  if (networkKinds.test(object)) return 'NetworkReady';
+  return authenticationKinds.test(object) ? 'Authenticated' : 'ResourcesGranted';
 }
 
 const refusalCondition = (type: ConditionType, side: Side, cluster: string, refusal: Refusal): Condition =>
@@ -114,7 +120,12 @@ const refusalCondition = (type: ConditionType, side: Side, cluster: string, refu
       : `correct what the message names in ${cluster}, or unpeer`,
   );
 
-export function authenticatedCondition(spec: PeeringSpec, state: PeeringState, report: ConsumerReport): Condition {
+export function authenticatedCondition(
+  spec: PeeringSpec,
+  state: PeeringState,
+  report: ConsumerReport,
+  waitsForProxy = false,
+): Condition {
   const { consumer, provider } = spec;
   if (report.authentication && !report.authentication.accepted) {
     const { message, reason } = report.authentication;
@@ -133,6 +144,13 @@ export function authenticatedCondition(spec: PeeringSpec, state: PeeringState, r
       'consumer',
       'WaitingForSignature',
       `${consumer} has not signed the nonce of ${provider} yet`,
+    );
+  if (waitsForProxy)
+    return lacks(
+      'Authenticated',
+      'both',
+      'WaitingForNetwork',
+      `${consumer} is to reach ${provider} through the link, which is not laid out yet`,
     );
   if (!state.issued)
     return lacks(

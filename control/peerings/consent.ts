@@ -9,7 +9,7 @@ export type Verdict =
   | { readonly kind: 'undecided'; readonly message: string; readonly action: string }
   | { readonly kind: 'refused'; readonly message: string; readonly detail: Readonly<Record<string, unknown>> };
 
-export type Terms = Pick<PeeringSpec, 'consumer' | 'provider' | 'resources' | 'class'>;
+export type Terms = Pick<PeeringSpec, 'consumer' | 'provider' | 'resources' | 'class' | 'network'>;
 
 /** Whose cluster the peer is. */
 export interface PeerOwner {
@@ -21,12 +21,12 @@ export interface PeerOwner {
 }
 
 /** Policies that do not say whom they are about are about their own tenant. */
-const isAbout = ({ tenants }: PolicyFacts, peer: PeerOwner | undefined): boolean =>
+export const isAbout = ({ tenants }: PolicyFacts, peer: PeerOwner | undefined): boolean =>
   peer === undefined || (tenants === undefined ? !peer.foreign : lists(tenants, peer.tenant));
 
 const names = (policies: readonly PolicyFacts[]): string => policies.map((policy) => policy.name).join(', ');
 
-const lists = (peers: readonly string[], peer: string): boolean => peers.includes('*') || peers.includes(peer);
+export const lists = (peers: readonly string[], peer: string): boolean => peers.includes('*') || peers.includes(peer);
 
 export function judgeConsumer(facts: ClusterFacts, { consumer, provider }: Terms, owner?: PeerOwner): Verdict {
   const matching = facts.policies.filter(

@@ -55,6 +55,7 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
       consumer: loaded.consumer.input,
       provider: loaded.provider.input,
       opposite: loaded.opposite,
+      ...(loaded.oppositeLink ? { oppositeLink: loaded.oppositeLink } : {}),
       ...(spec.across ? {} : { tenant }),
       ...(loaded.invitation?.value.revokedAt === undefined ? {} : { withdrawn: true }),
       now: clock.now(),

@@ -11,10 +11,11 @@ import { type Across, copyFor, copyOps, homeOf, loadCopies, type PeerOfCluster, 
 import { sameJson } from './canonical.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { isEnding } from './load-peering.ts';
+import { type AskedNetwork, settleNetwork } from './network-terms.ts';
 import { claimNames } from './peer-names.ts';
 import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
-import { mustBeWithin, upTo } from './terms.ts';
+import { type CheckedTerms, mustBeWithin, upTo } from './terms.ts';
 
 type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
 export type AcrossDeps = Deps & { readonly capacity: Capacity };
@@ -27,7 +28,7 @@ export const newNonce = ({ ids }: Pick<ControlDeps, 'ids'>): string =>
 export interface AcrossRequest {
   readonly who: Principal;
   readonly across: Across;
-  readonly terms: Terms;
+  readonly terms: CheckedTerms;
   /** A rule of the provider's tenant agrees, while the other tenant is being served. */
   readonly byRule?: boolean;
 }
@@ -50,6 +51,24 @@ async function joined(
   if (item?.value.state === 'joined') return item;
   const whose = tenant === asking ? '' : ` of tenant ${tenant}`;
   throw new AppError('cluster_unknown', `no cluster ${id}${whose} has joined`, { detail: { cluster: id } });
+}
+
+async function bothJoined(deps: Deps, { who, across, terms }: AcrossRequest, signal?: AbortSignal) {
+  const asking = who.tenant;
+  const [consumer, provider] = await Promise.all([
+    joined(deps, { tenant: across.consumer, id: terms.consumer, asking }, signal),
+    joined(deps, { tenant: across.provider, id: terms.provider, asking }, signal),
+  ]);
+  return { consumer, provider };
+}
+
+function partiesOf(across: Across, consumer: ClusterRecord, provider: ClusterRecord) {
+  const { ofConsumer, ofProvider } = ownersOf(undefined, across);
+  return {
+    consumer: { id: consumer.id, facts: consumer.facts, peerOwner: ofProvider },
+    provider: { id: provider.id, facts: provider.facts, peerOwner: ofConsumer },
+    discreet: true,
+  };
 }
 
 /** A tenant that is suspended or being deleted enters into nothing new, and the decision holds only as long as that is so. */
@@ -99,10 +118,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
   const { who, across, terms } = request;
   const asking = who.tenant;
   mustBeWithin(across.grant, terms);
-  const [consumer, provider] = await Promise.all([
-    joined(deps, { tenant: across.consumer, id: terms.consumer, asking }, signal),
-    joined(deps, { tenant: across.provider, id: terms.provider, asking }, signal),
-  ]);
+  const { consumer, provider } = await bothJoined(deps, request, signal);
   const now = await current(deps, request, signal);
   if (now) {
     const same = now.spec.across?.grant.id === across.grant.id && !isEnding(now);
@@ -122,10 +138,11 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
   const id = deps.ids.next('pe');
   const names = await claimNames(deps.store, { ...terms, id, across, asking }, signal);
   const by = asking === across.consumer ? who.principal : `tenant/${asking}`;
-  const spec: PeeringSpec = { id, ...terms, nonce: newNonce(deps), createdAt, requestedBy: by, across };
+  const network = settleNetwork(undefined, undefined, partiesOf(across, consumer.value, provider.value));
+  const spec: PeeringSpec = { id, ...terms, network, nonce: newNonce(deps), createdAt, requestedBy: by, across };
   const record: PeeringRecord = { spec, state: initialState };
   const home = across.provider;
-  const about = { subject: `peering/${id}`, data: { ...terms } };
+  const about = { subject: `peering/${id}`, data: { ...terms, network } };
   return {
     id,
     created: true,
@@ -145,7 +162,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
       ...auditBoth(deps, who, tenantsOf(home, spec), {
         action: 'peering.request',
         subject: about.subject,
-        after: { ...terms, by: across.grant.by },
+        after: { ...terms, network, by: across.grant.by },
       }),
     ],
     events: eventBoth(deps, tenantsOf(home, spec), 'peering.requested', about),
@@ -156,7 +173,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
 export async function changeAcross(
   deps: Deps,
   who: Principal,
-  wanted: Terms,
+  wanted: CheckedTerms & { readonly network?: AskedNetwork },
   copy: PeeringRecord,
   signal?: AbortSignal,
 ): Promise<{ readonly id: string; readonly created: false }> {
@@ -173,16 +190,26 @@ export async function changeAcross(
     });
   }
   const { spec, state } = item.value;
-  const terms: Terms = { ...wanted, resources: upTo(across.grant.limits, wanted.resources) };
+  const { network, ...plain } = wanted;
+  const { consumer, provider } = await bothJoined(deps, { who, across, terms: plain }, signal);
+  const settled =
+    spec.network || network
+      ? settleNetwork(network, spec.network, partiesOf(across, consumer.value, provider.value))
+      : undefined;
+  const terms: Terms = {
+    ...plain,
+    resources: upTo(across.grant.limits, plain.resources),
+    ...(settled ? { network: settled } : {}),
+  };
   const before: Terms = {
     consumer: spec.consumer,
     provider: spec.provider,
     class: spec.class,
     resources: spec.resources,
+    ...(spec.network ? { network: spec.network } : {}),
   };
   if (sameJson(before, terms)) return { id: spec.id, created: false };
   mustBeWithin(across.grant, terms);
-  const provider = await joined(deps, { tenant: across.provider, id: terms.provider, asking: who.tenant }, signal);
   mustSuit(provider.value, { who, across, terms });
   const record: PeeringRecord = { spec: { ...spec, ...terms }, state };
   const about = { subject: `peering/${spec.id}`, data: { ...terms } };

@@ -1,12 +1,12 @@
 /** Builds the objects of a peering that the broker asks for: the three exchanges of design.md 4. */
 
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
-import { apiVersionOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import { manifest } from './manifest.ts';
 import type { Issued, PeeringSpec, Signed } from './records.ts';
 
 /** The names that a peering's objects have, in one place. */
@@ -17,24 +17,6 @@ export const peeringNames = ({ consumer, provider }: Pick<PeeringSpec, 'consumer
   tenant: consumer,
   consumerNamespace: name.tenantNamespace(provider),
   providerNamespace: name.tenantNamespace(consumer),
-});
-
-interface Body {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
-const manifest = (
-  type: ResourceType,
-  metadata: Body,
-  members: Readonly<Record<string, unknown>> = {},
-): KubeManifest => ({
-  apiVersion: apiVersionOf(type),
-  kind: type.kind,
-  metadata: { ...metadata, labels: { ...metadata.labels } } as KubeManifest['metadata'],
-  ...members,
 });
 
 const tenantNamespace = (peer: string): KubeManifest =>
@@ -84,8 +66,15 @@ export function consumerObjects(spec: PeeringSpec, issued: Issued | undefined): 
   return objects;
 }
 
-/** The Tenant carries no `tenantCondition`: cordoning and draining are the provider's administrator's, and stay as set. */
-export function providerObjects(spec: PeeringSpec, signed: Signed | undefined): readonly KubeManifest[] {
+/**
+ * The Tenant carries no `tenantCondition`: cordoning and draining are the provider's administrator's, and stay as set. `proxyUrl`: where the
+ * consumer reaches the provider's API server through the link.
+ */
+export function providerObjects(
+  spec: PeeringSpec,
+  signed: Signed | undefined,
+  proxyUrl?: string,
+): readonly KubeManifest[] {
   const { consumer } = spec;
   const { tenant, providerNamespace: namespace } = peeringNames(spec);
   const objects = [tenantNamespace(consumer), nonceSecret(consumer, name.nonceSecret, label.nonce, spec.nonce)];
@@ -95,7 +84,13 @@ export function providerObjects(spec: PeeringSpec, signed: Signed | undefined): 
         tenants,
         { name: tenant, namespace, labels: { [label.remoteClusterId]: consumer } },
         {
-          spec: { clusterID: consumer, publicKey: signed.publicKey, csr: signed.csr, signature: signed.signedNonce },
+          spec: {
+            clusterID: consumer,
+            publicKey: signed.publicKey,
+            csr: signed.csr,
+            signature: signed.signedNonce,
+            ...(proxyUrl === undefined ? {} : { proxyURL: proxyUrl }),
+          },
         },
       ),
     );

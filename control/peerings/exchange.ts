@@ -10,7 +10,7 @@ import {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
+import { type ClusterRecord, seenFrom } from '../clusters/cluster.ts';
 import { defaultHeartbeatSeconds, paceOf } from '../clusters/pace.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
@@ -54,11 +54,20 @@ export function createExchange(
     protocolVersion,
   });
 
-  async function storeFacts(agent: AgentCaller, facts: ClusterFacts, signal?: AbortSignal): Promise<boolean> {
+  /** Facts as reported, if any were, and from where. */
+  async function storeFacts(
+    agent: AgentCaller,
+    reported: ClusterFacts | undefined,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     const { tenant, clusterId } = agent;
     const at = key.cluster(tenant, clusterId);
     const item = await store.get<ClusterRecord>(at.pk, at.sk, signal);
-    if (!item || sameJson(item.value.facts, facts)) return false;
+    if (!item) return false;
+    const facts = reported ?? item.value.facts;
+    const publicAddresses = seenFrom(agent.from, item.value.publicAddresses);
+    const sameFacts = sameJson(item.value.facts, facts);
+    if (sameFacts && sameJson(item.value.publicAddresses ?? [], publicAddresses)) return false;
     const subject = `cluster/${clusterId}`;
     const { policies } = item.value.facts;
     const policiesChanged = !sameJson(policies, facts.policies);
@@ -70,10 +79,15 @@ export function createExchange(
     });
     await store.transact(
       [
-        { op: 'update', ...at, value: { ...item.value, facts } satisfies ClusterRecord, ifVersion: item.version },
+        {
+          op: 'update',
+          ...at,
+          value: { ...item.value, facts, publicAddresses } satisfies ClusterRecord,
+          ifVersion: item.version,
+        },
         ...(policiesChanged ? [audit] : []),
       ],
-      [eventOf(deps, tenant, 'cluster.facts-changed', subject, { policiesChanged })],
+      sameFacts ? [] : [eventOf(deps, tenant, 'cluster.facts-changed', subject, { policiesChanged })],
       signal,
     );
     return true;
@@ -153,7 +167,8 @@ export function createExchange(
   return {
     async observe(agent, batch, signal) {
       const { facts } = batch;
-      const factsChanged = facts !== undefined && (await untilWritten(() => storeFacts(agent, facts, signal), signal));
+      const news = facts !== undefined || batch.sets.length > 0;
+      const factsChanged = news && (await untilWritten(() => storeFacts(agent, facts, signal), signal));
       const changed = await storeSets(agent, lastPerPeering(batch.sets), signal);
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);

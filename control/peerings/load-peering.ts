@@ -15,6 +15,7 @@ import {
   roles,
   tenantOf,
 } from './across.ts';
+import type { LinkLayout } from './link.ts';
 import type {
   DesiredRecord,
   LookRecord,
@@ -42,6 +43,8 @@ export interface LoadedPeering {
   readonly consumer: LoadedSide;
   readonly provider: LoadedSide;
   readonly opposite: boolean;
+  /** How the peering the other way around has laid out the link that both share. */
+  readonly oppositeLink?: LinkLayout;
   readonly look?: Item<LookRecord>;
   readonly pair?: Item<PairRecord>;
   /** The entries by which each cluster finds this peering. */
@@ -110,6 +113,7 @@ export async function loadPeering(
       lastSeenAt: heard.at,
       offlineFrom: offlineFrom(heard),
       left: cluster.value.state === 'left',
+      publicAddresses: cluster.value.publicAddresses ?? [],
       ...(observed ? { observed: observed.value } : {}),
       ...(desired ? { desired: desired.value } : {}),
     };
@@ -141,6 +145,7 @@ export async function loadPeering(
     consumer,
     provider,
     opposite: names.opposite,
+    ...(names.oppositeLink ? { oppositeLink: names.oppositeLink } : {}),
     copies,
     ...(look ? { look } : {}),
     ...(names.pair ? { pair: names.pair } : {}),
@@ -151,12 +156,16 @@ export async function loadPeering(
 
 interface Names {
   readonly opposite: boolean;
+  readonly oppositeLink?: LinkLayout;
   readonly pair?: Item<PairRecord>;
   readonly indexes: readonly Item[];
 }
 
-const isOpposite = (other: Item<PeeringRecord> | undefined): boolean =>
-  other !== undefined && other.value.state.consentedAt !== undefined && !hasEnded(other.value);
+function oppositeOf(other: PeeringRecord | undefined): Pick<Names, 'opposite' | 'oppositeLink'> {
+  const opposite = other !== undefined && other.state.consentedAt !== undefined && !hasEnded(other);
+  const layout = opposite ? other.state.link?.layout : undefined;
+  return { opposite, ...(layout ? { oppositeLink: layout } : {}) };
+}
 
 async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, signal?: AbortSignal): Promise<Names> {
   const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
@@ -165,7 +174,7 @@ async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, sign
     read<PairRecord>(key.pair(tenant, spec.consumer, spec.provider)),
   ]);
   const other = back && (await read<PeeringRecord>(key.peering(tenant, back.value.id)));
-  return { opposite: isOpposite(other), indexes: [], ...(pair ? { pair } : {}) };
+  return { ...oppositeOf(other?.value), indexes: [], ...(pair ? { pair } : {}) };
 }
 
 /** A name stays taken as long as the peering the other way around lives. */
@@ -178,5 +187,5 @@ async function namesAcross(store: Store, spec: PeeringSpec, across: Across, sign
   const back = entries[0]?.value.provider;
   const other = back === undefined ? undefined : await read<PeeringRecord>(key.peering(across.consumer, back));
   const busy = other !== undefined && other.value.state.removal?.finishedAt === undefined;
-  return { opposite: isOpposite(other), indexes: busy ? [] : mine.filter((entry) => entry !== undefined) };
+  return { ...oppositeOf(other?.value), indexes: busy ? [] : mine.filter((entry) => entry !== undefined) };
 }

@@ -1,6 +1,9 @@
 /** What a peering is: what was asked for, what the state machine remembers, what users see. */
 import type { Phase } from '#shared/domain/peering-phase.ts';
+import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ConnectionReport } from './link-reports.ts';
+import type { NetworkTerms } from './network-terms.ts';
 
 export type { Phase };
 
@@ -12,6 +15,7 @@ export const conditionTypes = [
   'ProviderOnline',
   'Authenticated',
   'ResourcesGranted',
+  'NetworkReady',
   'NodeReady',
   'ConsumerClean',
   'ProviderClean',
@@ -31,6 +35,22 @@ export interface PeeringCondition {
   readonly action: string;
 }
 
+export interface NetworkView extends NetworkTerms {
+  readonly link?: LinkView;
+}
+
+export interface LinkView {
+  /** The cluster that is dialled. */
+  readonly server: string;
+  readonly endpoint?: string;
+  readonly serviceType: GatewayServiceType;
+  readonly mtu: number;
+  readonly consumer: LinkEndView;
+  readonly provider: LinkEndView;
+}
+
+export type LinkEndView = ConnectionReport & { readonly reportedAt?: number };
+
 export interface PeeringView {
   readonly id: string;
   readonly consumer: string;
@@ -43,6 +63,8 @@ export interface PeeringView {
   readonly waitingFor: string;
   /** What the provider granted. */
   readonly granted?: Resources;
+  /** Absent: made before there were links. */
+  readonly network?: NetworkView;
   /** Name of the virtual node in the consumer. */
   readonly nodeName: string;
   readonly createdAt: number;

@@ -9,6 +9,8 @@ import { otherRole, sideOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import type { Coordinator } from './coordinate.ts';
 import { peeringNames } from './desired-objects.ts';
+import type { AskedNetwork } from './network-terms.ts';
+import { networkView } from './network-view.ts';
 import type { PeeringView, Resources } from './peering.ts';
 import type { DueRecord, PairRecord, PeeringRecord } from './records.ts';
 import type { Requests } from './request-peering.ts';
@@ -20,6 +22,8 @@ export interface PeeringRequest {
   readonly resources: Resources;
   /** Default `default`. */
   readonly class?: string;
+  /** What is left out stays as it is, or takes its default. */
+  readonly network?: AskedNetwork | undefined;
 }
 
 export interface PeeringFilter extends PageRequest {
@@ -83,6 +87,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
     conditions: state.conditions,
     waitingFor: waitingFor(record),
     ...(state.granted === undefined ? {} : { granted: state.granted }),
+    ...networkView(record),
     nodeName: peeringNames(spec).slice,
     createdAt: spec.createdAt,
     phaseSince: state.phaseSince,
@@ -161,8 +166,9 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
   return {
     async request(caller, input, signal) {
       mustHave(caller, 'peerings:write');
-      const { consumer, provider, resources } = input;
-      const terms = { consumer, provider, resources, ...(input.class === undefined ? {} : { class: input.class }) };
+      const { consumer, provider, resources, network } = input;
+      const named = input.class === undefined ? {} : { class: input.class };
+      const terms = { consumer, provider, resources, ...named, ...(network ? { network } : {}) };
       const { id, created } = await requests.request(caller, terms, signal);
       return { peering: await viewOf(caller.tenant, id, signal), created };
     },

@@ -2,6 +2,7 @@
  * The state machine of a peering as one pure function: from what was asked, what is remembered and what both sides report, to phase,
  * conditions and what each side should look like. Applying its answer and calling it again with the same reports changes nothing.
  */
+import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import {
   authenticatedCondition,
   type Condition,
@@ -14,7 +15,12 @@ import {
 } from './conditions.ts';
 import { judgeConsumer, judgeProvider, ownersOf } from './consent.ts';
 import { consumerObjects, peeringNames, providerObjects } from './desired-objects.ts';
+import { isLinked, type Link, type LinkLayout, nextLink } from './link.ts';
+import { networkCondition } from './link-condition.ts';
+import { linkObjects } from './link-objects.ts';
+import { readEnd } from './link-reports.ts';
 import type { PeeringCondition, Phase } from './peering.ts';
+import { type ProxyPath, proxyPath } from './proxy-path.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from './records.ts';
 import { advanceRemoval } from './removal.ts';
 import { type ConsumerReport, readConsumer, readProvider } from './reports.ts';
@@ -26,6 +32,8 @@ export interface ReconcileInput {
   readonly provider: SideInput;
   /** The pair is also peered the other way around and shares the tenant namespaces. */
   readonly opposite: boolean;
+  /** How that one has laid out the link that both share, if it has one. */
+  readonly oppositeLink?: LinkLayout;
   /** The tenant of both clusters, when it is one; policies name tenants. */
   readonly tenant?: string;
   /** Across tenants: the provider's tenant took back what it had agreed to. */
@@ -83,7 +91,10 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
     ...(consentedAt === undefined ? {} : { consentedAt }),
   };
   const agreed = consentedAt !== undefined;
-  const progress = agreed ? progressConditions(spec, learnt, input, report) : { conditions: [], blocked: false };
+  const network = agreed ? linkOf(input) : undefined;
+  const progress = agreed
+    ? progressConditions({ spec, learnt, input, report, network })
+    : { conditions: [], blocked: false };
   const conditions = [
     consentedAt === undefined || consent.status === 'True'
       ? consent
@@ -93,32 +104,91 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
     ...progress.conditions,
   ];
   const bothOnline = online.consumer && online.provider;
-  const phase = livingPhase({ agreed, blocked: progress.blocked, bothOnline, report, input, before });
-  const state = enter({ ...learnt, conditions: dated(conditions, before.conditions, now) }, phase, now);
+  const phase = livingPhase({ agreed, blocked: progress.blocked, bothOnline, report, network, input, before });
+  const { link: _, proxyUrl: __, ...known } = learnt;
+  const link = network && {
+    link: network.link,
+    ...(network.proxy.kind === 'proxy' ? { proxyUrl: network.proxy.url } : {}),
+  };
+  const state = enter({ ...known, ...link, conditions: dated(conditions, before.conditions, now) }, phase, now);
   const lapsesAt = agreed ? undefined : spec.across?.grant.lapsesAt;
   const nextLook = earliest([nextSilence(input), lapsesAt]);
   return {
     state,
     ...(agreed
       ? {
-          desiredConsumer: { state: 'present', peerDead: false, objects: consumerObjects(spec, issued) },
-          desiredProvider: { state: 'present', peerDead: false, objects: providerObjects(spec, signed) },
+          desiredConsumer: present(consumerObjects(spec, issued), network, spec, 'consumer'),
+          desiredProvider: present(providerSide(spec, learnt, network), network, spec, 'provider'),
         }
       : {}),
     ...(nextLook === undefined ? {} : { nextLook }),
   };
 }
 
-function progressConditions(
+interface Network {
+  readonly link: Link;
+  readonly condition: Condition;
+  /** Where the consumer reaches the provider's API server, if that is to be through the link. */
+  readonly proxy: ProxyPath;
+}
+
+/** Undefined: this peering has none, or will have none until both agents make links. */
+function linkOf(input: ReconcileInput): Network | undefined {
+  const { spec, state: before, consumer, provider, oppositeLink, now } = input;
+  const reports = {
+    consumer: readEnd(consumer.observed, spec.provider),
+    provider: readEnd(provider.observed, spec.consumer),
+  };
+  const link = nextLink({ spec, before: before.link, opposite: oppositeLink, consumer, provider, reports, now });
+  if (!link) return undefined;
+  const wasUp = before.phaseSince.Ready !== undefined;
+  return {
+    link,
+    condition: networkCondition({ spec, link, reports, consumer, provider, wasUp }),
+    proxy: proxyPath(spec, provider.facts, reports.consumer, before.proxyUrl),
+  };
+}
+
+const present = (
+  objects: readonly KubeManifest[],
+  network: Network | undefined,
   spec: PeeringSpec,
-  learnt: PeeringState,
-  { consumer, provider }: ReconcileInput,
-  report: ConsumerReport,
-): { readonly conditions: readonly Condition[]; readonly blocked: boolean } {
-  const refusal = refusalOf(spec, consumer, provider);
+  side: PeeringRole,
+): DesiredContent => ({
+  state: 'present',
+  peerDead: false,
+  objects: network ? [...objects, ...linkObjects(spec, network.link, side)] : objects,
+});
+
+/** A certificate that comes with the wrong way to the API server is of no use: the way is found first. One that was issued is kept. */
+function providerSide(
+  spec: PeeringSpec,
+  { signed, issued }: PeeringState,
+  network: Network | undefined,
+): readonly KubeManifest[] {
+  if (network?.proxy.kind === 'unknown' && !issued) return providerObjects(spec, undefined);
+  return providerObjects(spec, signed, network?.proxy.kind === 'proxy' ? network.proxy.url : undefined);
+}
+
+interface Progress {
+  readonly spec: PeeringSpec;
+  readonly learnt: PeeringState;
+  readonly input: ReconcileInput;
+  readonly report: ConsumerReport;
+  readonly network: Network | undefined;
+}
+
+function progressConditions({ spec, learnt, input, report, network }: Progress): {
+  readonly conditions: readonly Condition[];
+  readonly blocked: boolean;
+} {
+  const refusal = refusalOf(spec, input.consumer, input.provider);
+  const waitsForProxy = network?.proxy.kind === 'unknown' && !learnt.issued;
   const conditions = [
-    authenticatedCondition(spec, learnt, report),
+    ...(network && waitsForProxy ? [network.condition] : []),
+    authenticatedCondition(spec, learnt, report, waitsForProxy),
     grantedCondition(spec, report),
+    ...(network && !waitsForProxy ? [network.condition] : []),
     nodeCondition(spec, report),
   ].map((condition) => (refusal?.type === condition.type ? refusal.condition : condition));
   const denied = conditions.some(({ status, reason }) => status === 'False' && reason === 'Denied');
@@ -131,13 +201,14 @@ interface PhaseInput {
   readonly blocked: boolean;
   readonly bothOnline: boolean;
   readonly report: ConsumerReport;
+  readonly network: Network | undefined;
   readonly input: ReconcileInput;
   readonly before: PeeringState;
 }
 
-function livingPhase({ agreed, blocked, bothOnline, report, input, before }: PhaseInput): Phase {
+function livingPhase({ agreed, blocked, bothOnline, report, network, input, before }: PhaseInput): Phase {
   if (!agreed) return 'Proposed';
-  const works = report.node?.ready === true;
+  const works = report.node?.ready === true && (!network || isLinked(network.link));
   if (works && bothOnline && !blocked) return 'Ready';
   if (works || before.phaseSince.Ready !== undefined) return 'Degraded';
   if (blocked) return 'Failed';
@@ -158,9 +229,15 @@ function reconcileEnding(input: ReconcileInput): ReconcileResult {
     ...result.conditions,
   ];
   const phase: Phase = removal.endedAt === undefined ? 'Unpeering' : 'Gone';
+  const { link, ...kept } = before;
+  const last = phase === 'Gone' || !link ? {} : { link };
   const nextLook = earliest([result.nextLook, phase === 'Gone' ? undefined : nextSilence(input)]);
   return {
-    state: enter({ ...before, removal, leftBehind, conditions: dated(conditions, before.conditions, now) }, phase, now),
+    state: enter(
+      { ...kept, ...last, removal, leftBehind, conditions: dated(conditions, before.conditions, now) },
+      phase,
+      now,
+    ),
     ...(desiredConsumer ? { desiredConsumer } : {}),
     ...(desiredProvider ? { desiredProvider } : {}),
     ...(nextLook === undefined ? {} : { nextLook }),

@@ -7,6 +7,8 @@ import type {
   PeeringAsk,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Across } from './across.ts';
+import type { Link } from './link.ts';
+import type { NetworkTerms } from './network-terms.ts';
 import type { PeeringCondition, Phase, Resources } from './peering.ts';
 
 /** What was asked for. Changed by people only. */
@@ -16,6 +18,8 @@ export interface PeeringSpec {
   readonly provider: string;
   readonly resources: Resources;
   readonly class: string;
+  /** Absent: made before there were links, and has none. */
+  readonly network?: NetworkTerms;
   /** base64 of 64 random bytes: what the consumer signs to prove its key to the provider. */
   readonly nonce: string;
   readonly createdAt: number;
@@ -66,6 +70,10 @@ export interface PeeringState {
   readonly signed?: Signed;
   readonly issued?: Issued;
   readonly granted?: Resources;
+  /** Present from the moment both sides are asked to make it. */
+  readonly link?: Link;
+  /** Where the consumer reaches the provider's API server through the link. */
+  readonly proxyUrl?: string;
   readonly removal?: Removal;
   readonly leftBehind: readonly string[];
 }
@@ -131,6 +139,8 @@ export interface SideInput {
   readonly lastSeenAt: number;
   /** From when on its silence counts as being offline. */
   readonly offlineFrom: number;
+  /** From which addresses its agent was seen lately, the newest first. */
+  readonly publicAddresses?: readonly string[];
   /** The cluster left the tenant: nobody will ever report for it. */
   readonly left: boolean;
   readonly observed?: ObservedSet;

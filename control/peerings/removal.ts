@@ -5,7 +5,7 @@
  */
 import type { PeeringCondition } from './peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from './records.ts';
-import { remainingOf } from './reports.ts';
+import { linkKinds, remainingOf } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */
 export const forceAfterMs = 30_000;
@@ -45,7 +45,10 @@ function isClean({ desired, observed }: SideInput, opposite: boolean): boolean {
 const hasGivenBack = ({ desired, observed }: SideInput, opposite: boolean): boolean =>
   desired !== undefined &&
   observed !== undefined &&
-  remainingOf(observed, opposite).every((object) => /^(Namespace|Secret)\//.test(object));
+  remainingOf(observed, opposite).every((object) => localKinds.has(object.slice(0, object.indexOf('/'))));
+
+/** What goes at both sides by itself once the slices and the identity are gone. */
+const localKinds: ReadonlySet<string> = new Set(['Namespace', 'Secret', ...linkKinds]);
 
 const absent = (side: SideInput, peerDead: boolean): DesiredContent | undefined =>
   side.desired && { state: 'absent', peerDead, objects: [] };

@@ -1,6 +1,7 @@
 /** Reads what the agents reported. What does not have the agreed form counts as not there. */
 import * as z from 'zod';
 import { name as wellKnown } from '#shared/domain/liqo-keys.ts';
+import { networkName } from '#shared/domain/network-keys.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Issued, Signed } from './records.ts';
 
@@ -48,7 +49,7 @@ export function readConsumer(
   set: ObservedSet | undefined,
   names: { readonly slice: string; readonly identity: string },
 ): ConsumerReport {
-  const signed = SignedData.safeParse(dataOf(set, 'Secret'));
+  const signed = SignedData.safeParse(dataOf(set, 'Secret', wellKnown.signedNonceSecret));
   const slice = SliceData.safeParse(dataOf(set, 'ResourceSlice', names.slice));
   const node = NodeData.safeParse(dataOf(set, 'Node', names.slice));
   const conditions = slice.success ? (slice.data.conditions ?? []) : [];
@@ -86,11 +87,19 @@ const asTexts = (resources: Readonly<Record<string, string | number>>): Record<s
   Object.fromEntries(Object.entries(resources).map(([name, value]) => [name, String(value)]));
 
 const tenantPrefix = wellKnown.tenantNamespace('');
+const gatewayPrefix = networkName.gateway('');
 
-/** `Kind/namespace/name` of what is still there. Two opposite peerings of a pair share the tenant namespace. */
-export const remainingOf = (set: ObservedSet | undefined, sharedNamespace: boolean): readonly string[] =>
+export const linkKinds = ['Configuration', 'GatewayServer', 'GatewayClient', 'PublicKey', 'Connection'] as const;
+const isOfLink = ({ kind, name }: ObservedSet['objects'][number]): boolean =>
+  linkKinds.some((one) => one === kind) || (kind === 'Secret' && name.startsWith(gatewayPrefix));
+
+/** `Kind/namespace/name` of what is still there. Two opposite peerings of a pair share the tenant namespace and the link. */
+export const remainingOf = (set: ObservedSet | undefined, shared: boolean): readonly string[] =>
   (set?.objects ?? [])
-    .filter(({ kind, name }) => !(sharedNamespace && kind === 'Namespace' && name.startsWith(tenantPrefix)))
+    .filter(
+      (object) =>
+        !(shared && ((object.kind === 'Namespace' && object.name.startsWith(tenantPrefix)) || isOfLink(object))),
+    )
     .map((object) =>
       [object.kind, ...(object.namespace === undefined ? [] : [object.namespace]), object.name].join('/'),
     );

@@ -13,11 +13,12 @@ import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts
 import { type Coordinator, untilWritten } from './coordinate.ts';
 import { changeAcross, newNonce } from './create-across.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
+import { settleNetwork } from './network-terms.ts';
 import { freeNames, loadPair } from './peer-names.ts';
 import type { PeeringRequest } from './peerings.ts';
 import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
-import { checkTerms, refuseSelf } from './terms.ts';
+import { type CheckedTerms, checkTerms, refuseSelf } from './terms.ts';
 
 /** As people and portals ask, or a `Peering` object does. */
 type Asked = PeeringRequest & { readonly ask?: NonNullable<PeeringSpec['ask']> };
@@ -75,8 +76,8 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
 
   async function requestOnce(
     who: Principal,
-    terms: Terms,
-    { ask, class: named }: Pick<Asked, 'ask' | 'class'>,
+    terms: CheckedTerms,
+    { ask, class: named, network }: Pick<Asked, 'ask' | 'class' | 'network'>,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }> {
     const { tenant } = who;
@@ -90,7 +91,8 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
           { detail: { peering: spec.id } },
         );
       }
-      return changeAcross(deps, who, named ? terms : { ...terms, class: spec.class }, found.value, signal);
+      const wanted = { ...(named ? terms : { ...terms, class: spec.class }), ...(network ? { network } : {}) };
+      return changeAcross(deps, who, wanted, found.value, signal);
     }
     const existing = found?.value.spec.across ? undefined : found;
     const [consumer, provider] = await Promise.all([
@@ -118,9 +120,17 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       );
     }
     const live = existing && !ended ? existing : undefined;
-    if (live) return change(who, live, terms, { ask, consumer, provider }, signal);
-    judge(tenant, terms, { ask, consumer, provider }, false);
-    return create(who, terms, { ask, consumer, provider }, signal);
+    const before = live?.value.spec.network;
+    const { ofConsumer, ofProvider } = ownersOf(tenant, undefined);
+    const settled = settleNetwork(network, before, {
+      consumer: { id: terms.consumer, facts: consumer.value.facts, peerOwner: ofProvider },
+      provider: { id: terms.provider, facts: provider.value.facts, peerOwner: ofConsumer },
+    });
+    // A peering from before there were links is left without one until somebody asks for it.
+    const full: Terms = live && !before && !network ? terms : { ...terms, network: settled };
+    if (live) return change(who, live, full, { ask, consumer, provider }, signal);
+    judge(tenant, full, { ask, consumer, provider }, false);
+    return create(who, full, { ask, consumer, provider }, signal);
   }
 
   interface Parties {
@@ -193,6 +203,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       provider: spec.provider,
       class: spec.class,
       resources: spec.resources,
+      ...(spec.network ? { network: spec.network } : {}),
     };
     const sameTerms = sameJson(before, terms);
     const sameAsk = ask === undefined || sameJson(spec.ask, ask);

@@ -4,6 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Grant } from './across.ts';
 import type { Terms } from './consent.ts';
+import { type AskedNetwork, checkNetwork } from './network-terms.ts';
 import type { Resources } from './peering.ts';
 
 export interface AskedTerms {
@@ -13,6 +14,7 @@ export interface AskedTerms {
   readonly resources: Resources;
   /** Default `default`. */
   readonly class?: string;
+  readonly network?: AskedNetwork | undefined;
 }
 
 const className = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -35,11 +37,15 @@ export function checkCluster(value: string, field: string): void {
   );
 }
 
+/** The network is settled once both clusters are known. */
+export type CheckedTerms = Omit<Terms, 'network'>;
+
 /** Refuses terms that could never hold. */
-export function checkTerms(input: AskedTerms): Terms {
+export function checkTerms(input: AskedTerms): CheckedTerms {
   const { consumer, provider } = input;
   checkCluster(consumer, 'consumer');
   checkCluster(provider, 'provider');
+  checkNetwork(input.network ?? {});
   return {
     consumer,
     provider,
@@ -48,7 +54,7 @@ export function checkTerms(input: AskedTerms): Terms {
   };
 }
 
-export function refuseSelf({ consumer, provider }: Terms): void {
+export function refuseSelf({ consumer, provider }: CheckedTerms): void {
   if (consumer !== provider) return;
   throw new AppError('peer_self', `consumer and provider are both ${consumer}; a cluster cannot peer with itself`, {
     detail: { field: 'provider', value: provider },

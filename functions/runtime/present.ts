@@ -3,8 +3,9 @@
 import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
 import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
 import type { CloudEvent } from '#control/events/cloud-event.ts';
-import type { PeeringView } from '#control/peerings/peering.ts';
+import type { LinkEndView, NetworkView, PeeringView } from '#control/peerings/peering.ts';
 import type { ApiKeyView, IssuedKey } from '#control/tenants/tenants.ts';
+import type { LinkEnd, PeeringNetwork } from '#shared/schema/api/network.ts';
 import type {
   ApiKey,
   AuditRecord,
@@ -32,6 +33,8 @@ export const clusterResource = (view: ClusterView): Cluster => ({
   nodes: view.facts.nodes,
   allocatable: view.facts.allocatable,
   policies: view.facts.policies,
+  ...(view.facts.network && { network: view.facts.network }),
+  publicAddresses: [...view.publicAddresses],
   keyThumbprint: view.keyThumbprint,
   version: view.version,
 });
@@ -40,6 +43,19 @@ export const joinTokenResource = (issued: IssuedJoinToken): JoinTokenAnswer => (
   token: issued.token,
   cluster: issued.clusterId,
   expiresAt: time(issued.expiresAt),
+});
+
+const linkEndResource = ({ value, reportedAt, ...end }: LinkEndView): LinkEnd => ({
+  status: value,
+  ...end,
+  ...(reportedAt !== undefined && { reportedAt: time(reportedAt) }),
+});
+
+const networkResource = ({ link, ...terms }: NetworkView): PeeringNetwork => ({
+  ...terms,
+  ...(link && {
+    link: { ...link, consumer: linkEndResource(link.consumer), provider: linkEndResource(link.provider) },
+  }),
 });
 
 export const peeringResource = (view: PeeringView): Peering => ({
@@ -52,6 +68,7 @@ export const peeringResource = (view: PeeringView): Peering => ({
   conditions: view.conditions.map((condition) => ({ ...condition, since: time(condition.since) })),
   waitingFor: view.waitingFor,
   ...(view.granted && { granted: { ...view.granted } }),
+  ...(view.network && { network: networkResource(view.network) }),
   nodeName: view.nodeName,
   createdAt: time(view.createdAt),
   phaseSince: Object.fromEntries(Object.entries(view.phaseSince).map(([phase, since]) => [phase, time(since)])),

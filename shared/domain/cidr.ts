@@ -40,6 +40,20 @@ export function isExact(text: string): boolean {
 export const containsRange = (outer: CidrRange, inner: CidrRange): boolean =>
   outer.length <= inner.length && cleared(inner.base, outer.length) === outer.base;
 
+/** The address at the same place of another range of the same length; undefined when `address` is not in `from`. */
+export function moveAddress(address: string, from: string, to: string): string | undefined {
+  const [at, source, target] = [parseAddress(address), parseCidr(from), parseCidr(to)];
+  if (at === undefined || !source || !target || source.length !== target.length) return undefined;
+  return containsRange(source, { base: at, length: 32 }) ? formatAddress(target.base + at - source.base) : undefined;
+}
+
+/** Whether `range` lies in one of the accepted ranges; none accepted means that any is. */
+export function isWithin(range: string, accepted: readonly string[]): boolean {
+  const inner = parseCidr(range);
+  const outer = accepted.map(parseCidr).filter((text) => text !== undefined);
+  return accepted.length === 0 || (inner !== undefined && outer.some((text) => containsRange(text, inner)));
+}
+
 export const overlap = (a: CidrRange, b: CidrRange): boolean => containsRange(a, b) || containsRange(b, a);
 
 const never = [

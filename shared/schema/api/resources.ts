@@ -1,7 +1,8 @@
 /** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
 import { phases } from '#shared/domain/peering-phase.ts';
-import { ClusterId, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
+import { ClusterId, NetworkFacts, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
+import { NewPeeringNetwork, PeeringNetwork } from './network.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 
@@ -20,6 +21,8 @@ export const Cluster = z.object({
   nodes: z.int(),
   allocatable: Quantities,
   policies: z.array(PolicyFacts).describe('What the cluster agrees to.'),
+  network: NetworkFacts.optional().describe('What its peers are told to be linked with it; absent: it makes no links.'),
+  publicAddresses: z.array(z.string()).optional().describe('From which its agent was seen lately, the newest first.'),
   keyThumbprint: z.string().describe('RFC 7638 thumbprint of the key it enrolled with.'),
   version: z.int(),
 });
@@ -67,6 +70,7 @@ export const Peering = z.object({
   conditions: z.array(PeeringCondition),
   waitingFor: z.string().describe('One sentence: what is being waited for, or that nothing is.'),
   granted: Quantities.optional().describe('What the provider granted.'),
+  network: PeeringNetwork.optional().describe('Absent: made before there was any.'),
   nodeName: z.string().describe('The virtual node in the consumer.'),
   createdAt: Time,
   phaseSince: z.partialRecord(PeeringPhase, Time).describe('When each phase was first entered.'),
@@ -153,6 +157,7 @@ export const NewPeering = z.object({
   provider: ClusterId,
   resources: Quantities.default({}).describe('Absent members are limited by the provider alone.'),
   class: z.string().min(1).max(63).optional(),
+  network: NewPeeringNetwork.optional(),
 });
 
 export const NewApiKey = z.object({

@@ -60,8 +60,36 @@ export const PolicyFacts = z.object({
     maxResourcesPerPeer: Quantities,
     classes: z.array(z.string()),
   }),
+  network: z
+    .object({
+      enabled: z.boolean(),
+      remoteCidrs: z.array(z.string()).describe('Ranges within which those of a peer must lie; empty: any.'),
+    })
+    .optional()
+    .describe('Links to peers. Absent: allowed.'),
 });
 export type PolicyFacts = z.infer<typeof PolicyFacts>;
+
+/** What a peer must know to be linked with this cluster. */
+export const NetworkFacts = z.object({
+  podCidrs: z.array(z.string()).describe('What pods really have.'),
+  externalCidrs: z
+    .array(z.string())
+    .describe('From which addresses are given to what is no pod; the first one counts.'),
+  nodeAddresses: z.array(z.string()).describe('Where a NodePort may be reached, the likeliest first.'),
+  loadBalancer: z
+    .boolean()
+    .optional()
+    .describe('Whether Services of type LoadBalancer get an address. Absent: not known.'),
+  apiServerProxy: z
+    .string()
+    .optional()
+    .describe('address:port, of the external range, at which peers reach the API server through the link.'),
+});
+export type NetworkFacts = z.infer<typeof NetworkFacts>;
+
+/** Among `ClusterFacts.capabilities`: the agent makes links to peers. `ClusterFacts.network` is there as well. */
+export const networkCapability = 'network';
 
 /** A cluster as its agent describes it; sent at enrolment and whenever it changes. */
 export const ClusterFacts = z.object({
@@ -76,6 +104,7 @@ export const ClusterFacts = z.object({
   nodes: z.int().min(0),
   allocatable: Quantities.describe('Sum over schedulable, non-virtual nodes.'),
   policies: z.array(PolicyFacts),
+  network: NetworkFacts.optional().describe('Absent: the agent makes no links, or not yet.'),
 });
 export type ClusterFacts = z.infer<typeof ClusterFacts>;
 

@@ -1,0 +1,59 @@
+/** The objects of a link that the broker asks each side for: ranges first, then the gateways, then what each gateway must know of the other. */
+import { label, name, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { isthmusNetworkAnnotation, networkLabel, networkName, networkPort } from '#shared/domain/network-keys.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { otherRole } from './across.ts';
+import type { Link } from './link.ts';
+import { manifest } from './manifest.ts';
+import type { PeeringSpec } from './records.ts';
+
+type Parties = Pick<PeeringSpec, 'consumer' | 'provider'>;
+
+/** In order. What is not known yet is left out: a side is asked for no more than it can do. */
+export function linkObjects(spec: Parties, link: Link, side: PeeringRole): readonly KubeManifest[] {
+  const self = spec[side];
+  const peer = spec[otherRole(side)];
+  const { layout } = link;
+  const there = link[otherRole(side)];
+  const place = { name: peer, namespace: name.tenantNamespace(peer), labels: { [label.remoteClusterId]: peer } };
+  const known =
+    there.candidates.length === 0
+      ? {}
+      : { annotations: { [isthmusNetworkAnnotation.peerCandidates]: JSON.stringify(there.candidates) } };
+  const objects: KubeManifest[] = [];
+  if (there.ranges) {
+    objects.push(manifest(networkKinds.configurations, place, { spec: { remote: { cidr: there.ranges } } }));
+  }
+  if (layout.server === self) {
+    const endpoint = { port: networkPort.wireGuard, serviceType: layout.serviceType };
+    const serverTemplateRef = template('WgGatewayServerTemplate', networkName.serverTemplate);
+    const spec = { serverTemplateRef, mtu: layout.mtu, endpoint };
+    objects.push(manifest(networkKinds.gatewayServers, { ...place, ...known }, { spec }));
+  } else {
+    const endpoint = endpointOf(there.candidates[0]);
+    const clientTemplateRef = template('WgGatewayClientTemplate', networkName.clientTemplate);
+    if (endpoint) {
+      const spec = { clientTemplateRef, mtu: layout.mtu, endpoint };
+      objects.push(manifest(networkKinds.gatewayClients, { ...place, ...known }, { spec }));
+    }
+  }
+  if (there.key !== undefined) {
+    const labels = { ...place.labels, [networkLabel.gatewayResource]: 'true' };
+    objects.push(manifest(networkKinds.publicKeys, { ...place, labels }, { spec: { publicKey: there.key } }));
+  }
+  return objects;
+}
+
+const template = (kind: string, called: string) => ({
+  apiVersion: 'networking.liqo.io/v1beta1',
+  kind,
+  name: called,
+  namespace: systemNamespace,
+});
+
+function endpointOf(candidate: string | undefined) {
+  if (candidate === undefined) return undefined;
+  const at = candidate.lastIndexOf(':');
+  return { addresses: [candidate.slice(0, at)], port: Number(candidate.slice(at + 1)), protocol: 'UDP' };
+}

@@ -1,0 +1,160 @@
+/**
+ * The link between the two clusters of a peering: what the state machine remembers of it, and how a report changes that. A pair that is peered
+ * both ways has one link. Both peerings keep the same record of how it is laid out; who made it first decides, and whoever stays keeps it.
+ */
+import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
+import { networkPort } from '#shared/domain/network-keys.ts';
+import type { GatewayServiceType } from '#shared/schema/api/network.ts';
+import type { ClusterFacts, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { sameJson } from './canonical.ts';
+import type { ConnectionReport, EndReport } from './link-reports.ts';
+import { canLink, type NetworkTerms } from './network-terms.ts';
+import type { PeeringSpec, SideInput } from './records.ts';
+
+/** How it is laid out. The same in both peerings of a pair. */
+export interface LinkLayout {
+  /** The cluster that is dialled. */
+  readonly server: string;
+  readonly mtu: number;
+  readonly serviceType: GatewayServiceType;
+  /** The peering that decided, and when: of two that decided at once, the earlier holds. */
+  readonly by: string;
+  readonly at: number;
+}
+
+export interface LinkRanges {
+  readonly pod: readonly string[];
+  readonly external: readonly string[];
+}
+
+/** What is known of one side. What a later report lacks stays. */
+export interface LinkEnd {
+  /** The ranges that this side really has. */
+  readonly ranges?: LinkRanges;
+  /** base64 of its WireGuard key. */
+  readonly key?: string;
+  /** `address:port`, where its gateway may be reached; the likeliest first. */
+  readonly candidates: readonly string[];
+  readonly connection?: ConnectionReport & {
+    /** When this was reported. */
+    readonly reportedAt: number;
+  };
+}
+
+export interface Link {
+  readonly layout: LinkLayout;
+  /** What this peering asked for when the layout was taken over: a change of mind shows. */
+  readonly asked: Pick<NetworkTerms, 'gatewayLocation' | 'mtu' | 'serviceType'>;
+  readonly consumer: LinkEnd;
+  readonly provider: LinkEnd;
+}
+
+export interface LinkInput {
+  readonly spec: Pick<PeeringSpec, 'id' | 'consumer' | 'provider' | 'network'>;
+  readonly before: Link | undefined;
+  /** Of the peering the other way around, while that lives. */
+  readonly opposite: LinkLayout | undefined;
+  readonly consumer: Pick<SideInput, 'facts' | 'publicAddresses'>;
+  readonly provider: Pick<SideInput, 'facts' | 'publicAddresses'>;
+  readonly reports: Readonly<Record<PeeringRole, EndReport>>;
+  readonly now: number;
+}
+
+/** Undefined: the peering has no link. */
+export function nextLink(input: LinkInput): Link | undefined {
+  const { spec, before, consumer, provider, reports, now } = input;
+  const terms = spec.network;
+  // A link that was made stays when an agent is set back to one that makes none: that must be seen, not undone.
+  if (!terms?.enabled || !(before || (canLink(consumer.facts) && canLink(provider.facts)))) return undefined;
+  const asked = {
+    gatewayLocation: terms.gatewayLocation,
+    mtu: terms.mtu,
+    ...(terms.serviceType === undefined ? {} : { serviceType: terms.serviceType }),
+  };
+  return {
+    layout: nextLayout(input, terms, asked),
+    asked,
+    consumer: nextEnd(before?.consumer, consumer, reports.consumer, now),
+    provider: nextEnd(before?.provider, provider, reports.provider, now),
+  };
+}
+
+const isEarlier = (a: LinkLayout, b: LinkLayout): boolean => a.at < b.at || (a.at === b.at && a.by < b.by);
+
+function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked']): LinkLayout {
+  const { spec, before, opposite, now } = input;
+  const sameWish = before !== undefined && sameJson(before.asked, asked);
+  const mine = before?.layout.by === spec.id;
+  if (mine && sameWish)
+    return opposite && opposite.by !== spec.id && isEarlier(opposite, before.layout) ? opposite : before.layout;
+  // The other peering's link is there already: this one joins it, whatever it asks for.
+  if (opposite && opposite.by !== spec.id) return opposite;
+  if (before && !mine && opposite) return isEarlier(opposite, before.layout) ? opposite : before.layout;
+  if (before && !mine && sameWish) return before.layout;
+  const { facts } = input[terms.gatewayLocation];
+  return {
+    server: spec[terms.gatewayLocation],
+    mtu: terms.mtu,
+    serviceType: terms.serviceType ?? defaultServiceType(facts),
+    by: spec.id,
+    // Changing one's mind does not make one later: who decides stays who decides.
+    at: before && mine ? before.layout.at : now,
+  };
+}
+
+const defaultServiceType = ({ network }: ClusterFacts): GatewayServiceType =>
+  network?.loadBalancer === true ? 'LoadBalancer' : 'NodePort';
+
+function nextEnd(
+  before: LinkEnd | undefined,
+  { facts, publicAddresses = [] }: LinkInput['consumer'],
+  report: EndReport,
+  now: number,
+): LinkEnd {
+  const known = facts.network;
+  const ranges = known ? { pod: known.podCidrs, external: known.externalCidrs } : before?.ranges;
+  const key = report.key ?? before?.key;
+  const reported = report.hasGateway ? withPublic(report.candidates, publicAddresses) : undefined;
+  const connection = nextConnection(before?.connection, report.connection, now);
+  return {
+    ...(ranges ? { ranges } : {}),
+    ...(key === undefined ? {} : { key }),
+    candidates: reported ?? before?.candidates ?? [],
+    ...(connection ? { connection } : {}),
+  };
+}
+
+/** A gateway that is gone takes its connection with it; only what was never heard of is left as it was. */
+function nextConnection(
+  before: LinkEnd['connection'],
+  report: ConnectionReport | undefined,
+  now: number,
+): LinkEnd['connection'] {
+  if (!report) return before && { value: 'Unknown', reportedAt: before.value === 'Unknown' ? before.reportedAt : now };
+  const { reportedAt = now, ...old } = before ?? { value: undefined };
+  return sameJson(old, report) ? { ...report, reportedAt } : { ...report, reportedAt: now };
+}
+
+/** The agent's own address as the broker sees it may be the gateway's, too: of a cluster behind one NAT it is. Tried last. */
+function withPublic(candidates: readonly string[], publicAddresses: readonly string[]): readonly string[] {
+  const ports = [...new Set(candidates.map((candidate) => candidate.slice(candidate.lastIndexOf(':') + 1)))];
+  const more = publicAddresses
+    .filter(isDialable)
+    .flatMap((address) =>
+      (ports.length > 0 ? ports : [String(networkPort.wireGuard)]).map((port) => `${address}:${port}`),
+    );
+  return [...new Set([...candidates, ...more])].slice(0, maxCandidates);
+}
+
+const isDialable = (address: string): boolean =>
+  parseAddress(address) !== undefined && rangeProblem(`${address}/32`) === undefined;
+
+/** An IPv4 address and a port: no words of anybody's. */
+export const isPlainEndpoint = (endpoint: string): boolean =>
+  parseAddress(endpoint.slice(0, endpoint.lastIndexOf(':'))) !== undefined;
+
+export const maxCandidates = 16;
+
+/** Both sides say that packets cross. */
+export const isLinked = (link: Link): boolean =>
+  [link.consumer, link.provider].every(({ connection }) => connection?.value === 'Connected');

@@ -1,0 +1,23 @@
+/** The network of a peering as people see it. */
+import type { Link, LinkEnd } from './link.ts';
+import type { LinkEndView, LinkView, PeeringView } from './peering.ts';
+import type { PeeringRecord } from './records.ts';
+
+export function networkView({ spec, state }: PeeringRecord): Pick<PeeringView, 'network'> {
+  if (!spec.network) return {};
+  return { network: { ...spec.network, ...(state.link ? { link: linkView(state.link, spec.consumer) } : {}) } };
+}
+
+function linkView({ layout, consumer, provider }: Link, consumerId: string): LinkView {
+  const [endpoint] = (layout.server === consumerId ? consumer : provider).candidates;
+  return {
+    server: layout.server,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    serviceType: layout.serviceType,
+    mtu: layout.mtu,
+    consumer: endView(consumer),
+    provider: endView(provider),
+  };
+}
+
+const endView = ({ connection }: LinkEnd): LinkEndView => connection ?? { value: 'Unknown' };

@@ -1,0 +1,32 @@
+/** How the consumer reaches the provider's API server when that is to be through the link. */
+import { moveAddress } from '#shared/domain/cidr.ts';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { EndReport } from './link-reports.ts';
+import type { PeeringSpec } from './records.ts';
+
+export type ProxyPath =
+  | { readonly kind: 'direct' }
+  /** The provider offers none yet, or the consumer has no name for it. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'proxy'; readonly url: string };
+
+/** The provider's proxy, by the address that the consumer knows it by: same place in the range that the consumer was granted for it. */
+export function proxyPath(
+  spec: PeeringSpec,
+  { network }: ClusterFacts,
+  consumer: EndReport,
+  before: string | undefined,
+): ProxyPath {
+  if (!spec.network?.inBand) return { kind: 'direct' };
+  const known: ProxyPath = before === undefined ? { kind: 'unknown' } : { kind: 'proxy', url: before };
+  const offered = network?.apiServerProxy;
+  const views = consumer.remote?.external ?? [];
+  if (!network || offered === undefined || !consumer.isConfigured) return known;
+  const at = offered.lastIndexOf(':');
+  for (const [i, range] of network.externalCidrs.entries()) {
+    const view = views[i];
+    const address = view === undefined ? undefined : moveAddress(offered.slice(0, at), range, view);
+    if (address !== undefined) return { kind: 'proxy', url: `http://${address}${offered.slice(at)}` };
+  }
+  return known;
+}

@@ -1,0 +1,63 @@
+/** The link of a peering as the REST API asks for it and shows it. */
+import * as z from 'zod';
+import { Mtu } from '../addresses.ts';
+import { ClusterId } from '../protocol/agent-protocol.ts';
+
+const Time = z.iso.datetime().describe('RFC 3339, UTC.');
+const Side = z.enum(['consumer', 'provider']);
+export const gatewayServiceTypes = ['LoadBalancer', 'NodePort', 'ClusterIP'] as const;
+export const GatewayServiceType = z.enum(gatewayServiceTypes);
+export type GatewayServiceType = z.infer<typeof GatewayServiceType>;
+
+/** What is left out stays as it is; of a new peering, is the default. */
+export const NewPeeringNetwork = z.object({
+  enabled: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether pods of the two clusters reach each other. Default: when both agents can and both policies allow it.',
+    ),
+  gatewayLocation: Side.optional().describe('The side that is dialled. Default: provider.'),
+  mtu: Mtu.optional().describe('Of the tunnel, at most; what the path lets through is measured. Default: 1340.'),
+  serviceType: GatewayServiceType.optional().describe(
+    'How the dialled gateway is exposed. Default: LoadBalancer where those are known to work, otherwise NodePort.',
+  ),
+  inBand: z
+    .boolean()
+    .optional()
+    .describe("Whether the provider's API server is reached through the link. Default: false."),
+});
+export type NewPeeringNetwork = z.infer<typeof NewPeeringNetwork>;
+
+export const LinkEnd = z.object({
+  status: z.enum(['Connected', 'Connecting', 'Error', 'Unknown']).describe('As this side sees it.'),
+  peerEndpoint: z.string().optional().describe('`address:port` from which the other side sends.'),
+  latency: z.string().optional().describe('Round trip, for example `12ms`.'),
+  handshakeAgeSeconds: z.int().min(0).optional().describe('Of the last key exchange, when it was reported.'),
+  mtu: z.int().optional().describe('Found on the path, in bytes.'),
+  packetLoss: z.int().optional().describe('Of the recent probes, in percent.'),
+  reportedAt: Time.optional(),
+});
+export type LinkEnd = z.infer<typeof LinkEnd>;
+
+export const PeeringLink = z.object({
+  server: ClusterId.describe('The cluster that is dialled.'),
+  endpoint: z.string().optional().describe('Where the other one dials it, `address:port`.'),
+  serviceType: GatewayServiceType,
+  mtu: z.int().describe('Asked for.'),
+  consumer: LinkEnd,
+  provider: LinkEnd,
+});
+export type PeeringLink = z.infer<typeof PeeringLink>;
+
+export const PeeringNetwork = z.object({
+  enabled: z.boolean(),
+  gatewayLocation: Side.describe(
+    'As asked for; a pair that is peered both ways has one link, and the first peering decides.',
+  ),
+  mtu: z.int(),
+  serviceType: GatewayServiceType.optional(),
+  inBand: z.boolean(),
+  link: PeeringLink.optional().describe('Absent: none yet, or none any more.'),
+});
+export type PeeringNetwork = z.infer<typeof PeeringNetwork>;
