@@ -55,7 +55,7 @@ function underlay(model: NodeModel, links: readonly NodeLink[]) {
       name: 'input',
       base: 'type filter hook input priority filter',
       rules: [
-        symmetricRoutes ? `${port} fib saddr . iif oif missing drop` : '',
+        symmetricRoutes ? `${port} fib saddr . iif oif missing counter drop` : '',
         ...links.flatMap((link) => {
           const from = distinctAddresses([...link.replicaAddresses, ...model.gatewayNodeAddresses]);
           return from.length === 0 ? [] : [`${port} ip saddr ${set(from)} @th,96,24 ${link.vni} accept`];

@@ -26,6 +26,7 @@ function serveTcp(port) {
 
 const block = Buffer.alloc(256 * 1024, 'x');
 async function send(socket, bytes) {
+  socket.setMaxListeners(0); // a waiting `close` per full buffer
   for (let left = bytes; left > 0 && !socket.destroyed; left -= block.length) {
     if (!socket.write(left < block.length ? block.subarray(0, left) : block)) {
       await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve));
