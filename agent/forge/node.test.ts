@@ -1,8 +1,18 @@
 import { expect, test } from 'vitest';
 import type { Node } from '#shared/domain/kube-object.ts';
+import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { VirtualNode, VirtualNodeSpec } from '#shared/schema/liqo/virtual-node.ts';
 import { mergePatched } from '../controllers/offloaded-pod/two-sides.ts';
-import { isOurs, type NodeInput, newNode, nodePatch, nodeStatus, nodeStatusPatch } from './node.ts';
+import {
+  isOurs,
+  type NetworkState,
+  type NodeInput,
+  networkState,
+  newNode,
+  nodePatch,
+  nodeStatus,
+  nodeStatusPatch,
+} from './node.ts';
 
 const virtualNode = (spec: Partial<VirtualNodeSpec> = {}): VirtualNode => ({
   apiVersion: 'offloading.liqo.io/v1beta1',
@@ -15,6 +25,7 @@ const input = (spec?: Partial<VirtualNodeSpec>): NodeInput => ({
   hostIp: '10.1.1.1',
   port: 11_300,
   version: 'v1.34.4',
+  network: 'none',
 });
 const at = '2026-01-01T00:00:00Z';
 const later = '2026-01-01T00:01:00Z';
@@ -135,3 +146,48 @@ test('a Node of the same name is ours only by its labels', () => {
   expect(isOurs(node, virtualNode({ clusterID: 'other' }))).toBe(false);
   expect(isOurs({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1' } }, virtualNode())).toBe(false);
 });
+
+const verdictsWith = (network: NodeInput['network'], known?: Node['status']): string =>
+  (nodeStatus({ ...input(), network }, known, later).conditions ?? [])
+    .filter(({ type }) => type === 'Ready' || type === 'NetworkUnavailable')
+    .map(({ type, status, reason }) => `${type}=${status} ${reason}`)
+    .join(', ');
+
+test('without a network nothing is said about it; with one the Node is Ready only while the link works', () => {
+  expect(verdictsWith('none')).toBe('Ready=True KubeletReady');
+  expect(verdictsWith('up')).toBe('Ready=True KubeletReady, NetworkUnavailable=False LiqoNetworkingUp');
+  expect(verdictsWith('down')).toBe('Ready=False KubeletNotReady, NetworkUnavailable=True LiqoNetworkingDown');
+});
+
+test('what was said about a network goes with the network', () => {
+  const down = nodeStatus({ ...input(), network: 'down' }, undefined, at);
+  expect(verdictsWith('none', down)).toBe('Ready=True KubeletReady');
+});
+
+test.each<[string, Parameters<typeof networkState>[0], boolean | undefined, NetworkState]>([
+  ['no summary', undefined, undefined, 'none'],
+  ['a summary that is still to be computed', { ...foreign(true), status: undefined as never }, undefined, 'unknown'],
+  ['no network', foreign(false), undefined, 'none'],
+  ['a network without Connection', foreign(true), undefined, 'down'],
+  ['a pending link', foreign(true, 'Pending'), undefined, 'down'],
+  ['a broken link', foreign(true, 'Error'), undefined, 'down'],
+  ['an established link', foreign(true, 'Established'), undefined, 'up'],
+  ['a broken link that is not to be looked at', foreign(true, 'Error'), true, 'none'],
+])('the link of a peering with %s', (_what, cluster, unchecked, state) =>
+  expect(networkState(cluster, unchecked)).toBe(state),
+);
+
+function foreign(enabled: boolean, status?: 'Pending' | 'Error' | 'Established'): ForeignCluster {
+  const off = { enabled: false, conditions: [] };
+  const conditions = status === undefined ? [] : [{ type: 'NetworkConnectionStatus' as const, status }];
+  return {
+    apiVersion: 'core.liqo.io/v1beta1',
+    kind: 'ForeignCluster',
+    metadata: { name: 'prov' },
+    spec: { clusterID: 'prov' },
+    status: {
+      role: 'Provider',
+      modules: { networking: { enabled, conditions }, authentication: off, offloading: off },
+    },
+  };
+}

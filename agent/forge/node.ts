@@ -1,6 +1,7 @@
 /** The Node that stands for a provider: metadata, status and conditions (reference/liqo-offloading.md 2.2 and 2.3), and how an existing one must change. */
 import type { Node } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { sameJson } from './pod-status.ts';
 
@@ -16,6 +17,23 @@ export interface NodeInput {
   readonly port: number;
   /** `gitVersion` of the provider's API server. */
   readonly version: string;
+  readonly network: Exclude<NetworkState, 'unknown'>;
+}
+
+/** The link to the provider: `none` for a peering without a network, and where the VirtualNode says not to look. `unknown`: not computed yet. */
+export type NetworkState = 'none' | 'up' | 'down' | 'unknown';
+
+/** Reference/liqo-offloading.md 2.3. `foreign`: the summary of the provider. */
+export function networkState(
+  foreign: ForeignCluster | undefined,
+  disableNetworkCheck: boolean | undefined,
+): NetworkState {
+  if (disableNetworkCheck === true || foreign === undefined) return 'none';
+  if (foreign.status === undefined) return 'unknown';
+  const { enabled, conditions } = foreign.status.modules.networking;
+  if (!enabled) return 'none';
+  const connection = conditions?.find(({ type }) => type === 'NetworkConnectionStatus');
+  return connection?.status === 'Established' ? 'up' : 'down';
 }
 
 /** What we put on a Node, by key: kept on it as an annotation, so that what is dropped later is taken off and the rest is left alone. */
@@ -140,36 +158,59 @@ function pressure(type: string, what: string, pressed: boolean): Verdict {
       };
 }
 
-function verdicts(hard: Resources): readonly Verdict[] {
-  const missing = ['cpu', 'memory'].filter((resource) => lacks(hard, resource));
+const networkUnavailable = 'NetworkUnavailable';
+const networkReasons = { up: 'LiqoNetworkingUp', down: 'LiqoNetworkingDown' } as const;
+
+const networkVerdict = (network: 'up' | 'down'): Verdict => ({
+  type: networkUnavailable,
+  status: network === 'up' ? 'False' : 'True',
+  reason: networkReasons[network],
+  message:
+    network === 'up' ? 'the provider answers through the link' : 'no answer comes from the provider through the link',
+});
+
+function verdicts(hard: Resources, network: NodeInput['network']): readonly Verdict[] {
+  const lacking = ['cpu', 'memory'].filter((resource) => lacks(hard, resource));
+  const missing = [
+    ...(lacking.length ? [`the provider grants no ${lacking.join(' and no ')}`] : []),
+    ...(network === 'down' ? ['the link to the provider does not work'] : []),
+  ];
   const ready: Verdict = missing.length
-    ? {
-        type: 'Ready',
-        status: 'False',
-        reason: 'KubeletNotReady',
-        message: `the provider grants no ${missing.join(' and no ')}`,
-      }
+    ? { type: 'Ready', status: 'False', reason: 'KubeletNotReady', message: missing.join('; ') }
     : { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'the API server of the provider answers' };
   return [
     ready,
     pressure('MemoryPressure', 'Memory', lacks(hard, 'memory')),
     pressure('DiskPressure', 'Disk', exhausts(hard, 'ephemeral-storage')),
     pressure('PIDPressure', 'PID', exhausts(hard, 'pods')),
+    ...(network === 'none' ? [] : [networkVerdict(network)]),
   ];
 }
 
 /** Heartbeats are new in each; transition times only where the status changed. Conditions of other writers stay. */
-function conditionsOf(hard: Resources, known: readonly NodeCondition[], now: string): NodeCondition[] {
-  const own = verdicts(hard).map((verdict) => {
+function conditionsOf(
+  hard: Resources,
+  network: NodeInput['network'],
+  known: readonly NodeCondition[],
+  now: string,
+): NodeCondition[] {
+  const own = verdicts(hard, network).map((verdict) => {
     const before = known.find((condition) => condition.type === verdict.type);
     const lastTransitionTime = before?.status === verdict.status ? (before.lastTransitionTime ?? now) : now;
     return { ...verdict, lastHeartbeatTime: now, lastTransitionTime } as NodeCondition;
   });
-  return [...own, ...known.filter((condition) => !own.some(({ type }) => type === condition.type))];
+  return [
+    ...own,
+    ...known.filter((condition) => !own.some(({ type }) => type === condition.type) && !isStale(condition)),
+  ];
 }
 
+/** Ours of a network that the peering no longer has; the same type by another writer is not ours. */
+const isStale = ({ type, reason }: NodeCondition): boolean =>
+  type === networkUnavailable && Object.values<string | undefined>(networkReasons).includes(reason);
+
 export function nodeStatus(
-  { virtualNode, hostIp, port, version }: NodeInput,
+  { virtualNode, hostIp, port, version, network }: NodeInput,
   known: NodeStatus | undefined,
   now: string,
 ): NodeStatus {
@@ -178,7 +219,7 @@ export function nodeStatus(
   return {
     capacity: hard,
     allocatable: hard,
-    conditions: conditionsOf(hard, known?.conditions ?? [], now),
+    conditions: conditionsOf(hard, network, known?.conditions ?? [], now),
     // No Hostname: API servers prefer it by default, and no DNS knows this name.
     addresses: [{ type: 'InternalIP', address: hostIp }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },

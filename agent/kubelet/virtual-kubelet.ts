@@ -18,6 +18,7 @@ import type { Cache, Cluster } from '../kube/types.ts';
 import { authenticationConfig, clientCaOf, type NodeAccess } from './caller.ts';
 import { KubeletEndpoint, preferredPort, type Target } from './endpoint.ts';
 import { Identity } from './identity.ts';
+import { createLink, type Link } from './link.ts';
 import { isOutgoing, mappingOf } from './mappings.ts';
 import { NodeKeeper } from './node-keeper.ts';
 import type { ConnectProvider } from './peer.ts';
@@ -64,6 +65,7 @@ export class VirtualKubelet {
   readonly #stop = new AbortController();
   readonly #maps: Cache<NamespaceMap>;
   readonly #clientCa: Cache<ConfigMap>;
+  readonly #link: Link;
   readonly #health: ProviderHealth;
   readonly #keeper: NodeKeeper;
   readonly #endpoint: KubeletEndpoint;
@@ -90,6 +92,11 @@ export class VirtualKubelet {
     const bound = { fieldSelector: `spec.nodeName=${name}`, transform: leanLocalPod, indexes: byNamespace };
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
     this.#maps = cluster.caches.cache(namespaceMaps);
+    this.#link = createLink(
+      cluster.caches,
+      () => this.#virtualNode,
+      () => this.#keeper.look(),
+    );
     this.#clientCa = cluster.caches.cache(configMaps, {
       namespace: authenticationConfig.namespace,
       fieldSelector: `metadata.name=${authenticationConfig.name}`,
@@ -140,6 +147,7 @@ export class VirtualKubelet {
       this.#maps.subscribe(({ before, after }) => this.#mapChanged(before, after)),
       this.#clientCa.subscribe(({ after }) => this.#endpoint.useClientCa(clientCaOf(after))),
       nodes.subscribe(({ before, after }) => this.#nodeChanged(before, after)),
+      this.#link.follow(),
       this.localPods.subscribe(() => this.#onChange('pods')),
     );
     await this.#endpoint.listen(podIp, preferredPort(kubeletPortBase, name), 1_000);
@@ -313,12 +321,14 @@ export class VirtualKubelet {
 
   #nodeInput(): NodeInput | undefined {
     const { answers, version } = this.#health.current;
-    if (!this.#nodeWanted || !answers) return undefined;
+    const network = this.#link.state();
+    if (!this.#nodeWanted || !answers || network === 'unknown') return undefined;
     return {
       virtualNode: this.#virtualNode,
       hostIp: this.#deps.podIp,
       port: this.#endpoint.port,
       version: version ?? '',
+      network,
     };
   }
 

@@ -6,6 +6,7 @@ import type { Identity } from '#shared/schema/liqo/identity.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
+import { noNetwork } from './network.ts';
 
 const none: PeerFacts = {
   tenant: undefined,
@@ -13,6 +14,7 @@ const none: PeerFacts = {
   declaredServer: undefined,
   virtualNodes: [],
   nodes: [],
+  network: noNetwork,
   health: undefined,
   nowMs: Date.UTC(2026, 0, 1),
 };

@@ -10,6 +10,7 @@ import type {
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import { hasNetwork, type NetworkFacts, networkDrafts } from './network.ts';
 
 export interface ApiServerHealth {
   readonly ok: boolean;
@@ -25,6 +26,7 @@ export interface PeerFacts {
   readonly declaredServer: string | undefined;
   readonly virtualNodes: readonly VirtualNode[];
   readonly nodes: readonly Node[];
+  readonly network: NetworkFacts;
   /** Undefined: not checked yet, or nothing to check. */
   readonly health: ApiServerHealth | undefined;
   readonly nowMs: number;
@@ -122,6 +124,7 @@ export const isAnything = (facts: PeerFacts, others: number): boolean =>
   facts.tenant !== undefined ||
   facts.identity !== undefined ||
   facts.declaredServer !== undefined ||
+  hasNetwork(facts.network) ||
   facts.virtualNodes.length + facts.nodes.length + others > 0;
 
 export function summarise(foreign: ForeignCluster, facts: PeerFacts): ForeignClusterStatus {
@@ -158,7 +161,7 @@ export function summarise(foreign: ForeignCluster, facts: PeerFacts): ForeignClu
     ...(foreign.metadata.generation === undefined ? {} : { observedGeneration: foreign.metadata.generation }),
     role: roleOf(tenant !== undefined, isProvider),
     modules: {
-      networking: { enabled: false, conditions: [] },
+      networking: module(hasNetwork(facts.network), before?.modules.networking, networkDrafts(facts.network), nowMs),
       authentication: module(hasAuthentication, before?.modules.authentication, authentication, nowMs),
       offloading: module(virtualNodes.length > 0, before?.modules.offloading, offloading, nowMs),
     },

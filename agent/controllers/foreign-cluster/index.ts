@@ -3,14 +3,17 @@ import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
+import { networkName } from '#shared/domain/network-keys.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { gatewayDeployments } from '../gateway-caches.ts';
 import { peerOf, peerSecrets, tenantNamespaces, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { deleteObject, writeStatus } from '../peering-writes.ts';
@@ -20,10 +23,16 @@ import { isReplica } from '../slice-roles.ts';
 import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
+import type { NetworkFacts } from './network.ts';
 
 /** From YAML or JSON, without parsing either: this is for people to read. */
 const serverIn = (kubeconfig: string): string =>
   /["']?\bserver["']?\s*:\s*["']?([^"'\s,}]+)/.exec(kubeconfig)?.[1] ?? 'unknown';
+
+const oldest = <T extends KubeObject>(objects: readonly T[]): T | undefined =>
+  [...objects].sort((a, b) =>
+    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
+  )[0];
 
 export function createForeignClusterController(deps: PeeringDeps): Controller {
   const { cluster, clusterId, clock, log } = deps;
@@ -38,6 +47,11 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const others: readonly Cache<KubeObject>[] = [resourceSlices, namespaceMaps, renews].map(
     (type) => caches.cache(type as never) as unknown as Cache<KubeObject>,
   );
+  const configurations = caches.cache(networkKinds.configurations);
+  const servers = caches.cache(networkKinds.gatewayServers);
+  const clients = caches.cache(networkKinds.gatewayClients);
+  const connections = caches.cache(networkKinds.connections);
+  const deployments = gatewayDeployments(caches);
   const namespaces = tenantNamespaces(caches);
   /** Labels of what a peer may write itself, copies and Secrets, count for nothing: there the namespace says whose it is. */
   const peerBehind = (object: KubeObject): string | undefined =>
@@ -71,8 +85,27 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
           : serverIn(Buffer.from(declared.data?.kubeconfig ?? '', 'base64').toString()),
       virtualNodes: nodeCache.list().filter(({ spec }) => spec.clusterID === peer),
       nodes: kubeNodes.list().filter(isPeers),
+      network: networkOf(isPeers),
       health: checker.health(peer),
       nowMs: clock.now(),
+    };
+  }
+
+  /** Several of one kind: the older counts, as for the gateways themselves. */
+  function networkOf(isPeers: (object: KubeObject) => boolean): NetworkFacts {
+    const first = <T extends KubeObject>(kind: Cache<T>): T | undefined => oldest(kind.list().filter(isPeers));
+    const [server, client] = [first(servers), first(clients)];
+    const gateway = server ?? client;
+    const ref =
+      gateway === undefined
+        ? undefined
+        : { namespace: gateway.metadata.namespace ?? '', name: networkName.gateway(gateway.metadata.name) };
+    return {
+      configuration: first(configurations),
+      server,
+      client,
+      deployment: ref === undefined ? undefined : deployments.get(ref),
+      connection: (ref === undefined ? undefined : connections.get(ref)) ?? first(connections),
     };
   }
 
@@ -90,10 +123,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
 
   /** Two summaries of one peer: the older counts. */
   const foreignOf = (peer: string): ForeignCluster | undefined =>
-    cache
-      .list()
-      .filter(({ spec }) => spec.clusterID === peer)
-      .sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1))[0];
+    oldest(cache.list().filter(({ spec }) => spec.clusterID === peer));
 
   const controller = createController(
     {
@@ -107,6 +137,11 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
         watch(namespaces, peerKeys),
         watch(secretCache, (secret) => (isControlPlane(secret) ? peerKeys(secret) : [])),
         ...others.map((kind) => watch(kind, peerKeys)),
+        watch(configurations, peerKeys),
+        watch(servers, peerKeys),
+        watch(clients, peerKeys),
+        watch(connections, peerKeys),
+        watch(deployments, peerKeys),
       ],
       async reconcile(peer, signal) {
         const foreign = foreignOf(peer);

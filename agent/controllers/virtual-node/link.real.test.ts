@@ -1,0 +1,74 @@
+/** A virtual node and the network link to its provider, on real API servers; the summary of the provider is played. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectProvider } from '#agent/kubelet/peer.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { systemIds } from '#agent/runtime/ids.ts';
+import { nodes } from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { createVirtualNode, type OffloadingWorld, startOffloadingWorld } from '#test/harness/offloading-world.ts';
+import { createVirtualNodeController } from './index.ts';
+
+let world: OffloadingWorld;
+const stop = new AbortController();
+let ended: Promise<void>;
+
+beforeAll(async () => {
+  world = await startOffloadingWorld(['demo']);
+  const deps = { clock: systemClock, log: silentLog };
+  ended = createVirtualNodeController({
+    ...deps,
+    cluster: world.consumer,
+    clusterId: 'cons',
+    ids: systemIds,
+    podIp: '127.0.0.1',
+    kubeletPortBase: 11_250,
+    systemNamespace: 'liqo',
+    connectPeer: createConnectProvider(deps),
+  }).run(stop.signal);
+}, 900_000);
+afterAll(async () => {
+  stop.abort();
+  await ended;
+  await world?.stop();
+});
+
+async function summary(enabled: boolean, connection?: 'Pending' | 'Established' | 'Error'): Promise<void> {
+  const off = { enabled: false, conditions: [] };
+  const conditions = connection === undefined ? [] : [{ type: 'NetworkConnectionStatus', status: connection }];
+  const status = {
+    role: 'Provider',
+    modules: { networking: { enabled, conditions }, authentication: off, offloading: off },
+  };
+  await world.consumer.api.mergePatch(foreignClusters, { name: 'prov' }, { status }, { subresource: 'status' });
+}
+
+async function verdicts(): Promise<string | undefined> {
+  const node = await world.consumer.api.get(nodes, { name: 'vn1' });
+  return node?.status?.conditions
+    ?.filter(({ type }) => type === 'Ready' || type === 'NetworkUnavailable')
+    .map(({ type, status }) => `${type}=${status}`)
+    .sort()
+    .join(' ');
+}
+const reads = (wanted: string) => eventually(wanted, async () => (await verdicts()) === wanted, { everyMs: 20 });
+
+test('the Node of a peering with a network is Ready while the link works, and nothing is said about a network that ends', async () => {
+  await world.consumer.api.create(foreignClusters, {
+    apiVersion: 'core.liqo.io/v1beta1',
+    kind: 'ForeignCluster',
+    metadata: { name: 'prov', labels: { 'liqo.io/remote-cluster-id': 'prov' } },
+    spec: { clusterID: 'prov' },
+  });
+  await createVirtualNode(world, 'vn1');
+  await summary(true, 'Pending');
+  await reads('NetworkUnavailable=True Ready=False');
+  await summary(true, 'Established');
+  await reads('NetworkUnavailable=False Ready=True');
+  await summary(true, 'Error');
+  await reads('NetworkUnavailable=True Ready=False');
+  await summary(false);
+  await reads('Ready=True');
+  expect(await verdicts()).toBe('Ready=True');
+});
