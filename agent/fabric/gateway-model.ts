@@ -4,7 +4,8 @@ import type { Node } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkPort, networkType } from '#shared/domain/network-keys.ts';
 import type { GatewayModel, GatewayNode, GatewayWireGuard, Sibling } from '../gateway/model.ts';
 import type { WireGuardPeer } from '../host/kernel-state.ts';
-import { configuredMtu, isVirtual, type Link, linksOf } from './links.ts';
+import { type LinkSizes, sizeOf } from './link-sizes.ts';
+import { isVirtual, type Link, linksOf } from './links.ts';
 import { exposures, nodeSources } from './node-model.ts';
 import type { FabricObjects, PodPlace } from './objects.ts';
 import { ownRanges, podRanges, viewsOf } from './ranges.ts';
@@ -19,7 +20,7 @@ export interface GatewayContext {
   readonly privateKeyFile: string;
   /** The replica that carries the traffic: it keeps the way to the peer open. */
   readonly active: boolean;
-  readonly measuring?: ReadonlySet<string>;
+  readonly sizes?: LinkSizes;
 }
 
 export type GatewayModelOutcome =
@@ -53,7 +54,7 @@ export function gatewayModelOf(objects: FabricObjects, context: GatewayContext):
     model: {
       link: link.name,
       role: link.role,
-      mtu: context.measuring?.has(link.name) ? configuredMtu(link.gateway) : fabric.mtu,
+      mtu: sizeOf(link, fabric.mtu, context.sizes),
       local: { pods: podRanges(objects.networks), external },
       remote,
       overlay: { address: fabric.overlayAddress, vni: fabric.vni },

@@ -21,7 +21,7 @@ export interface Link {
   readonly configuration?: Configuration;
   readonly publicKey?: PublicKey;
   readonly fabric?: LinkFabric;
-  /** That have an address and have not ended, the active one first, then by name. */
+  /** That have an address and have not ended, the active one first, then the younger ones. */
   readonly pods: readonly GatewayPod[];
 }
 
@@ -42,6 +42,7 @@ export interface GatewayPod {
   readonly node: string;
   readonly active: boolean;
   readonly terminating: boolean;
+  readonly createdAt: string;
 }
 
 /** In order of their names. Of two gateways for one peer, which admission refuses, the older one counts. */
@@ -102,10 +103,13 @@ function fabricOf(object: InternalFabric | undefined, gateway: GatewayServer | G
 function podsOf(gateway: KubeObject, pods: readonly Pod[]): readonly GatewayPod[] {
   const { namespace, name } = gateway.metadata;
   const rank = (pod: GatewayPod): number => (pod.active ? 0 : 2) + (pod.terminating ? 1 : 0);
-  return pods
-    .filter((pod) => pod.metadata.namespace === namespace && gatewayNameOf(pod) === name)
-    .flatMap(readGatewayPod)
-    .sort((a, b) => rank(a) - rank(b) || compareText(a.name, b.name));
+  return (
+    pods
+      .filter((pod) => pod.metadata.namespace === namespace && gatewayNameOf(pod) === name)
+      .flatMap(readGatewayPod)
+      // While the role moves two are labelled: the younger one is where it moves to.
+      .sort((a, b) => rank(a) - rank(b) || compareText(b.createdAt, a.createdAt) || compareText(a.name, b.name))
+  );
 }
 
 /** By label; pods of a template without that label by the name of their Deployment. */
@@ -126,6 +130,7 @@ function readGatewayPod({ metadata, spec, status }: Pod): readonly GatewayPod[] 
       node: spec.nodeName,
       active: metadata.labels?.[networkLabel.active] === 'true',
       terminating: metadata.deletionTimestamp !== undefined,
+      createdAt: metadata.creationTimestamp ?? '',
     },
   ];
 }

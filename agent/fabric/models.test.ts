@@ -198,9 +198,15 @@ describe('what a node has to know', () => {
   });
 
   test('the configured size while the path is measured', () => {
-    const measuring = new Set(['liqo-tenant-milan/milan']);
-    expect(nodeModelOf(world, { ...onNode, measuring })?.links.map(({ mtu }) => mtu)).toEqual([1340, 1300]);
-    expect(model(world, { ...inGateway, measuring }).mtu).toBe(1340);
+    const sizes = { measuring: new Set(['liqo-tenant-milan/milan']), found: new Map() };
+    expect(nodeModelOf(world, { ...onNode, sizes })?.links.map(({ mtu }) => mtu)).toEqual([1340, 1300]);
+    expect(model(world, { ...inGateway, sizes }).mtu).toBe(1340);
+  });
+
+  test('what was found on the path, once it was measured', () => {
+    const sizes = { measuring: new Set<string>(), found: new Map([['liqo-tenant-milan/milan', 1250]]) };
+    expect(nodeModelOf(world, { ...onNode, sizes })?.links.map(({ mtu }) => mtu)).toEqual([1250, 1300]);
+    expect(model(world, { ...inGateway, sizes }).mtu).toBe(1250);
   });
 });
 

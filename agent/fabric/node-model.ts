@@ -2,7 +2,8 @@
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { CniTraits } from '../host/cni.ts';
-import { activePod, configuredMtu, internalAddresses, type Link, linksOf } from './links.ts';
+import { type LinkSizes, sizeOf } from './link-sizes.ts';
+import { activePod, internalAddresses, type Link, linksOf } from './links.ts';
 import type { ExposedHost, NodeLink, NodeModel } from './model.ts';
 import type { FabricObjects } from './objects.ts';
 import { podRanges } from './ranges.ts';
@@ -13,13 +14,12 @@ export interface NodeContext {
   readonly fullMasquerade: boolean;
   readonly rulePriority: number;
   readonly cni?: CniTraits;
-  /** Links (by name) whose path is being measured: their devices take the configured size meanwhile. */
-  readonly measuring?: ReadonlySet<string>;
+  readonly sizes?: LinkSizes;
 }
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
 export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeModel | undefined {
-  const { node, fullMasquerade, rulePriority, cni, measuring } = context;
+  const { node, fullMasquerade, rulePriority, cni, sizes } = context;
   const self = objects.internalNodes.find(({ metadata }) => metadata.name === node);
   if (self === undefined || self.metadata.deletionTimestamp !== undefined) return undefined;
   const links = linksOf(objects);
@@ -28,7 +28,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     node,
     podCidrs: podRanges(objects.networks),
     overlayAddress: self.spec.interface.node.ip,
-    links: links.flatMap((link) => nodeLink(link, measuring)),
+    links: links.flatMap((link) => nodeLink(link, sizes)),
     gatewayNodeAddresses: gatewayNodeAddresses(links, objects),
     masqueradedHosts: exposures(objects.ips)
       .filter(({ masquerade }) => masquerade)
@@ -41,7 +41,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
   };
 }
 
-function nodeLink(link: Link, measuring: ReadonlySet<string> | undefined): readonly NodeLink[] {
+function nodeLink(link: Link, sizes: LinkSizes | undefined): readonly NodeLink[] {
   if (link.fabric === undefined) return [];
   const { overlayAddress, vni, remoteCidrs, mtu } = link.fabric;
   const active = activePod(link);
@@ -49,7 +49,7 @@ function nodeLink(link: Link, measuring: ReadonlySet<string> | undefined): reado
     {
       name: link.name,
       remoteCidrs,
-      mtu: measuring?.has(link.name) ? configuredMtu(link.gateway) : mtu,
+      mtu: sizeOf(link, mtu, sizes),
       replicaAddresses: sorted(link.pods.map(({ ip }) => ip)),
       vni,
       ...(active === undefined ? {} : { gateway: { overlayAddress, underlayAddress: active.ip } }),

@@ -1,0 +1,61 @@
+/** The node process' configuration: read from the environment once, checked by hand, since a schema library would cost every node its memory. */
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface FabricEnvironment {
+  readonly node: string;
+  readonly podName: string;
+  readonly systemNamespace: string;
+  /** The DaemonSet that this process belongs to: when it says goodbye, everything is swept. */
+  readonly daemonSet: string;
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+  /** Undefined: as the CNI needs it. */
+  readonly fullMasquerade?: boolean;
+  /** Undefined: as the CNI needs it. */
+  readonly rulePriority?: number;
+  readonly apiHost?: string;
+  readonly apiPort?: string;
+  /** Where token, CA and namespace are mounted; default: where the kubelet mounts them. */
+  readonly serviceAccountDirectory?: string;
+  /** Where the CNI configuration of the node is seen. */
+  readonly cniDirectory: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Fails with `invalid_input` naming every variable that is missing or wrong. */
+export function loadFabricEnvironment(env: Env): FabricEnvironment {
+  const faults: string[] = [];
+  const oneOf = <T extends string>(name: string, accepted: readonly T[], fallback: T): T => {
+    const value = env[name] || fallback;
+    if (accepted.some((one) => one === value)) return value as T;
+    faults.push(`${name} is ${JSON.stringify(value)}, accepted: ${accepted.join(', ')}`);
+    return fallback;
+  };
+  const node = env.NODE_NAME ?? '';
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(node))
+    faults.push(`NODE_NAME is ${JSON.stringify(node)}, accepted: the name of a Node`);
+  const masquerade = oneOf('ISTHMUS_FULL_MASQUERADE', ['auto', 'true', 'false'], 'auto');
+  const logLevel = oneOf('ISTHMUS_LOG_LEVEL', ['debug', 'info', 'warn', 'error'], 'info');
+  const rulePriority = env.ISTHMUS_RULE_PRIORITY ? Number(env.ISTHMUS_RULE_PRIORITY) : undefined;
+  if (rulePriority !== undefined && !(Number.isInteger(rulePriority) && rulePriority >= 1 && rulePriority <= 32_765))
+    faults.push(
+      `ISTHMUS_RULE_PRIORITY is ${JSON.stringify(env.ISTHMUS_RULE_PRIORITY)}, accepted: an integer from 1 to 32765`,
+    );
+  if (faults.length > 0)
+    throw new AppError('invalid_input', `the environment of the node process is not usable: ${faults.join('; ')}`);
+  return Object.freeze({
+    node,
+    podName: env.POD_NAME || node,
+    systemNamespace: env.ISTHMUS_SYSTEM_NAMESPACE || 'liqo',
+    daemonSet: env.ISTHMUS_DAEMON_SET || 'isthmus-fabric',
+    logLevel,
+    ...(masquerade === 'auto' ? {} : { fullMasquerade: masquerade === 'true' }),
+    ...(rulePriority === undefined ? {} : { rulePriority }),
+    ...(env.KUBERNETES_SERVICE_HOST ? { apiHost: env.KUBERNETES_SERVICE_HOST } : {}),
+    ...(env.KUBERNETES_SERVICE_PORT ? { apiPort: env.KUBERNETES_SERVICE_PORT } : {}),
+    ...(env.ISTHMUS_SERVICE_ACCOUNT_DIRECTORY
+      ? { serviceAccountDirectory: env.ISTHMUS_SERVICE_ACCOUNT_DIRECTORY }
+      : {}),
+    cniDirectory: env.ISTHMUS_CNI_DIRECTORY || '/proc/1/root/etc/cni/net.d',
+  });
+}

@@ -1,0 +1,192 @@
+/** What a gateway pod does beside having its namespace programmed: compete for the active role and, while it has it, keep the link alive. */
+import { networkName } from '#shared/domain/network-keys.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { WireGuardPeer } from '../host/kernel-state.ts';
+import type { TunnelControl } from '../host/wireguard.ts';
+import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
+import type { Cluster } from '../kube/types.ts';
+import type { PingSocket } from '../ping/socket.ts';
+import { candidateTexts, type Resolve } from '../tunnel/candidates.ts';
+import { type LinkPorts, runLink, type TunnelSession } from '../tunnel/run.ts';
+import { competeForActive, type LinkName, lastKnownEndpoint, rememberEndpoint } from './active.ts';
+import { createConnectionReporter } from './connection-reporter.ts';
+import { keepaliveSeconds } from './gateway-model.ts';
+import { configuredMtu, type GatewayPod, type Link } from './links.ts';
+import type { FabricObjects } from './objects.ts';
+import type { PathSizes } from './path-sizes.ts';
+
+export interface GatewayRolesDeps {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly pings: PingSocket;
+  readonly resolve: Resolve;
+  readonly sizes: PathSizes;
+  readonly objects: () => FabricObjects;
+  readonly onChange: (listener: () => void) => () => void;
+}
+
+export interface GatewayPlace {
+  readonly pod: GatewayPod;
+  readonly linkName: string;
+  readonly tenant: string;
+  readonly gatewayName: string;
+  readonly role: Link['role'];
+  /** As of now; undefined once the gateway object is gone. */
+  readonly link: () => Link | undefined;
+  readonly self: () => GatewayPod | undefined;
+  readonly tunnel: TunnelControl;
+  readonly isProgrammed: () => boolean;
+}
+
+export interface GatewayRoles {
+  /** Starts and stops what has to run as of now. */
+  look(): void;
+  /** Resolves after the signal has aborted and everything has ended; the Lease is free by then. */
+  ended(): Promise<void>;
+}
+
+export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayPlace, signal: AbortSignal): GatewayRoles {
+  const { cluster, clock, log } = deps;
+  const name: LinkName = { namespace: place.tenant, gatewayName: place.gatewayName, role: place.role };
+  const replicas = { now: () => place.link()?.pods ?? [], onChange: deps.onChange };
+  const competition = createActivity(signal, log, (until) =>
+    competeForActive({ cluster, clock, log }, name, place.pod, replicas, until),
+  );
+  const linkKeeping = createActivity(signal, log, (until) => keepLink(deps, place, name, until));
+  return {
+    look() {
+      const self = place.self();
+      const usable = place.isProgrammed() && self !== undefined;
+      competition.should(usable && !self.terminating);
+      linkKeeping.should(usable && self.active && place.link()?.publicKey !== undefined);
+    },
+    async ended() {
+      await Promise.all([competition.ended(), linkKeeping.ended()]);
+    },
+  };
+}
+
+/** Something that runs or not; asked to start while it still ends, it starts again after that. */
+function createActivity(parent: AbortSignal, log: Log, work: (signal: AbortSignal) => Promise<void>) {
+  let life: LinkedAbort | undefined;
+  let running: Promise<void> | undefined;
+  let wanted = false;
+  function start(): void {
+    const own = linkedAbort(parent);
+    life = own;
+    running = work(own.signal)
+      .catch((error) => {
+        if (!own.signal.aborted) log.error('a gateway activity failed', error);
+      })
+      .finally(() => {
+        own.unlink();
+        life = undefined;
+        running = undefined;
+        if (wanted && !parent.aborted) start();
+      });
+  }
+  return {
+    should(run: boolean): void {
+      wanted = run;
+      if (!run) life?.abort();
+      else if (running === undefined && !parent.aborted) start();
+    },
+    async ended(): Promise<void> {
+      await running;
+    },
+  };
+}
+
+/** While this pod is the active one. Afterwards the tunnel forgets the peer's endpoint: a standby sends nothing. */
+async function keepLink(
+  deps: GatewayRolesDeps,
+  place: GatewayPlace,
+  name: LinkName,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cluster, clock, log, pings, sizes } = deps;
+  const { tunnel, linkName } = place;
+  const peerKey = (): string | undefined => place.link()?.publicKey?.spec.publicKey;
+  const overlay = (): string => place.link()?.fabric?.overlayAddress ?? '';
+  const lastKnown = await lastKnownEndpoint(cluster.api, name, signal);
+  const connection = { namespace: name.namespace, name: networkName.gateway(name.gatewayName) };
+  const reporter = createConnectionReporter({ api: cluster.api, clock, log }, connection, signal);
+  let remembered = lastKnown;
+  const ports: LinkPorts = {
+    clock,
+    log,
+    resolve: deps.resolve,
+    ping: (timeStamp, bytes) => {
+      const clusterID = place.link()?.remoteClusterId ?? '';
+      pings.send(overlay(), { clusterID, msgType: 'PING', timeStamp }, bytes);
+    },
+    onPong: (listener) =>
+      pings.onPong((from, message, bytes) => {
+        if (from === overlay()) listener(message.timeStamp, bytes);
+      }),
+    look: () => sessionOf(tunnel, peerKey()),
+    dial: (endpoint) => rehandshake(tunnel, peerKey(), { endpoint, keepaliveSeconds }),
+    candidates: () => {
+      const link = place.link();
+      if (link === undefined) return [];
+      return candidateTexts(link.gateway, link.role === 'client' ? link.gateway.spec.endpoint : undefined);
+    },
+    size: {
+      configured: () => sizeNow(place, 'configured'),
+      inEffect: () =>
+        Math.min(sizeNow(place, 'effective'), sizes.now().found.get(linkName) ?? Number.POSITIVE_INFINITY),
+      measuring: (on) => sizes.measuring(linkName, on, signal),
+    },
+    report: (report) => {
+      sizes.found(linkName, report.mtu);
+      reporter.report(report);
+      const { value, peerEndpoint } = report;
+      if (value !== 'Connected' || peerEndpoint === undefined || peerEndpoint === remembered) return;
+      remembered = peerEndpoint;
+      rememberEndpoint(cluster.api, name, peerEndpoint, signal).catch((error) => {
+        log.debug('the endpoint of the peer was not noted', { code: codeOf(error) });
+      });
+    },
+    ...(lastKnown === undefined ? {} : { lastKnown }),
+  };
+  try {
+    await runLink(ports, signal);
+  } finally {
+    sizes.found(linkName, undefined);
+    await reporter.ended();
+    // Not when this process ends, nor with the pod: the kernel goes on forwarding.
+    if (place.self()?.active === false)
+      await rehandshake(tunnel, peerKey(), {}).catch((error) =>
+        log.debug('the endpoint of the peer was not forgotten', { code: codeOf(error) }),
+      );
+  }
+}
+
+function sizeNow(place: GatewayPlace, which: 'configured' | 'effective'): number {
+  const link = place.link();
+  if (link === undefined) return 0;
+  const configured = configuredMtu(link.gateway);
+  return which === 'configured' ? configured : (link.fabric?.mtu ?? configured);
+}
+
+async function sessionOf(tunnel: TunnelControl, key: string | undefined): Promise<TunnelSession | undefined> {
+  const peer = (await tunnel.read()).peers.find(({ publicKey }) => publicKey === key);
+  if (peer === undefined) return undefined;
+  const { endpoint, lastHandshakeMs, receivedBytes } = peer;
+  return {
+    receivedBytes,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(lastHandshakeMs === undefined ? {} : { handshakeAt: lastHandshakeMs }),
+  };
+}
+
+async function rehandshake(
+  tunnel: TunnelControl,
+  publicKey: string | undefined,
+  more: Omit<WireGuardPeer, 'publicKey'>,
+): Promise<void> {
+  if (publicKey !== undefined) await tunnel.rehandshake({ publicKey, ...more });
+}

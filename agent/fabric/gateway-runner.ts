@@ -1,0 +1,145 @@
+/** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
+import { readFileSync } from 'node:fs';
+import { gatewayKeys } from '#shared/domain/network-keys.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import { planGateway } from '../gateway/plan.ts';
+import type { KernelState } from '../host/kernel-state.ts';
+import { type Namespace, openNamespace } from '../host/namespace.ts';
+import { linkedAbort } from '../kube/linked-abort.ts';
+import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
+import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
+import { type GatewayPod, type Link, linksOf } from './links.ts';
+import type { PodProcess, ProcessFinder } from './processes.ts';
+import { createProgrammer } from './programmer.ts';
+import { targetsOf, type UserStatus } from './user-status.ts';
+
+export interface GatewayRunnerDeps extends GatewayRolesDeps {
+  readonly node: string;
+  readonly processes: ProcessFinder;
+  readonly userStatus: UserStatus;
+}
+
+/** Looking through /proc is not free: a container that does not start is looked for less and less often. */
+const findMs = { first: 150, most: 2_000 } as const;
+const aliveEveryMs = 150;
+
+/** Returns when the signal aborts: the pod is no longer of this node. A container that restarts is found again. */
+export async function runGatewayPod(
+  given: GatewayRunnerDeps,
+  link: Link,
+  pod: GatewayPod,
+  signal: AbortSignal,
+): Promise<void> {
+  const log = given.log.with({ link: link.name, pod: pod.name });
+  const deps = { ...given, log };
+  let pauseMs: number = findMs.first;
+  while (!signal.aborted) {
+    const found = deps.processes.find(pod.uid);
+    if (found === undefined) {
+      await deps.clock.sleep(pauseMs, signal).catch(() => undefined);
+      pauseMs = Math.min(findMs.most, pauseMs * 1.2);
+      continue;
+    }
+    pauseMs = findMs.first;
+    log.info('gateway process found', { pid: found.pid });
+    const life = linkedAbort(signal);
+    const watching = watchProcess(deps, found, life.signal).finally(() => life.abort());
+    const namespace = openNamespace({ pid: found.pid });
+    try {
+      await lookAfter(deps, link, pod, found, namespace, life.signal);
+    } catch (error) {
+      log.error('a gateway is not looked after', error);
+    } finally {
+      life.abort();
+      await watching;
+      namespace.close();
+      life.unlink();
+    }
+    if (!signal.aborted) log.info('gateway process ended', { pid: found.pid });
+  }
+}
+
+/** Returns when the process has ended, or the signal aborts. */
+async function watchProcess(
+  { clock, processes }: { readonly clock: Clock; readonly processes: ProcessFinder },
+  found: PodProcess,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && processes.isAlive(found)) await clock.sleep(aliveEveryMs, signal).catch(() => undefined);
+}
+
+async function lookAfter(
+  deps: GatewayRunnerDeps,
+  { name: linkName, namespace: tenant, gatewayName, role }: Link,
+  pod: GatewayPod,
+  found: PodProcess,
+  namespace: Namespace,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = deps;
+  const implementation = implementationOf(found.pid);
+  const link = (): Link | undefined => linksOf(deps.objects()).find(({ name }) => name === linkName);
+  const self = (): GatewayPod | undefined => link()?.pods.find(({ uid }) => uid === pod.uid);
+  let waitingFor: string | undefined;
+  let planned: KernelState | undefined;
+  let programmed = false;
+  let targets: readonly string[] = [];
+
+  function want(): KernelState | undefined {
+    // Between two looks at the process its number may have been given away.
+    if (!deps.processes.isAlive(found)) return undefined;
+    const context: GatewayContext = {
+      link: linkName,
+      node: deps.node,
+      implementation,
+      privateKeyFile: `/proc/${found.pid}/root${gatewayKeys.mountPath}/${gatewayKeys.privateKey}`,
+      active: self()?.active === true,
+      sizes: deps.sizes.now(),
+    };
+    const outcome = gatewayModelOf(deps.objects(), context);
+    const blocked = outcome.ok ? undefined : outcome.waitingFor;
+    if (blocked !== undefined && blocked !== waitingFor) log.info('gateway waits', { for: blocked });
+    waitingFor = blocked;
+    planned = outcome.ok ? planGateway(outcome.model) : undefined;
+    if (outcome.ok) targets = targetsOf(outcome.model);
+    return planned;
+  }
+
+  const programmer = createProgrammer({
+    namespace,
+    clock,
+    log,
+    want,
+    onPass: ({ failed, error }) => {
+      if (error !== undefined || planned === undefined) return;
+      programmed = true;
+      deps.userStatus.fared(pod.name, targets, failed);
+      roles.look();
+    },
+  });
+  const tunnel = namespace.tunnel(implementation);
+  const place = { pod, link, self, tunnel, tenant, gatewayName, role, linkName };
+  const roles = createGatewayRoles(deps, { ...place, isProgrammed: () => programmed }, signal);
+  const unsubscribe = deps.onChange(() => {
+    programmer.wake();
+    roles.look();
+  });
+  const unregister = deps.sizes.register(programmer);
+  try {
+    await programmer.run(signal);
+  } finally {
+    unsubscribe();
+    unregister();
+    deps.userStatus.gone(pod.name);
+    await roles.ended();
+  }
+}
+
+/** Of the tunnel: wireguard-go is the container's process, or it is up to us. */
+function implementationOf(pid: number): 'kernel' | 'userspace' {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'wireguard-go' ? 'userspace' : 'kernel';
+  } catch {
+    return 'kernel';
+  }
+}

@@ -1,0 +1,129 @@
+/** The caches of a node process: everything that a node has to know, each object pruned to what is read of it. */
+import { nodes, pods } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
+import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { linkedAbort } from '../kube/linked-abort.ts';
+import type { Cache, Cluster } from '../kube/types.ts';
+import { type FabricObjects, noObjects, type PodPlace } from './objects.ts';
+
+export interface FabricWatch {
+  /** As of now; complete once `synced` has resolved. */
+  objects(): FabricObjects;
+  synced(signal: AbortSignal): Promise<void>;
+  /** Calls back on each change; returns what ends that. */
+  onChange(listener: () => void): () => void;
+  /** Pods of the whole cluster are watched only where a gateway has to route to them. */
+  needPods(needed: boolean): void;
+}
+
+type Slim<T extends KubeObject> = (object: T) => T;
+
+const slimNode: Slim<Node> = ({ apiVersion, kind, metadata, spec, status }) => {
+  const { name, uid, resourceVersion, labels } = metadata;
+  const { podCIDR, podCIDRs } = spec ?? {};
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...defined({ uid, resourceVersion, labels: only(labels, ['liqo.io/type']) }) },
+    spec: defined({ podCIDR, podCIDRs }),
+    status: defined({ addresses: status?.addresses }),
+  };
+};
+
+const slimGatewayPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status }) => {
+  const { annotations: _, ownerReferences: __, ...rest } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: rest,
+    spec: { containers: [], ...defined({ nodeName: spec?.nodeName }) },
+    status: defined({ podIP: status?.podIP, phase: status?.phase }),
+  };
+};
+
+/** A pod of the cluster: where its address is. Nothing else of 5,000 pods is kept. */
+const slimPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status }) => {
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const ended = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  const here = !ended && spec?.hostNetwork !== true && labels?.['liqo.io/shadowPod'] !== 'true';
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...defined({ namespace, uid, resourceVersion }) },
+    spec: { containers: [], ...defined({ nodeName: spec?.nodeName }) },
+    status: here ? defined({ podIP: status?.podIP }) : {},
+  };
+};
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+const defined = <T extends object>(fields: T): Present<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
+const only = (labels: Record<string, string> | undefined, keys: readonly string[]): Record<string, string> =>
+  Object.fromEntries(Object.entries(labels ?? {}).filter(([key]) => keys.includes(key)));
+
+export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSignal): FabricWatch {
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const all = {
+    nodes: caches.cache(nodes, { transform: slimNode }),
+    internalNodes: caches.cache(networkKinds.internalNodes),
+    internalFabrics: caches.cache(networkKinds.internalFabrics),
+    configurations: caches.cache(networkKinds.configurations),
+    gatewayServers: caches.cache(networkKinds.gatewayServers),
+    gatewayClients: caches.cache(networkKinds.gatewayClients),
+    publicKeys: caches.cache(networkKinds.publicKeys),
+    networks: caches.cache(networkKinds.networks),
+    ips: caches.cache(networkKinds.ips),
+    firewalls: caches.cache(networkKinds.firewallConfigurations),
+    routes: caches.cache(networkKinds.routeConfigurations),
+    gatewayPods: caches.cache(pods, {
+      labelSelector: `${networkLabel.component}=${gatewayComponent}`,
+      transform: slimGatewayPod,
+    }),
+  };
+  for (const cache of Object.values(all) as readonly Cache<KubeObject>[]) cache.subscribe(tell);
+
+  let everywhere: { readonly cache: Cache<Pod>; stop(): void } | undefined;
+  return {
+    objects() {
+      const objects: Record<string, readonly KubeObject[] | readonly PodPlace[]> = { ...noObjects };
+      for (const [name, cache] of Object.entries(all)) objects[name] = cache.list();
+      objects.pods = everywhere?.cache.isSynced() ? everywhere.cache.list().flatMap(placeOf) : [];
+      return objects as unknown as FabricObjects;
+    },
+    async synced(until) {
+      await Promise.all((Object.values(all) as readonly Cache<KubeObject>[]).map((cache) => cache.synced(until)));
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    needPods(needed) {
+      if (needed === (everywhere !== undefined)) return;
+      if (!needed) {
+        everywhere?.stop();
+        everywhere = undefined;
+        return;
+      }
+      const life = linkedAbort(signal);
+      const cache = caches.scoped(pods, { transform: slimPod }, life.signal);
+      cache.subscribe(({ before, after }) => {
+        if (before?.status?.podIP !== after?.status?.podIP || before?.spec?.nodeName !== after?.spec?.nodeName) tell();
+      });
+      cache.synced(life.signal).then(tell, () => undefined);
+      everywhere = {
+        cache,
+        stop() {
+          life.abort();
+          life.unlink();
+        },
+      };
+    },
+  };
+}
+
+const placeOf = ({ spec, status }: Pod): readonly PodPlace[] =>
+  status?.podIP && spec?.nodeName ? [{ ip: status.podIP, node: spec.nodeName }] : [];
