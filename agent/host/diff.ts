@@ -71,13 +71,9 @@ function overlayLines(wanted: OverlayDevice | undefined, found: ObservedDevice |
     if (found) fresh.add(name);
     return found ? [`link del dev ${name}`] : [];
   }
-  const usable = found?.kind === 'vxlan' && found.port === wanted.port;
-  if (usable && found) {
-    return [
-      ...(found.mac === wanted.mac ? [] : [`link set dev ${name} address ${wanted.mac}`]),
-      ...settings(name, wanted.mtu, `${wanted.address}/32`, found),
-    ];
-  }
+  // another MAC would flush all neighbours: it takes a new device
+  const usable = found?.kind === 'vxlan' && found.port === wanted.port && found.mac === wanted.mac;
+  if (usable && found) return settings(name, wanted.mtu, `${wanted.address}/32`, found);
   fresh.add(name);
   return [
     ...(found ? [`link del dev ${name}`] : []),

@@ -49,7 +49,8 @@ export interface Namespace {
   tunnel(implementation: 'kernel' | 'userspace'): TunnelControl;
   /** Calls back when the kernel no longer has what the last `apply` left, at most once per apply; the caller applies again. */
   watchDrift(onChange: () => void, options?: { readonly everyMs?: number }): { stop(): void };
-  close(): void;
+  /** After what is under way. The kernel keeps everything. */
+  close(): Promise<void>;
 }
 
 /** `pid`: of the process whose namespace it is, in a pod one of the tunnel's container (not the sandbox: its file system is looked into). */
@@ -126,8 +127,8 @@ class HostNamespace implements Namespace {
     return { stop: () => stopped.abort() };
   }
 
-  close(): void {
-    this.#commands.close();
+  close(): Promise<void> {
+    return this.#inTurn(async () => this.#commands.close());
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -232,13 +233,11 @@ class HostNamespace implements Namespace {
   }
 
   async #applyOwnTables(tables: readonly NftTable[]): Promise<string[]> {
-    const texts: string[] = [];
-    const replaced: NftTable[] = [];
-    for (const table of tables) {
-      const text = await this.#changesOf(table);
-      texts.push(text.content);
-      if (text.replaces) replaced.push(table);
-    }
+    const changes = await Promise.all(tables.map((table) => this.#changesOf(table)));
+    // all or none, so that they are always listed in the same order
+    const replaces = changes.some((change) => change.replaces);
+    const replaced = replaces ? tables : [];
+    const texts = replaces ? tables.map(replaceTable) : changes.map(({ content }) => content);
     const gone = ownTables.filter((own) => !tables.some((table) => tableKey(table) === tableKey(own)));
     for (const table of gone) if (await this.#table(table)) texts.push(removeTable(table));
     const transaction = texts.join('');

@@ -15,6 +15,7 @@ const tools: readonly { readonly name: string; readonly from: string }[] = [
   { name: 'nsenter', from: 'util-linux' },
   { name: 'ping', from: 'iputils-ping' },
   { name: 'conntrack', from: 'conntrack' },
+  { name: 'sysctl', from: 'procps' },
   { name: 'sleep', from: 'coreutils' },
 ];
 const toolFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];

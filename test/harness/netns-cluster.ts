@@ -267,8 +267,8 @@ export class TestCluster {
     return new Map(applied);
   }
 
-  close(): void {
-    for (const { host } of [...this.nodes, ...this.links]) host.close();
+  async close(): Promise<void> {
+    await Promise.all([...this.nodes, ...this.links].map(({ host }) => host.close()));
   }
 }
 

@@ -57,7 +57,7 @@ beforeAll(async () => {
   await eventually('B is up', () => hubPods[0]!.netns.who('10.81.1.5', port), { withinMs: 10_000 });
 });
 afterAll(async () => {
-  for (const cluster of [hub, ...(leaves ?? [])]) cluster?.close();
+  for (const cluster of [hub, ...(leaves ?? [])]) await cluster?.close();
   await world.close();
 });
 

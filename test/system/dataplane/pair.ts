@@ -26,7 +26,7 @@ export interface Pair {
   readonly net: Netns;
   readonly a: Side;
   readonly b: Side;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface PairRanges {
@@ -73,9 +73,8 @@ export async function openPair(world: NetnsWorld, ranges: PairRanges = identical
   return {
     net,
     ...sides,
-    close: () => {
-      a.close();
-      b.close();
+    close: async () => {
+      await Promise.all([a.close(), b.close()]);
     },
   };
 }

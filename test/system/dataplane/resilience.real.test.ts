@@ -11,7 +11,7 @@ beforeAll(async () => {
   pair = await openPair(world, identical);
 });
 afterAll(async () => {
-  pair?.close();
+  await pair?.close();
   await world.close();
 });
 

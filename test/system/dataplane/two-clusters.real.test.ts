@@ -28,7 +28,7 @@ describe.each([
     pair = await openPair(world, ranges);
   });
   afterAll(async () => {
-    pair?.close();
+    await pair?.close();
     await world.close();
   });
 
