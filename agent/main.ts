@@ -15,6 +15,7 @@ import { startAdmission } from './admission/admission.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
 import { ensureClusterKeys } from './controllers/keys/ensure-keys.ts';
+import { createNetworkControllers } from './controllers/network-controllers.ts';
 import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
 import { createPeeringControllers } from './controllers/peering-controllers.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
@@ -92,6 +93,7 @@ async function lead({ config, cluster, log, apiServerCa }: Lead, signal: AbortSi
       },
     }),
     ...createOffloadingControllers(common),
+    ...createNetworkControllers({ ...common, systemNamespace }),
     createVirtualNodeController({
       ...common,
       podIp: config.podIp,

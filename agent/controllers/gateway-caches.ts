@@ -1,13 +1,23 @@
 /** The selections by which the gateway controllers watch built-in kinds, without what none of them reads. */
 import type { Cache, Caches } from '#agent/kube/types.ts';
-import { type Deployment, deployments, nodes, pods, type Service, services } from '#shared/domain/core-kinds.ts';
-import type { Node, ObjectMeta, Pod } from '#shared/domain/kube-object.ts';
+import {
+  type Deployment,
+  deployments,
+  nodes,
+  pods,
+  roleBindings,
+  type Service,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import type { Node, ObjectMeta, Pod, RoleBinding } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
 
 const labelSelector = `${networkLabel.component}=${gatewayComponent}`;
 
 export const gatewayDeployments = (caches: Caches): Cache<Deployment> => caches.cache(deployments, { labelSelector });
+
+export const gatewayBindings = (caches: Caches): Cache<RoleBinding> => caches.cache(roleBindings, { labelSelector });
 
 export const gatewayServices = (caches: Caches): Cache<Service> => caches.cache(services, { labelSelector });
 

@@ -2,10 +2,12 @@
 import { createHash } from 'node:crypto';
 import type { Applied } from '#agent/kube/types.ts';
 import type { Deployment, Service } from '#shared/domain/core-kinds.ts';
-import type { ObjectMeta, PodSpec, Secret } from '#shared/domain/kube-object.ts';
+import type { ObjectMeta, PodSpec, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import {
+  fabricName,
+  fabricTenantRole,
   gatewayComponent,
   gatewayKeys,
   isthmusNetworkAnnotation,
@@ -211,6 +213,15 @@ export function forgeGatewaySecret(
     },
   };
 }
+
+/** Lets the node processes say which pod is active: a Lease and a label, in this namespace. */
+export const forgeFabricBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  metadata: metadataOf(identity, undefined),
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: fabricTenantRole },
+  subjects: [{ kind: 'ServiceAccount', name: fabricName, namespace: systemNamespace }],
+});
 
 export const forgeConnection = (
   identity: GatewayIdentity,

@@ -1,6 +1,7 @@
 /** WgGatewayServers and WgGatewayClients: keys, pods and Service of a gateway, where it can be reached, and which pod carries the traffic. */
 import {
   clientServiceTemplate,
+  forgeFabricBinding,
   forgeGatewayDeployment,
   forgeGatewayService,
   type GatewayIdentity,
@@ -11,14 +12,14 @@ import { ownerOf } from '#agent/forge/owner.ts';
 import type { Condition } from '#agent/kube/conditions.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
-import { deployments, services } from '#shared/domain/core-kinds.ts';
+import { deployments, roleBindings, services } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { WgGatewayClient } from '#shared/schema/liqo/wg-gateway-client.ts';
 import type { WgGatewayServer } from '#shared/schema/liqo/wg-gateway-server.ts';
-import { gatewayDeployments, gatewayHosts, gatewayPods, gatewayServices } from '../gateway-caches.ts';
+import { gatewayBindings, gatewayDeployments, gatewayHosts, gatewayPods, gatewayServices } from '../gateway-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { deleteOwned, type Ensured, ensureOwned } from '../owned-object.ts';
 import { peerOf, peerSecrets } from '../peering-caches.ts';
@@ -40,12 +41,13 @@ export const createWgGatewayClientController = (deps: NetworkDeps): Controller =
   createWgGatewayController('wg-gateway-client', networkKinds.wgGatewayClients as ResourceType<WgGateway>, deps);
 
 function createWgGatewayController(name: string, type: ResourceType<WgGateway>, deps: NetworkDeps): Controller {
-  const { cluster, clock } = deps;
+  const { cluster, clock, systemNamespace } = deps;
   const { api, caches } = cluster;
   const cache: Cache<WgGateway> = caches.cache(type);
   const secretCache = peerSecrets(caches);
   const deploymentCache = gatewayDeployments(caches);
   const serviceCache = gatewayServices(caches);
+  const bindingCache = gatewayBindings(caches);
   const podCache = gatewayPods(caches);
   const hosts = gatewayHosts(caches);
   const internalNodes = caches.cache(networkKinds.internalNodes);
@@ -112,13 +114,15 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
     }
     const identity: GatewayIdentity = { name: gateway, namespace, peer, owner: ownerOf(type, wg) };
     const secret = await keySecrets.ensure(identity, wg.spec.secretRef?.name, signal);
-    const has = deploymentCache.get({ namespace, name: networkName.gateway(gateway) }) !== undefined;
+    const child = { namespace, name: networkName.gateway(gateway) };
+    const has = deploymentCache.get(child) !== undefined;
     // A pod that waits for a missing Secret is found again by the kubelet only minutes later.
     const [deployed, exposed] = await Promise.all([
       secret.name === undefined || (secret.trouble !== undefined && !has)
         ? 'done'
         : ensureDeployment(wg, identity, secret.name, signal),
       ensureService(wg, identity, signal),
+      ensureOwned(api, roleBindings, bindingCache.get(child), forgeFabricBinding(identity, systemNamespace), signal),
     ]);
     const foreign = deployed === 'foreign' ? 'Deployment' : exposed === 'foreign' ? 'Service' : undefined;
     const trouble =
@@ -181,6 +185,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         watch(deploymentCache, byName),
         watch(serviceCache, byName),
         watch(podCache, byName),
+        watch(bindingCache, byName),
         watch(secretCache, ({ metadata }) =>
           cache
             .list()
