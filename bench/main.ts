@@ -1,10 +1,11 @@
-/** `npm run bench -- NAME [--json] [--runs N]`: measures one thing, prints the figure, keeps the raw result. */
+/** `npm run bench -- NAME [--json] [--runs N] [--clusters N]`: measures one thing, prints the figure, keeps the raw result. */
 import { parseArgs } from 'node:util';
 import { type BenchResult, keep, print } from './result.ts';
 
 export interface BenchOptions {
   readonly root: string;
   readonly runs: number | undefined;
+  readonly clusters: number | undefined;
   readonly log: (line: string) => void;
 }
 
@@ -22,6 +23,22 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'MiB resident of all our processes on either side with 0 and with 100 offloaded pods; two real clusters',
     run: async (options) => (await import('./footprint/footprint.ts')).run(options),
   },
+  cost: {
+    what: 'USD of an idle cluster, a peering, 1,000 watch events, by counting the calls of the real handlers',
+    run: async (options) => (await import('./cost/cost.ts')).run(options),
+  },
+  swarm: {
+    what: 'requests a second, P50 and P99, hottest partition, with simulated agents: 10,000 by default',
+    run: async (options) => (await import('./swarm/swarm.ts')).run(options),
+  },
+  api: {
+    what: 'P99 of the API at 200 requests a second in local mode, and MiB of the broker with 1,000 connected agents',
+    run: async (options) => (await import('./api/api.ts')).run(options),
+  },
+  dataplane: {
+    what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
+    run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
+  },
   'cache-memory': {
     what: 'bytes of heap per cached pod; one real API server',
     run: async () => (await import('./cache-memory/cache-memory.ts')).run(),
@@ -33,6 +50,7 @@ const { positionals, values } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     runs: { type: 'string' },
+    clusters: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
@@ -40,17 +58,23 @@ const [name] = positionals;
 const bench = name === undefined ? undefined : benches[name];
 if (!bench || values.help) {
   const width = Math.max(...Object.keys(benches).map((n) => n.length));
-  console.error('usage: npm run bench -- NAME [--runs N] [--json]\n');
+  console.error('usage: npm run bench -- NAME [--runs N] [--clusters N] [--json]\n');
   for (const [n, { what }] of Object.entries(benches)) console.error(`  ${n.padEnd(width)}  ${what}`);
   process.exit(values.help ? 0 : 2);
 }
-const runs = values.runs === undefined ? undefined : Number(values.runs);
-if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) {
-  console.error(`--runs is ${values.runs}, accepted is a whole number above 0`);
+const count = (option: 'runs' | 'clusters'): number | undefined => {
+  const given = values[option];
+  if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
+  console.error(`--${option} is ${given}, accepted is a whole number above 0`);
   process.exit(2);
-}
+};
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
-const result = await bench.run({ root, runs, log: (line) => console.error(line) });
+const result = await bench.run({
+  root,
+  runs: count('runs'),
+  clusters: count('clusters'),
+  log: (line) => console.error(line),
+});
 const file = keep(root, result, new Date());
 console.log(values.json ? JSON.stringify(result) : `${print(result)}\n  raw: ${file}`);
 process.exit(0);

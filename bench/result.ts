@@ -12,6 +12,8 @@ export interface BenchResult {
   readonly samples: readonly number[];
   /** Named parts of a sample, or further figures, in the same unit unless the name says otherwise; medians. */
   readonly phases: Readonly<Record<string, number>>;
+  /** Everything that the figures were made of. */
+  readonly raw?: unknown;
   readonly machine: Machine;
 }
 
@@ -60,7 +62,12 @@ export function keep(root: string, result: BenchResult, at: Date): string {
 }
 
 export function print(result: BenchResult): string {
-  const number = (value: number) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2));
+  const number = (value: number) =>
+    Math.abs(value) >= 100
+      ? value.toFixed(0)
+      : Math.abs(value) >= 0.1 || value === 0
+        ? value.toFixed(2)
+        : value.toPrecision(3);
   const { machine } = result;
   const width = Math.max(...Object.keys(result.phases).map((name) => name.length), 6);
   return [

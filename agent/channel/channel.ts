@@ -7,12 +7,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import {
-  DesiredAnswer,
-  ObservedAnswer,
-  type ObservedBatch,
-  type ObservedSet,
-} from '#shared/schema/protocol/agent-protocol.ts';
+import { DesiredAnswer, ObservedAnswer, type ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
 import { createAsks } from './asks.ts';
 import { type BrokerClient, createBrokerClient } from './broker-client.ts';
 import { createDoorbell } from './doorbell.ts';
@@ -22,6 +17,7 @@ import { createLinkStatus } from './link-status.ts';
 import { channelCaches } from './live.ts';
 import { createPace } from './pace.ts';
 import { createDesiredSets } from './sets.ts';
+import { createTold } from './told.ts';
 
 export interface ChannelDeps {
   readonly cluster: Cluster;
@@ -38,8 +34,8 @@ export interface ChannelDeps {
   };
 }
 
-/** Whoever pings hears of news within a heartbeat. Longer than any doorbell connection lives, and each new one begins by reading. */
-const sweepMs = 2 * 3_600_000;
+/** In case that all else fails: whoever pings or polls hears of news within a heartbeat. */
+const sweepMs = 6 * 3_600_000;
 const joinCheckMs = 2_000;
 const retryMs = { first: 500, most: 30_000 };
 
@@ -173,12 +169,12 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     await status.exchanged(signal);
   }
 
-  const told = new Map<string, string>();
+  const told = createTold(clock);
   let toldFacts = '';
   let toldAsks = '';
   async function push(signal: AbortSignal): Promise<void> {
     const current = sets.observed();
-    const changed = current.filter((set) => told.get(set.peering) !== JSON.stringify(set));
+    const changed = told.news(current);
     const factsNow = facts.read();
     const asksNow = [...asks.read()];
     const batch: ObservedBatch = {
@@ -191,7 +187,7 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
     pace.told({ protocolVersion: 1, ...answer });
     doorbellUrl = answer.doorbellUrl;
     if (answer.revision !== sets.revision()) down.raise();
-    remember(told, changed, current);
+    told.remember(changed, current);
     sets.acknowledged(changed);
     toldFacts = JSON.stringify(factsNow);
     toldAsks = JSON.stringify(asksNow);
@@ -222,13 +218,6 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
       ]);
     },
   };
-}
-
-/** What the broker has acknowledged, so that only changes travel. */
-function remember(told: Map<string, string>, sent: readonly ObservedSet[], current: readonly ObservedSet[]): void {
-  for (const set of sent) told.set(set.peering, JSON.stringify(set));
-  const alive = new Set(current.map((set) => set.peering));
-  for (const peering of told.keys()) if (!alive.has(peering)) told.delete(peering);
 }
 
 const backoff = (failures: number): number =>

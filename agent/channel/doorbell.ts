@@ -19,7 +19,7 @@ const rotateAfterMs = { least: 100 * 60_000, most: 115 * 60_000 };
 const windowMs = { first: 2_000, most: 120_000, refused: 60_000 };
 
 export interface Doorbell {
-  /** Rings `onRing` for news and on every (re)connection; returns when the signal aborts. */
+  /** Rings `onRing` for news and after every time without a connection; returns when the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   connected(): boolean;
 }
@@ -139,7 +139,8 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
     // Only now: whoever rings finds at least one of the two.
     before?.close();
     if ((before === undefined) !== (next === undefined)) onChange();
-    if (next !== undefined) onRing();
+    // While one was open nothing was missed but what the next ping finds out.
+    if (next !== undefined && before === undefined) onRing();
   }
 
   async function pause(failures: number, signal: AbortSignal): Promise<void> {

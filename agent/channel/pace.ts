@@ -5,8 +5,8 @@ import { oldestProtocolVersion, type Pace, protocolVersion } from '#shared/schem
 
 /** Brokers of version 1 call an agent offline after 90 s, and answer every ping. */
 const unpaced: Pace = { heartbeatSeconds: 25, pollSeconds: 30 };
-/** Every so many heartbeats one asks for an answer: a connection that is dead without knowing it must not last. */
-const answerEvery = 4;
+/** Every so many heartbeats one asks for an answer: a connection that is dead without TCP noticing must not last. Answers have a price. */
+const answerEvery = 8;
 
 export interface Told {
   readonly heartbeatSeconds?: number | undefined;

@@ -53,6 +53,10 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
     ...agreement(loaded, result),
   ];
   if (!stateChanged && changed.length === 0) return { ops: [], events: [], rings: [] };
+  // The look has a version of its own, and is moved to a later time only when it is over, by whoever comes first: nothing else to be sure of.
+  if (!stateChanged && changed.length === look.ops.length) {
+    return { ops: look.ops, events: [], rings: [], ...(look.dueAt === undefined ? {} : { dueAt: look.dueAt }) };
+  }
   const value: PeeringRecord = { spec, state: result.state };
   const at = homeOf(tenant, spec);
   const own: Op = stateChanged

@@ -99,6 +99,13 @@ export class SimulatedCluster {
     this.#asksTold = '';
   }
 
+  /** Something changes in the slice of every peering that the broker is told of and need not act on. */
+  touch(count: number): void {
+    for (const things of this.#things.values())
+      for (const thing of things.values())
+        if (thing.kind === 'ResourceSlice') thing.data = { ...thing.data, touched: count };
+  }
+
   async pull(): Promise<void> {
     if (!this.alive) return;
     const answer = await this.#control().exchange.desired(this.#agent, this.#revision);

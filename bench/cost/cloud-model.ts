@@ -1,0 +1,280 @@
+/**
+ * The hosted broker in one process: the very handlers of `functions/`, called as the platform would call them, with everything that would be
+ * billed counted. Wiring that infrastructure does (stream to dispatcher, rules to functions) is done by `settle`.
+ */
+import type { Context } from 'aws-lambda';
+import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
+import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
+import { type Control, createControl } from '#control/control.ts';
+import type { Limits } from '#control/limits/limits.ts';
+import { selfHostedLimits } from '#control/limits/limits.ts';
+import type { ClusterRef } from '#control/ports/agent-channel.ts';
+import type { NewEvent, Store } from '#control/ports/store.ts';
+import { cloudFunctions } from '#functions/catalogue.ts';
+import { handler as connect } from '#functions/channel/connect.ts';
+import { handler as disconnect } from '#functions/channel/disconnect.ts';
+import { handler as message } from '#functions/channel/message.ts';
+import type { SocketEvent, SocketFunction } from '#functions/channel/socket.ts';
+import { detailOf } from '#functions/events/bridge-event.ts';
+import { handler as clusterLeft } from '#functions/events/cluster-left.ts';
+import { eventSource, patterns } from '#functions/events/patterns.ts';
+import { handler as peering } from '#functions/events/peering.ts';
+import { fromGatewayResult, toGatewayEvent } from '#functions/local/gateway-event.ts';
+import { createRouter } from '#functions/local/gateway-router.ts';
+import { invocationContext } from '#functions/local/invocation.ts';
+import { httpFunctions } from '#functions/routes.ts';
+import type { CloudComposition } from '#functions/runtime/cloud-composition.ts';
+import { problemResponse } from '#functions/runtime/problem.ts';
+import { createSystemIds } from '#functions/runtime/system-ids.ts';
+import { handler as sweep } from '#functions/schedule/sweep.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { handlerMs, Meter, tableRoundTripMs } from './meter.ts';
+import { meteredStore } from './metered-store.ts';
+
+export const brokerUrl = 'https://broker.example.com';
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  readonly body: any;
+}
+
+export interface HttpCall {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly authorization?: string;
+  readonly body?: unknown;
+}
+
+export interface CloudModel {
+  readonly clock: ManualClock;
+  readonly meter: Meter;
+  readonly control: Control;
+  readonly store: Store;
+  http(call: HttpCall): Promise<Answer>;
+  /** WebSocket: `connect` needs an authorization, `message` a body. Answers with what the agent receives. */
+  socket(route: '$connect' | '$default' | '$disconnect', connectionId: string, what?: SocketInput): Promise<Answer>;
+  /** Called with every frame that the broker posts to a connection. */
+  onFrame: (connectionId: string, frame: unknown) => void;
+  /** Dispatches what was committed and runs the functions of the rules, until nothing is left. */
+  settle(): Promise<void>;
+  /** One run of the schedule. */
+  sweep(): Promise<void>;
+}
+
+export interface SocketInput {
+  readonly authorization?: string;
+  readonly body?: string;
+}
+
+export interface CloudModelOptions {
+  readonly clock?: ManualClock;
+  readonly meter?: Meter;
+  /** Default: memory, counted by the sizes of items. Otherwise whoever hands it in counts. */
+  readonly store?: Store;
+  readonly limits?: Limits;
+}
+
+const memoryOf = new Map(cloudFunctions.map(({ name, memoryMb }) => [name, memoryMb]));
+const nameOfRoute = new Map<string, string>(
+  cloudFunctions.flatMap(({ name, trigger }) =>
+    trigger.kind === 'http' ? [[`${trigger.method} ${trigger.path}`, name] as const] : [],
+  ),
+);
+const frameSize = 32 * 1_024;
+
+interface Rule {
+  readonly name: string;
+  readonly pattern: (typeof patterns)[keyof typeof patterns];
+}
+const rules: readonly Rule[] = [
+  { name: 'events-authentication', pattern: patterns.authentication },
+  { name: 'events-negotiation', pattern: patterns.negotiation },
+  { name: 'events-network', pattern: patterns.network },
+  { name: 'events-peering', pattern: patterns.peering },
+  { name: 'events-applied', pattern: patterns.applied },
+  { name: 'events-cluster-left', pattern: patterns.clusterLeft },
+];
+
+/** EventBridge's matching, as far as our rules use it; `patterns.real.test.ts` holds the patterns against AWS's own matcher. */
+export function matches({ pattern }: Pick<Rule, 'pattern'>, event: NewEvent): boolean {
+  if (!(pattern['detail-type'] as readonly string[]).includes(event.type)) return false;
+  const { detail } = pattern as { readonly detail?: { readonly data: { readonly kinds: readonly unknown[] } } };
+  if (detail === undefined) return true;
+  const kinds = event.data.kinds as readonly string[] | undefined;
+  const present = kinds !== undefined && kinds.length > 0;
+  return detail.data.kinds.some((wanted) => {
+    if (typeof wanted === 'string') return present && kinds.includes(wanted);
+    if ('exists' in (wanted as object)) return !present;
+    const known = (wanted as { readonly 'anything-but': readonly string[] })['anything-but'];
+    return present && kinds.some((kind) => !known.includes(kind));
+  });
+}
+
+export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
+  const { clock = new ManualClock(), meter = new Meter() } = options;
+  const plain = options.store ?? createMemoryStore({ clock });
+  const counted = options.store ?? meteredStore(plain, meter);
+  let pending: NewEvent[] = [];
+  let commits = 0;
+  const store: Store = {
+    ...counted,
+    async transact(ops, events, signal) {
+      await counted.transact(ops, events, signal);
+      if (!events || events.length === 0) return;
+      pending.push(...events);
+      commits += 1;
+    },
+  };
+  const ids = createSystemIds(() => clock.now());
+  const connections: ConnectionTable = createConnectionTable({ store, clock });
+  const ringing = new Set<Promise<unknown>>();
+  const delivered = createDeliveredBus();
+  const control = createControl({
+    store,
+    bus: delivered,
+    channel: {
+      ring(cluster: ClusterRef, revision: number) {
+        const work = connections.of(cluster).then((all) => {
+          for (const connectionId of all) {
+            meter.add('socketMessage');
+            meter.call('socket: ring');
+            model.onFrame(connectionId, { type: 'desired', revision });
+          }
+        });
+        ringing.add(work);
+        void work.finally(() => ringing.delete(work));
+      },
+    },
+    clock,
+    ids,
+    log: silentLog,
+    broker: () => ({ url: brokerUrl }),
+    limits: options.limits ?? selfHostedLimits,
+  });
+  const composition: CloudComposition = {
+    control,
+    connections: {
+      opened: (connectionId, agent) => connections.add(connectionId, agent),
+      agentOf: (connectionId) => connections.agentOf(connectionId),
+      closed: (connectionId) => connections.remove(connectionId),
+      hangUp: async () => 0,
+    },
+    clock,
+    log: silentLog,
+    version: '0',
+    untilChange: async () => undefined,
+    doorbellUrl: 'wss://bell.example.com',
+    delivered,
+    publisher: { publish: async () => [] },
+  };
+  const router = createRouter(httpFunctions);
+
+  /** Runs one function and bills it. Calls to the table that it makes at once are billed as if they were made one after the other. */
+  async function invoke<T>(name: string, work: (context: Context) => Promise<T>): Promise<T> {
+    const callsBefore = meter.tableCalls;
+    try {
+      return await work(invocationContext(composition, name, ids.next('req')));
+    } finally {
+      await Promise.all(ringing);
+      const ms = handlerMs + (meter.tableCalls - callsBefore) * tableRoundTripMs;
+      meter.invocation(name, memoryOf.get(name) ?? 256, ms);
+    }
+  }
+
+  const sockets: Readonly<Record<string, { readonly name: string; readonly run: SocketFunction }>> = {
+    $connect: { name: 'channel-connect', run: connect },
+    $default: { name: 'channel-message', run: message },
+    $disconnect: { name: 'channel-disconnect', run: disconnect },
+  };
+
+  const model: CloudModel = {
+    clock,
+    meter,
+    control,
+    store,
+    onFrame: () => undefined,
+
+    async http({ method, path, authorization, body }) {
+      meter.add('httpRequest');
+      const requestId = ids.next('req');
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const result = await (async () => {
+        const { run, ...route } = router(method, path.split('?')[0] ?? '');
+        const headers = {
+          ...(authorization && { authorization }),
+          ...(text !== '' && { 'content-type': 'application/json' }),
+        };
+        const request = {
+          method,
+          url: path,
+          headers,
+          sourceIp: '192.0.2.1',
+          body: Buffer.from(text),
+          requestId,
+          receivedAt: clock.now(),
+        };
+        const name = nameOfRoute.get(route.routeKey) ?? route.routeKey;
+        return invoke(name, (context) => run(toGatewayEvent(request, route), context));
+      })().catch((error: unknown) => problemResponse(error, requestId));
+      const answer = fromGatewayResult(result);
+      return {
+        status: answer.statusCode,
+        body: answer.body.length === 0 ? undefined : JSON.parse(String(answer.body)),
+      };
+    },
+
+    async socket(route, connectionId, { authorization, body } = {}) {
+      const { name, run } = sockets[route] ?? { name: '', run: message };
+      if (body !== undefined) meter.add('socketMessage', Math.ceil(body.length / frameSize));
+      const requestContext = { routeKey: route, connectionId, requestId: ids.next('req'), identity: {} };
+      const event = {
+        requestContext,
+        isBase64Encoded: false,
+        ...(authorization && { headers: { authorization } }),
+        ...(body !== undefined && { body }),
+      } as unknown as SocketEvent;
+      const answer = fromGatewayResult(await invoke(name, (context) => run(event, context)));
+      const sent = route === '$default' && answer.body.length > 0;
+      if (sent) meter.add('socketMessage', Math.ceil(answer.body.length / frameSize));
+      return { status: answer.statusCode, body: sent ? JSON.parse(String(answer.body)) : undefined };
+    },
+
+    async settle() {
+      while (pending.length > 0) {
+        const events = pending;
+        // Lambda gathers records for no longer than it must: each commit is one batch.
+        for (let i = 0; i < commits; i += 1) await invoke('events-dispatch', async () => undefined);
+        pending = [];
+        commits = 0;
+        for (const event of events) {
+          meter.add('busEvent', Math.ceil(Buffer.byteLength(JSON.stringify(detailOf(event))) / 65_536));
+          for (const rule of rules) if (matches(rule, event)) await react(rule.name, event);
+        }
+      }
+    },
+
+    async sweep() {
+      meter.add('schedulerRun');
+      await invoke('schedule-sweep', (context) => sweep({}, context));
+    },
+  };
+
+  /** All but one of the rules start the same reaction. */
+  async function react(name: string, event: NewEvent): Promise<void> {
+    const bridged = {
+      id: event.id,
+      'detail-type': event.type,
+      source: eventSource,
+      time: new Date(event.at).toISOString(),
+      detail: detailOf(event),
+    };
+    const run = name === 'events-cluster-left' ? clusterLeft : peering;
+    await invoke(name, async (context) => run(bridged as never, context));
+  }
+
+  return model;
+}

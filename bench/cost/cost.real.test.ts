@@ -1,0 +1,46 @@
+/** The count by item sizes against what DynamoDB Local says that the same calls consumed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
+import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
+import { systemClock } from '#functions/runtime/system-clock.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { type DynamoDbLocal, startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
+import { Meter, type Reading } from './meter.ts';
+import { meterClient } from './metered-client.ts';
+import { openStage, type Stage } from './scenarios.ts';
+
+let dynamodb: DynamoDbLocal;
+beforeAll(async () => {
+  dynamodb = await startDynamoDbLocal();
+});
+afterAll(() => dynamodb?.stop());
+
+async function play(stage: Stage): Promise<readonly Reading[]> {
+  await stage.join('rome');
+  await stage.join('milan');
+  const idle = await stage.measure(() => stage.pass(2 * 3_600_000));
+  let id = '';
+  const made = await stage.measure(async () => {
+    id = await stage.peer('rome', 'milan');
+  });
+  const ended = await stage.measure(() => stage.unpeer(id));
+  return [idle, made, ended];
+}
+
+test('writes by sizes are those that DynamoDB consumes, and reads are no fewer', async () => {
+  const clock = new ManualClock(Date.now());
+  const meter = new Meter();
+  const client = meterClient(dynamodb.client(), meter);
+  const backoff = jitteredBackoff(systemClock, Math.random);
+  const store = createDynamoDbStore({ client, tableName: await dynamodb.newTable(), clock, backoff });
+  const consumed = await play(await openStage({ clock, meter, store }));
+  const counted = await play(await openStage());
+  for (const [i, { units }] of consumed.entries()) {
+    const by = counted[i]?.units;
+    expect(Math.abs((by?.writeUnit ?? 0) / units.writeUnit - 1)).toBeLessThan(0.05);
+    // DynamoDB Local bills half a unit for finding nothing, DynamoDB a whole one.
+    expect(by?.readUnit).toBeGreaterThanOrEqual(units.readUnit);
+    expect(by?.httpRequest).toBe(units.httpRequest);
+  }
+  await store.close();
+});

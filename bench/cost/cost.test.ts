@@ -1,0 +1,69 @@
+/** That the cost model counts what it claims, and that the targets hold. */
+import { describe, expect, test } from 'vitest';
+import { patterns } from '#functions/events/patterns.ts';
+import { matches } from './cloud-model.ts';
+import { dollars } from './prices.ts';
+import { dayMs, flap, measureCost, openStage } from './scenarios.ts';
+
+describe('an hour of an idle cluster', () => {
+  test('is twelve pings of 300 s, half of them noted, and not a single request', async () => {
+    const stage = await openStage();
+    await stage.join('rome');
+    const { units, calls } = await stage.measure(() => stage.pass(3_600_000));
+    expect(calls).toEqual({ 'channel-message': 12, 'schedule-sweep': 60 });
+    expect(units).toMatchObject({ httpRequest: 0, writeUnit: 6, connectionMinute: 60, busEvent: 0 });
+    // Twelve pings and one answer, the eighth.
+    expect(units.socketMessage).toBe(13);
+    // Each ping reads the connection and, in one query, what was desired and when it was heard; sweeps read besides.
+    const { units: without } = await stage.measure(() => stage.model.sweep());
+    expect(units.readUnit - 60 * without.readUnit).toBe(24);
+  });
+});
+
+test('a peering is made and ended by requests that are counted one by one', async () => {
+  const stage = await openStage();
+  await stage.join('rome');
+  await stage.join('milan');
+  let id = '';
+  const made = await stage.measure(async () => {
+    id = await stage.peer('rome', 'milan');
+  });
+  const { calls, units } = made;
+  expect(calls['api-peerings-create']).toBe(1);
+  expect(units.httpRequest).toBe(1 + (calls['channel-agent-desired'] ?? 0) + (calls['channel-agent-observed'] ?? 0));
+  const functions = Object.entries(calls).filter(([name]) => !name.startsWith('socket: '));
+  expect(units.lambdaRequest).toBe(functions.reduce((sum, [, times]) => sum + times, 0));
+  expect(units.busEvent).toBe(calls['events-dispatch']);
+  expect(dollars(units)).toBeLessThanOrEqual(0.0003);
+  const ended = await stage.measure(() => stage.unpeer(id));
+  expect(dollars(ended.units)).toBeLessThanOrEqual(0.0003);
+  for (const { cluster } of stage.agents.values()) expect(cluster.remains).toEqual([]);
+});
+
+test('each watch event that the broker is told of is one request, one event and one reaction', async () => {
+  const stage = await openStage();
+  await stage.join('rome');
+  await stage.join('milan');
+  await stage.peer('rome', 'milan');
+  const { calls } = await stage.measure(() => flap(stage, 20));
+  expect(calls).toMatchObject({ 'channel-agent-observed': 20, 'events-dispatch': 20, 'events-negotiation': 20 });
+});
+
+test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an idle stack 5', async () => {
+  const readings = await measureCost(0.25);
+  expect(30 * dollars(readings.clusterDay.units)).toBeLessThanOrEqual(0.03);
+  expect(dollars(readings.peeringSetUp.units)).toBeLessThanOrEqual(0.0003);
+  expect(30 * dollars(readings.stackDay.units) + 14 * 0.1 + 3).toBeLessThanOrEqual(5);
+  expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
+});
+
+test.each([
+  { kinds: ['Secret'], rule: 'authentication' },
+  { kinds: ['Node', 'Secret'], rule: 'authentication' },
+  { kinds: ['Node'], rule: 'negotiation' },
+  { kinds: [], rule: 'applied' },
+  { kinds: ['Unheard'], rule: 'applied' },
+] as const)('a report about $kinds starts the function of rule $rule', ({ kinds, rule }) => {
+  const event = { id: 'e', stream: 's', type: 'cluster.observed', subject: 'cluster/rome', at: 0, data: { kinds } };
+  expect(matches({ pattern: patterns[rule] }, event)).toBe(true);
+});
