@@ -2,12 +2,14 @@
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
+import { linkRules } from './allow-link.ts';
+
 export interface Rejection {
   readonly code: string;
   readonly message: string;
 }
 
-interface Rule {
+export interface Rule {
   readonly apiVersion: string;
   readonly roles: readonly PeeringRole[];
   readonly names: (set: DesiredSet, self: string) => readonly string[];
@@ -16,6 +18,8 @@ interface Rule {
   readonly annotations: readonly string[];
   /** Top-level members besides apiVersion, kind and metadata, each with the member names it may hold. */
   readonly members: Readonly<Record<string, readonly string[]>>;
+  /** What the values must be; undefined: accepted. */
+  readonly check?: (manifest: KubeManifest, set: DesiredSet) => string | undefined;
 }
 
 const common = [label.remoteClusterId, 'isthmus.dev/peering'] as const;
@@ -73,6 +77,7 @@ const rules: Readonly<Record<string, Rule>> = {
     annotations: [annotation.createVirtualNode],
     members: { spec: ['class', 'providerClusterID', 'consumerClusterID', 'resources'] },
   },
+  ...linkRules,
 };
 
 /** Undefined: accepted. */
@@ -104,7 +109,10 @@ export function reject(set: DesiredSet, manifest: KubeManifest, self: string): R
       `label ${label.remoteClusterId} is ${metadata.labels[label.remoteClusterId]}, accepted is ${set.peer}`,
     );
   }
-  return rejectMembers(manifest, rule) ?? rejectParties(set, manifest, self);
+  const problem = rejectMembers(manifest, rule) ?? rejectParties(set, manifest, self);
+  if (problem) return problem;
+  const wrong = rule.check?.(manifest, set);
+  return wrong === undefined ? undefined : refuse(wrong);
 }
 
 function rejectMembers(manifest: KubeManifest, rule: Rule): Rejection | undefined {

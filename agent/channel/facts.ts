@@ -2,10 +2,17 @@
 import type { Cache, Cluster } from '#agent/kube/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
-import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { ipType, type NetworkType, networkLabel, networkName, networkType } from '#shared/domain/network-keys.ts';
 import { addQuantities } from '#shared/domain/quantity.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
-import { type ClusterFacts, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import {
+  type ClusterFacts,
+  type NetworkFacts,
+  networkCapability,
+  protocolVersion,
+} from '#shared/schema/protocol/agent-protocol.ts';
 import { policyFacts } from './policy.ts';
 
 export interface FactsDeps {
@@ -25,6 +32,8 @@ export interface FactsSource {
 
 /** What this agent can do beyond protocol version 1; the broker ignores names it does not know. */
 const capabilities: readonly string[] = ['authentication', 'offloading'];
+const apiServerProxyPort = 8118;
+const maxNodeAddresses = 16;
 
 export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }: FactsDeps): FactsSource {
   const nodeCache = cluster.caches.cache(nodes, {
@@ -32,21 +41,45 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
     transform: slimNode,
   });
   const policies = cluster.caches.cache(peeringPolicies);
+  const networks = cluster.caches.cache(networkKinds.networks);
+  const ips = cluster.caches.cache(networkKinds.ips, { labelSelector: networkLabel.ipType });
+  // Installed together with everything else that makes links, and before this agent starts.
+  const templates = cluster.caches.cache(networkKinds.wgGatewayServerTemplates, { namespace: systemNamespace });
   let kubernetesVersion = '';
+
+  const makesLinks = (): boolean =>
+    templates.get({ namespace: systemNamespace, name: networkName.serverTemplate }) !== undefined;
+  const granted = (type: NetworkType): string[] =>
+    networks
+      .list()
+      .filter(({ metadata, status }) => metadata.labels?.[networkLabel.networkType] === type && status?.cidr)
+      .map(({ status }) => status?.cidr ?? '')
+      .sort();
+
+  function networkFacts(): NetworkFacts {
+    const proxy = ips.list().find(({ metadata }) => metadata.labels?.[networkLabel.ipType] === ipType.apiServerProxy);
+    const at = proxy?.status?.ip;
+    return {
+      podCidrs: granted(networkType.pod),
+      externalCidrs: granted(networkType.external),
+      nodeAddresses: nodeAddresses(nodeCache.list()),
+      ...(at === undefined ? {} : { apiServerProxy: `${at}:${apiServerProxyPort}` }),
+    };
+  }
 
   return {
     policies,
     async ready(signal) {
       kubernetesVersion = (JSON.parse(await cluster.api.getPath('/version', signal)) as { gitVersion: string })
         .gitVersion;
-      await Promise.all([nodeCache.synced(signal), policies.synced(signal)]);
+      await Promise.all([nodeCache, policies, networks, ips, templates].map((cache) => cache.synced(signal)));
     },
     read() {
       const schedulable = nodeCache.list().filter((node) => !node.spec?.unschedulable);
       return {
         agentVersion,
         protocolVersion,
-        capabilities: [...capabilities],
+        capabilities: makesLinks() ? [...capabilities, networkCapability] : [...capabilities],
         kubernetesVersion,
         apiServerUrl,
         apiServerCa,
@@ -58,11 +91,12 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
           .list()
           .map(policyFacts)
           .sort((a, b) => (a.name < b.name ? -1 : 1)),
+        ...(makesLinks() ? { network: networkFacts() } : {}),
       };
     },
     subscribe(listener) {
       nodeCache.subscribe(listener);
-      policies.subscribe(listener);
+      for (const cache of [policies, networks, ips, templates]) cache.subscribe(listener);
     },
   };
 }
@@ -80,8 +114,20 @@ function slimNode(node: Node): Node {
       ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
     },
     ...(spec === undefined ? {} : { spec }),
-    ...(status?.allocatable === undefined ? {} : { status: { allocatable: status.allocatable } }),
+    status: {
+      ...(status?.allocatable === undefined ? {} : { allocatable: status.allocatable }),
+      ...(status?.addresses === undefined ? {} : { addresses: status.addresses }),
+    },
   };
+}
+
+/** Those that the world may reach first. */
+function nodeAddresses(list: readonly Node[]): string[] {
+  const of = (wanted: string) =>
+    list
+      .flatMap(({ status }) => status?.addresses ?? [])
+      .flatMap(({ type, address }) => (type === wanted ? [address] : []));
+  return [...new Set([...of('ExternalIP').sort(), ...of('InternalIP').sort()])].slice(0, maxNodeAddresses);
 }
 
 function sumAllocatable(list: readonly Node[]): Record<string, string> {

@@ -1,10 +1,12 @@
 /** The caches through which the channel sees the objects of peerings, and the view of one peering in them. */
 import type { Cache, Caches } from '#agent/kube/types.ts';
 import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
-import { apiVersionOf, type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import { apiVersionOf, type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { gatewayKeys, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -29,9 +31,21 @@ export function channelCaches(caches: Caches): ChannelCaches {
     caches.cache(resourceSlices),
     caches.cache(namespaceMaps),
     caches.cache(virtualNodes),
+    caches.cache(networkKinds.configurations),
+    caches.cache(networkKinds.gatewayServers),
+    caches.cache(networkKinds.gatewayClients),
+    caches.cache(networkKinds.publicKeys),
+    caches.cache(networkKinds.connections),
+    caches.cache(secrets, { labelSelector: `${networkLabel.gatewayResource}=true`, transform: publicPart }),
     caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}` }),
   ];
   return { all: all as unknown as readonly Cache<KubeObject>[] };
+}
+
+/** The private key of a gateway is none of the channel's business, not even in memory. */
+function publicPart(secret: Secret): Secret {
+  const publicKey = secret.data?.[gatewayKeys.publicKey];
+  return { ...secret, data: publicKey === undefined ? {} : { [gatewayKeys.publicKey]: publicKey } };
 }
 
 export interface LiveView {
@@ -75,8 +89,13 @@ function derivedFrom(kind: string, object: KubeObject, set: SetKey): boolean {
     return (
       set.role === 'consumer' && object.metadata.namespace === namespace && labels[label.remoteClusterId] === set.peer
     );
+  if (kind === 'Connection' || kind === 'Secret')
+    return object.metadata.namespace === namespace && object.metadata.name === networkName.gateway(set.peer);
+  if (linkKinds.has(kind)) return object.metadata.namespace === namespace && labels[label.remoteClusterId] === set.peer;
   return false;
 }
+
+const linkKinds: ReadonlySet<string> = new Set(['Configuration', 'GatewayServer', 'GatewayClient', 'PublicKey']);
 
 /** At a provider: given to the consumer of a peering that ends. While it lasts, they are the two clusters' own affair. */
 function wasMapped({ metadata }: KubeObject, set: SetKey): boolean {

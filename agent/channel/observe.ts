@@ -2,6 +2,7 @@
 
 import type * as z from 'zod';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import type { DesiredSet, ObservedObject, ObservedSet, Refusal } from '#shared/schema/protocol/agent-protocol.ts';
 
 type Json = Record<string, unknown>;
@@ -28,6 +29,14 @@ const selections: Readonly<Record<string, (object: Loose) => Json>> = {
   ResourceSlice: (o) => ({ ...pick(o.status, 'conditions', 'resources'), spec: pick(o.spec, 'class', 'resources') }),
   VirtualNode: (o) => pick(o.status, 'conditions'),
   NamespaceMap: () => ({}),
+  Configuration: (o) => pick(o.status, 'remote', 'conditions'),
+  GatewayServer: (o) => ({ ...pick(o.status, 'endpoint', 'conditions'), candidates: candidatesOf(o) }),
+  GatewayClient: (o) => ({ ...pick(o.status, 'conditions'), candidates: candidatesOf(o) }),
+  PublicKey: () => ({}),
+  Connection: (o) => ({
+    ...pick(o.status, 'value', 'mtu', 'peerEndpoint', 'lastHandshakeTime', 'packetLoss'),
+    ...latencyOf(o.status),
+  }),
   Node: (o) => {
     const conditions =
       (o.status?.conditions as { type: string; status: string; reason?: string; message?: string }[] | undefined) ?? [];
@@ -35,6 +44,34 @@ const selections: Readonly<Record<string, (object: Loose) => Json>> = {
     return { ready: ready?.status === 'True', ...pick({ ...ready }, 'reason', 'message') };
   },
 };
+
+/** Where the peer may find this side, as the gateway's controller says. */
+function candidatesOf({ metadata }: Loose): string[] {
+  try {
+    const list: unknown = JSON.parse(metadata.annotations?.[isthmusNetworkAnnotation.candidates] ?? '[]');
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+const latencyOf = (status: Json | undefined): Json => {
+  const value = (status?.latency as Json | undefined)?.value;
+  return value === undefined ? {} : { latency: value };
+};
+
+/** Of a Connection: what always changes a little. */
+const volatileFields: ReadonlySet<string> = new Set(['lastHandshakeTime', 'latency', 'packetLoss']);
+
+/** The set without what always changes a little: a difference here is news. */
+export const newsOf = (set: ObservedSet): ObservedSet => ({
+  ...set,
+  objects: set.objects.map((object) =>
+    object.kind === 'Connection'
+      ? { ...object, data: Object.fromEntries(Object.entries(object.data).filter(([key]) => !volatileFields.has(key))) }
+      : object,
+  ),
+});
 
 /** Certificates, the CA and the URL are public; AWS keys, which Liqo also keeps here, are not. */
 const authParams = (status: Json | undefined): Json =>

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { type LiveObject, manifestRef, type Plan, planSet, refText } from './plan.ts';
+import { derivedFromGateway, type LiveObject, manifestRef, type Plan, planSet, refText } from './plan.ts';
 
 const manifest = (kind: string, name: string, extra: Record<string, unknown> = {}): KubeManifest => ({
   apiVersion: 'v1',
@@ -171,5 +171,65 @@ describe('an absent set', () => {
 
   test('marks a dead peer so that nothing waits for it', () => {
     expect(planSet(input({ ...absent, peerDead: true }, [derived('VirtualNode', 'milan')])).markPeerDead).toBe(true);
+  });
+});
+
+describe('a link that two opposite peerings share', () => {
+  const gateway = manifest('GatewayServer', 'milan');
+  const linked: DesiredSet = { ...present, objects: [...consumerObjects, gateway] };
+  const connection = {
+    ...derived('Connection', 'gw-milan'),
+    ref: { namespace: 'liqo-tenant-milan', name: 'gw-milan' },
+  };
+  const secret = { ...connection, kind: 'Secret', uid: 'uid-gw' };
+  const link = [liveOf(gateway), connection, secret];
+  const others = [gateway, ...consumerObjects.slice(0, 1)].flatMap((m) => [
+    refText(m.kind, manifestRef(m)),
+    ...derivedFromGateway(m),
+  ]);
+
+  test('stays, with what its gateway brought, when one of them ends', () => {
+    const plan = planSet(input(absent, link, { wantedElsewhere: others }));
+    expect(plan).toMatchObject({ remove: [], clean: true });
+  });
+
+  test('goes when the last one ends, before the namespace and after the slice', () => {
+    const cluster = new RememberingCluster([...link, ...consumerObjects.map((m) => liveOf(m))]);
+    const removed: string[][] = [];
+    for (let pass = 0; pass < 10 && !planSet(input(absent, cluster.objects)).clean; pass += 1) {
+      const plan = planSet(input(absent, cluster.objects));
+      removed.push(plan.remove.map((o) => o.kind).sort());
+      cluster.do(plan);
+    }
+    expect(removed).toEqual([
+      ['ResourceSlice'],
+      ['Identity'],
+      ['Connection', 'GatewayServer'],
+      ['Namespace', 'Secret', 'Secret'],
+    ]);
+  });
+
+  test('is written by the set that knows more, and by it alone', () => {
+    const stale = [
+      ...consumerObjects.map((m) => liveOf(m)),
+      liveOf(gateway, { peering: 'pe_2', appliedHash: 'newer' }),
+    ];
+    const ref = refText('GatewayServer', manifestRef(gateway));
+    const shared = input(linked, stale, { wantedElsewhere: [ref] });
+    expect(planSet({ ...shared, leftToOthers: new Set([ref]) })).toMatchObject({ apply: [], remove: [] });
+    expect(planSet(shared).apply).toEqual([gateway]);
+  });
+
+  test('is taken over from a peering that has ended, so that its end is found', () => {
+    const left = [...consumerObjects.map((m) => liveOf(m)), liveOf(gateway, { peering: 'pe_0' })];
+    expect(planSet(input(linked, left)).apply).toEqual([gateway]);
+    expect(
+      planSet(
+        input(
+          linked,
+          [...consumerObjects, gateway].map((m) => liveOf(m)),
+        ),
+      ).apply,
+    ).toEqual([]);
   });
 });

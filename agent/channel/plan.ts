@@ -2,6 +2,7 @@
 
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { networkName } from '#shared/domain/network-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
 /** One object of a peering as it is: what the broker had applied, or what controllers derived from that. */
@@ -21,6 +22,8 @@ export interface PlanInput {
   readonly live: readonly LiveObject[];
   /** `Kind/namespace/name` of everything that other present sets of this cluster want: two opposite peerings share a namespace. */
   readonly wantedElsewhere: ReadonlySet<string>;
+  /** Of those, what a set with a later revision wants: it alone writes. */
+  readonly leftToOthers?: ReadonlySet<string>;
   /** `Kind/namespace/name` of what this cluster refuses to apply. Refused is not unwanted: what exists already stays. */
   readonly refused: ReadonlySet<string>;
   readonly hashOf: (manifest: KubeManifest) => string;
@@ -49,9 +52,10 @@ export const manifestRef = (m: KubeManifest): ObjectRef =>
  * owners remove them, and the plan only waits. The consumer gives its capacity back before its identity goes; the provider takes
  * the consumer's rights first, so that nothing comes back while it cleans.
  */
+const link = ['GatewayServer', 'GatewayClient', 'PublicKey', 'Connection', 'Configuration'] as const;
 const takedown: Record<PeeringRole, readonly (readonly string[])[]> = {
-  consumer: [['ResourceSlice'], ['NamespaceMap', 'Identity'], ['Secret', 'Namespace']],
-  provider: [['Tenant'], ['ResourceSlice', 'NamespaceMap'], ['Secret', 'Namespace']],
+  consumer: [['ResourceSlice'], ['NamespaceMap', 'Identity'], link, ['Secret', 'Namespace']],
+  provider: [['Tenant'], ['ResourceSlice', 'NamespaceMap'], link, ['Secret', 'Namespace']],
 };
 /** What the first stages wait for besides their own kinds. */
 const derivedBy: Record<string, readonly string[]> = { ResourceSlice: ['VirtualNode', 'Node'] };
@@ -60,7 +64,7 @@ export function planSet(input: PlanInput): Plan {
   return input.set.state === 'present' ? planPresent(input) : planAbsent(input);
 }
 
-function planPresent({ set, live, wantedElsewhere, refused, hashOf }: PlanInput): Plan {
+function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf }: PlanInput): Plan {
   const byRef = new Map(live.map((o) => [refText(o.kind, o.ref), o]));
   const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
   const terminating = live.find((o) => o.kind === 'Namespace' && o.deleting && wanted.has(refText(o.kind, o.ref)));
@@ -82,13 +86,12 @@ function planPresent({ set, live, wantedElsewhere, refused, hashOf }: PlanInput)
   }
   const apply = set.objects.filter((m) => {
     const ref = refText(m.kind, manifestRef(m));
-    if (refused.has(ref)) return false;
+    if (refused.has(ref) || leftToOthers?.has(ref)) return false;
     const now = byRef.get(ref);
-    return (
-      !now ||
-      (now.appliedHash !== hashOf(m) &&
-        !(m.kind === 'Namespace' && now.peering !== undefined && now.peering !== set.peering))
-    );
+    const theirs = now?.peering !== undefined && now.peering !== set.peering;
+    // What an ended peering has left to this one gets its name: this one's end must find it.
+    if (m.kind !== 'Namespace' && theirs && !wantedElsewhere.has(ref)) return true;
+    return !now || (now.appliedHash !== hashOf(m) && !(m.kind === 'Namespace' && theirs));
   });
   const held = apply.map((m) => byRef.get(refText(m.kind, manifestRef(m)))).find((o) => o?.deleting);
   if (held) {
@@ -129,6 +132,13 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
 
 /** Where the objects of a peering live in this cluster. */
 export const tenantNamespaceOf = (set: Pick<DesiredSet, 'peer'>): string => name.tenantNamespace(set.peer);
+
+/** What a gateway that this cluster is asked for brings with it: whoever wants the one wants the other. */
+export function derivedFromGateway({ kind, metadata }: KubeManifest): readonly string[] {
+  if (kind !== 'GatewayServer' && kind !== 'GatewayClient') return [];
+  const ref = { namespace: metadata.namespace ?? '', name: networkName.gateway(metadata.name) };
+  return ['Connection', 'Secret'].map((derived) => refText(derived, ref));
+}
 
 /** The labels that prove that a derived object belongs to this peering and this role. */
 export const derivedLabels = (set: Pick<DesiredSet, 'peer' | 'role'>): Readonly<Record<string, string>> =>

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { policyFacts, policyRejection } from './policy.ts';
+import { linkRejection, policyFacts, policyRejection } from './policy.ts';
 
 const side = { enabled: true, autoAccept: false, peers: ['*'] };
 const policy = (tenants: string[] | undefined, over: Partial<typeof side> = {}): PolicyFacts => ({
@@ -61,4 +61,50 @@ test('policies add up, and no list of tenants lets in a peer that the list of pe
 test('the broker is told whom a policy is about', () => {
   const object = { metadata: { name: 'default' }, spec: { tenants: ['acme'], asProvider: side } };
   expect(policyFacts(object as unknown as PeeringPolicy).tenants).toEqual(['acme']);
+});
+
+describe('a link', () => {
+  const ranges = (...pod: string[]) => ({
+    apiVersion: 'networking.liqo.io/v1beta1',
+    kind: 'Configuration',
+    metadata: { name: 'rome' },
+    spec: { remote: { cidr: { pod, external: ['10.70.0.0/16'] } } },
+  });
+  const about = (network?: PolicyFacts['network']): PolicyFacts => ({
+    ...policy(['*']),
+    ...(network ? { network } : {}),
+  });
+  test.each<{ when: string; policies: PolicyFacts[]; says?: string }>([
+    { when: 'no policy mentions it', policies: [about()] },
+    { when: 'all ranges are accepted', policies: [about({ enabled: true, remoteCidrs: [] })] },
+    { when: 'the ranges fit', policies: [about({ enabled: true, remoteCidrs: ['10.0.0.0/8'] })] },
+    {
+      when: 'a range does not fit',
+      policies: [about({ enabled: true, remoteCidrs: ['10.70.0.0/16', '10.200.0.0/17'] })],
+      says: 'rome announces 10.200.0.0/16; PeeringPolicy default accepts spec.network.remoteCidrs 10.70.0.0/16, 10.200.0.0/17',
+    },
+    {
+      when: 'links are forbidden',
+      policies: [about({ enabled: false, remoteCidrs: [] })],
+      says: 'spec.network.enabled false',
+    },
+    {
+      when: 'one policy forbids what another allows',
+      policies: [about({ enabled: false, remoteCidrs: [] }), about({ enabled: true, remoteCidrs: [] })],
+    },
+    {
+      when: 'a policy about others allows it',
+      policies: [about({ enabled: false, remoteCidrs: [] }), { ...policy(['acme']), name: 'other' }],
+      says: 'spec.network.enabled false',
+    },
+  ])('is judged when $when', ({ policies, says }) => {
+    const rejection = linkRejection(set(), ranges('10.200.0.0/16'), policies, 'bolt');
+    if (says === undefined) expect(rejection).toBeUndefined();
+    else expect(rejection).toMatchObject({ code: 'policy_refused', message: expect.stringContaining(says) });
+  });
+
+  test('is no matter of a ResourceSlice', () => {
+    const slice = { apiVersion: 'v1', kind: 'ResourceSlice', metadata: { name: 'rome' } };
+    expect(linkRejection(set(), slice, [about({ enabled: false, remoteCidrs: [] })], 'bolt')).toBeUndefined();
+  });
 });

@@ -1,6 +1,9 @@
 /** What this cluster's own PeeringPolicy objects let a broker do here. Pure. */
+import { isWithin } from '#shared/domain/cidr.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import type { DesiredSet, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { DesiredSet, KubeManifest, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Rejection } from './allow.ts';
+import { announcedRanges, linkRules } from './allow-link.ts';
 
 export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({
   name: policy.metadata.name,
@@ -19,6 +22,10 @@ export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({
     ),
     classes: policy.spec.asProvider?.classes ?? [],
   },
+  network: {
+    enabled: policy.spec.network?.enabled ?? true,
+    remoteCidrs: [...(policy.spec.network?.remoteCidrs ?? [])],
+  },
 });
 
 /** Which account at the broker the peer is of; the broker says so for peers of other accounts. */
@@ -29,20 +36,43 @@ const isAbout = ({ tenants }: PolicyFacts, peerTenant: string | undefined, ownTe
   return tenant !== undefined && tenants.includes(tenant);
 };
 
-/** Undefined: some policy allows the peering. `ownTenant` is this cluster's account at the broker. */
-export function policyRejection(
-  set: Pick<DesiredSet, 'role' | 'peer' | 'peerTenant'>,
-  policies: readonly PolicyFacts[],
-  ownTenant?: string,
-): string | undefined {
-  const side = set.role === 'consumer' ? 'asConsumer' : 'asProvider';
-  const allows = policies.some(
+type Peered = Pick<DesiredSet, 'role' | 'peer' | 'peerTenant'>;
+
+const sideOf = ({ role }: Peered): 'asConsumer' | 'asProvider' => (role === 'consumer' ? 'asConsumer' : 'asProvider');
+
+const allowing = (set: Peered, policies: readonly PolicyFacts[], ownTenant: string | undefined): PolicyFacts[] =>
+  policies.filter(
     (policy) =>
       isAbout(policy, set.peerTenant, ownTenant) &&
-      policy[side].enabled &&
-      policy[side].peers.some((peer) => peer === '*' || peer === set.peer),
+      policy[sideOf(set)].enabled &&
+      policy[sideOf(set)].peers.some((peer) => peer === '*' || peer === set.peer),
   );
-  if (allows) return undefined;
+
+/** Undefined: no object of a link, or some policy that allows the peering allows this, too. */
+export function linkRejection(
+  set: Peered,
+  manifest: KubeManifest,
+  policies: readonly PolicyFacts[],
+  ownTenant?: string,
+): Rejection | undefined {
+  if (linkRules[manifest.kind] === undefined) return undefined;
+  const ranges = announcedRanges(manifest);
+  const objections = allowing(set, policies, ownTenant).map(({ name, network }) => {
+    if (!network) return undefined;
+    if (!network.enabled) return `PeeringPolicy ${name} has spec.network.enabled false: no links to ${set.peer}`;
+    const stray = ranges.find((range) => !isWithin(range, network.remoteCidrs));
+    return stray === undefined
+      ? undefined
+      : `${set.peer} announces ${stray}; PeeringPolicy ${name} accepts spec.network.remoteCidrs ${network.remoteCidrs.join(', ')}`;
+  });
+  const [message] = objections;
+  return message === undefined || objections.includes(undefined) ? undefined : { code: 'policy_refused', message };
+}
+
+/** Undefined: some policy allows the peering. `ownTenant` is this cluster's account at the broker. */
+export function policyRejection(set: Peered, policies: readonly PolicyFacts[], ownTenant?: string): string | undefined {
+  const side = sideOf(set);
+  if (allowing(set, policies, ownTenant).length > 0) return undefined;
   const tenant = set.peerTenant ?? ownTenant;
   const whose = tenant === undefined ? '' : `, and spec.tenants contain ${tenant} or *`;
   return policies.length === 0

@@ -11,14 +11,23 @@ import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import { reject } from './allow.ts';
 import { appliedHashAnnotation, type ChannelCaches, liveView } from './live.ts';
 import { observedSet } from './observe.ts';
-import { type LiveObject, manifestRef, peerDeadAnnotation, planSet, refText } from './plan.ts';
-import { policyFacts, policyRejection } from './policy.ts';
+import {
+  derivedFromGateway,
+  type LiveObject,
+  manifestRef,
+  type PlanInput,
+  peerDeadAnnotation,
+  planSet,
+  refText,
+} from './plan.ts';
+import { linkRejection, policyFacts, policyRejection } from './policy.ts';
 
 const writable: Readonly<Record<string, ResourceType>> = {
   Namespace: namespaces,
@@ -27,6 +36,11 @@ const writable: Readonly<Record<string, ResourceType>> = {
   Identity: identities,
   ResourceSlice: resourceSlices,
   NamespaceMap: namespaceMaps,
+  Configuration: networkKinds.configurations,
+  GatewayServer: networkKinds.gatewayServers,
+  GatewayClient: networkKinds.gatewayClients,
+  PublicKey: networkKinds.publicKeys,
+  Connection: networkKinds.connections,
 };
 
 interface Progress {
@@ -95,13 +109,20 @@ export function createDesiredSets({
     return answer.sets.map((set) => set.peering);
   }
 
-  function wantedElsewhere(set: DesiredSet): ReadonlySet<string> {
+  /** What other present sets want, too, and of that what the newer ones do: two peerings of a pair share a namespace and a link. */
+  function elsewhere(set: DesiredSet): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
     const wanted = new Set<string>();
+    const newer = new Set<string>();
     for (const other of sets.values()) {
       if (other.peering === set.peering || other.state !== 'present') continue;
-      for (const manifest of other.objects) wanted.add(refText(manifest.kind, manifestRef(manifest)));
+      for (const manifest of other.objects) {
+        for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedFromGateway(manifest)]) {
+          wanted.add(ref);
+          if (other.revision > set.revision && manifest.kind !== 'Namespace') newer.add(ref);
+        }
+      }
     }
-    return wanted;
+    return { wantedElsewhere: wanted, leftToOthers: newer };
   }
 
   /** A later peering of the same pair has begun: what an ended one derived is gone, and what there is now is not its to remove. */
@@ -119,17 +140,20 @@ export function createDesiredSets({
       return settled;
     }
     const refusals: ObservedSet['refusals'] = [];
-    const forbidden = policyRejection(set, policies.list().map(policyFacts), tenant);
+    const facts = policies.list().map(policyFacts);
+    const forbidden = policyRejection(set, facts, tenant);
     for (const manifest of set.objects) {
       const rejection =
-        forbidden === undefined ? reject(set, manifest, clusterId) : { code: 'policy_refused', message: forbidden };
+        forbidden === undefined
+          ? (reject(set, manifest, clusterId) ?? linkRejection(set, manifest, facts, tenant))
+          : { code: 'policy_refused', message: forbidden };
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
     const { live } = view(set);
     const plan = planSet({
       set,
       live,
-      wantedElsewhere: wantedElsewhere(set),
+      ...elsewhere(set),
       refused: new Set(refusals.map((refusal) => refusal.object)),
       hashOf: manifestHash,
     });

@@ -40,7 +40,7 @@ const ConnectionData = z.object({
     .optional(),
   mtu: z.int().min(0).max(65_535).optional(),
   peerEndpoint: Endpoint.optional(),
-  handshakeAgeSeconds: z.int().min(0).optional(),
+  lastHandshakeTime: z.iso.datetime({ offset: true }).optional(),
   packetLoss: z.int().min(0).max(100).optional(),
 });
 
@@ -49,7 +49,8 @@ export interface ConnectionReport {
   readonly latency?: string;
   readonly mtu?: number;
   readonly peerEndpoint?: string;
-  readonly handshakeAgeSeconds?: number;
+  /** RFC 3339, by the clock of that cluster. */
+  readonly lastHandshakeTime?: string;
   readonly packetLoss?: number;
 }
 

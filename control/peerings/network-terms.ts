@@ -32,8 +32,8 @@ export type Parties = Readonly<Record<PeeringRole, Party>>;
 
 const defaultLinkMtu = 1340;
 
-export const canLink = ({ capabilities, network }: ClusterFacts): boolean =>
-  capabilities.includes(networkCapability) && network !== undefined;
+/** Its ranges may be told a little later. */
+export const canLink = ({ capabilities }: ClusterFacts): boolean => capabilities.includes(networkCapability);
 
 /** Why a cluster will not be linked with a peer; undefined when it will. Any policy that allows it is enough. */
 export function linkObjection(role: PeeringRole, { id, facts, peerOwner }: Party, peer: Party): string | undefined {

@@ -20,4 +20,10 @@ function linkView({ layout, consumer, provider }: Link, consumerId: string): Lin
   };
 }
 
-const endView = ({ connection }: LinkEnd): LinkEndView => connection ?? { value: 'Unknown' };
+function endView({ connection }: LinkEnd): LinkEndView {
+  if (!connection) return { value: 'Unknown' };
+  const { lastHandshakeTime, ...rest } = connection;
+  if (lastHandshakeTime === undefined) return rest;
+  const ageMs = connection.reportedAt - Date.parse(lastHandshakeTime);
+  return { ...rest, handshakeAgeSeconds: Math.max(0, Math.round(ageMs / 1_000)) };
+}

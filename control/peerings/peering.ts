@@ -49,7 +49,11 @@ export interface LinkView {
   readonly provider: LinkEndView;
 }
 
-export type LinkEndView = ConnectionReport & { readonly reportedAt?: number };
+export type LinkEndView = Omit<ConnectionReport, 'lastHandshakeTime'> & {
+  readonly reportedAt?: number;
+  /** When it was reported. */
+  readonly handshakeAgeSeconds?: number;
+};
 
 export interface PeeringView {
   readonly id: string;

@@ -1,6 +1,7 @@
 /** isthmus.dev PeeringPolicy: what this cluster agrees to. The cluster enforces it; the broker knows it to refuse early. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { Cidr } from '../addresses.ts';
 import { ResourceList } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 
@@ -51,6 +52,16 @@ export const PeeringPolicySpec = z.object({
     })
     .optional()
     .describe('Giving capacity to others; absent: refused.'),
+  network: z
+    .object({
+      enabled: z.boolean().default(true).describe('False: no links to the peers that this policy is about.'),
+      remoteCidrs: z
+        .array(Cidr)
+        .default([])
+        .describe('Ranges within which those that a peer announces must lie; empty: any.'),
+    })
+    .optional()
+    .describe('Links to peers; absent: allowed.'),
   reflectedKinds: z
     .array(ReflectedKind)
     .default([...ReflectedKind.options])

@@ -1,0 +1,33 @@
+/** What the broker has been told of each peering, so that only news travels. */
+import type { Clock } from '#shared/ports/clock.ts';
+import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import { newsOf } from './observe.ts';
+
+/** How old the latency of a link at the broker may become, and everything else that always changes a little. */
+const freshMs = 5 * 60_000;
+
+export interface Told {
+  /** Those that the broker should hear of now. */
+  news(current: readonly ObservedSet[]): ObservedSet[];
+  /** The broker has acknowledged `sent`; what is not `current` any more is forgotten. */
+  remember(sent: readonly ObservedSet[], current: readonly ObservedSet[]): void;
+}
+
+export function createTold(clock: Clock): Told {
+  const told = new Map<string, { readonly all: string; readonly news: string; readonly at: number }>();
+  return {
+    news: (current) =>
+      current.filter((set) => {
+        const before = told.get(set.peering);
+        if (!before || before.news !== JSON.stringify(newsOf(set))) return true;
+        return clock.now() - before.at >= freshMs && before.all !== JSON.stringify(set);
+      }),
+    remember(sent, current) {
+      const at = clock.now();
+      for (const set of sent)
+        told.set(set.peering, { all: JSON.stringify(set), news: JSON.stringify(newsOf(set)), at });
+      const alive = new Set(current.map((set) => set.peering));
+      for (const peering of told.keys()) if (!alive.has(peering)) told.delete(peering);
+    },
+  };
+}
