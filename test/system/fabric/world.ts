@@ -1,0 +1,374 @@
+/** Cluster A with a real API server and the real node process on each of its two nodes; cluster B is programmed by hand and answers pings like Liqo. */
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import {
+  clusterRoleBindings,
+  customResourceDefinitions as crds,
+  namespaces,
+  nodes,
+  pods,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { customResourceDefinitions } from '#shared/schema/crd.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '../../harness/kube-apiserver.ts';
+import { type Netns, NetnsWorld } from '../../harness/netns.ts';
+import {
+  type LinkEnd,
+  nodePort,
+  openUnderlay,
+  startWireGuard,
+  TestCluster,
+  type TestNode,
+  type TestPod,
+  wireGuardKeys,
+} from '../../harness/netns-cluster.ts';
+
+export const peerId = 'milan';
+export const tenant = `liqo-tenant-${peerId}`;
+export const port = 8080;
+const networking = 'networking.liqo.io/v1beta1';
+const ipam = 'ipam.liqo.io/v1alpha1';
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+export interface GatewayReplica {
+  readonly name: string;
+  readonly uid: string;
+  readonly pod: TestPod;
+  wireguard: ChildProcess;
+}
+
+export class FabricWorld {
+  readonly netns = new NetnsWorld();
+  readonly #stop = new AbortController();
+  readonly #cgroup = `/sys/fs/cgroup/pids/isthmus-fabric-test-${process.pid}`;
+  readonly processes = new Map<string, ChildProcess>();
+  readonly replicas: GatewayReplica[] = [];
+  readonly #keys = wireGuardKeys();
+  #bundle = '';
+  #bridge: net.Server | undefined;
+  #responder: ChildProcess | undefined;
+  server!: TestApiServer;
+  cluster!: Cluster;
+  underlay!: Netns;
+  a!: TestCluster;
+  b!: TestCluster;
+  /** B's end of the link. */
+  atB!: LinkEnd;
+  podsA!: readonly [TestPod, TestPod];
+  podB!: TestPod;
+
+  async open(): Promise<void> {
+    this.server = await startApiServer();
+    const deps = { clock: systemClock, log: silentLog };
+    this.cluster = openCluster(await connectKubeconfig(this.server.kubeconfig), deps, this.#stop.signal);
+    for (const definition of customResourceDefinitions()) await this.cluster.api.create(crds, definition as never);
+    await this.#openUnderlay();
+    await this.#serviceAccount();
+    await this.#createObjects();
+    await this.#bundleProcess();
+  }
+
+  async #openUnderlay(): Promise<void> {
+    this.underlay = await openUnderlay(this.netns);
+    this.a = new TestCluster(this.netns, this.underlay, 'a', 1);
+    this.b = new TestCluster(this.netns, this.underlay, 'b', 2);
+    for (const cluster of [this.a, this.b]) for (let i = 0; i < 2; i++) await cluster.addNode();
+    this.atB = await this.b.addLink('to-a', this.b.nodes[0]!, 'server', this.a, { pods: 71, external: 72 });
+    this.atB.peer = { publicKey: this.#keys.publicKey };
+    await this.b.exposeNodePort(this.atB);
+    await this.b.program();
+    await this.answerPings();
+    for (const [index, node] of this.a.nodes.entries()) {
+      const pod = await this.a.addPod(node, 101);
+      const name = `gw-${peerId}-${index + 1}`;
+      this.replicas.push({ name, uid: randomUUID(), pod, wireguard: await this.#startGateway(pod) });
+      this.#joinCgroup(this.replicas.at(-1)!);
+    }
+    this.podsA = [await this.a.addPod(this.a.nodes[0]!, 5), await this.a.addPod(this.a.nodes[1]!, 7)];
+    this.podB = await this.b.addPod(this.b.nodes[1]!, 7);
+    await Promise.all([...this.podsA, this.podB].map((pod) => pod.netns.serve(port)));
+  }
+
+  async #startGateway(pod: TestPod): Promise<ChildProcess> {
+    const key = this.netns.file(this.#keys.privateKey, 'gateway.key');
+    await pod.netns.exec(
+      'sh',
+      '-c',
+      `mountpoint -q /etc/wireguard || mount -t tmpfs none /etc/wireguard; mkdir -p /etc/wireguard/keys; cp ${key} /etc/wireguard/keys/privateKey`,
+    );
+    return startWireGuard(pod.netns);
+  }
+
+  #joinCgroup({ uid, wireguard }: GatewayReplica): void {
+    const dir = path.join(this.#cgroup, 'kubepods', `pod${uid}`, randomUUID());
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(path.join(dir, 'cgroup.procs'), String(wireguard.pid));
+  }
+
+  /** What the kubelet does when the container has ended. */
+  async restartGateway(replica: GatewayReplica): Promise<void> {
+    replica.wireguard = await this.#startGateway(replica.pod);
+    this.#joinCgroup(replica);
+  }
+
+  async answerPings(): Promise<void> {
+    this.#responder = this.b.nodes[0]!.netns.start(process.execPath, script('liqo-ping.mjs'), '12345');
+  }
+  silence(): void {
+    this.#responder?.kill('SIGKILL');
+  }
+
+  async #bundleProcess(): Promise<void> {
+    this.#bundle = path.join(this.netns.folder, 'fabric.mjs');
+    await build({
+      absWorkingDir: root,
+      entryPoints: ['agent/fabric/main.ts'],
+      outfile: this.#bundle,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      minify: true,
+      logLevel: 'warning',
+    });
+  }
+
+  async #serviceAccount(): Promise<void> {
+    const { api } = this.cluster;
+    await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
+    const ref = { namespace: 'liqo', name: 'isthmus-fabric' };
+    await api.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ref });
+    await api.create(clusterRoleBindings, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'isthmus-fabric' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'ServiceAccount', ...ref }],
+    });
+    const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } };
+    const { status } = await api.post<never, { status: { token: string } }>(
+      serviceAccounts as never,
+      ref,
+      'token',
+      asked,
+    );
+    mkdirSync(path.join(this.netns.folder, 'sa'));
+    this.netns.file(this.server.ca, 'sa/ca.crt');
+    this.netns.file(status.token, 'sa/token');
+    this.netns.file('liqo', 'sa/namespace');
+    const { hostname, port: apiPort } = new URL(this.server.url);
+    const socket = path.join(this.netns.folder, 'api.sock');
+    this.#bridge = net.createServer((inside) => {
+      const outside = net.connect(Number(apiPort), hostname);
+      inside.on('error', () => outside.destroy());
+      outside.on('error', () => inside.destroy());
+      inside.pipe(outside).pipe(inside);
+    });
+    await new Promise<void>((resolve) => this.#bridge?.listen(socket, resolve));
+    for (const { netns } of this.a.nodes)
+      this.netns.start('nsenter', [
+        '-t',
+        String(netns.pid),
+        '-n',
+        process.execPath,
+        script('to-unix-socket.mjs'),
+        apiPort,
+        socket,
+      ]);
+  }
+
+  /** Creates or replaces; the status goes along. */
+  async put<T extends KubeObject>(type: ResourceType<T>, object: object): Promise<void> {
+    const typed = object as T & { status?: unknown };
+    const options = { fieldManager: 'test' };
+    await this.cluster.api.apply(type, typed as never, options);
+    if (typed.status !== undefined)
+      await this.cluster.api.apply(type, typed as never, { ...options, subresource: 'status' });
+  }
+
+  async #createObjects(): Promise<void> {
+    const { put } = this;
+    await this.put(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant } });
+    await this.put(serviceAccounts, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'default', namespace: tenant },
+    });
+    for (const { name, podCidr, ip, overlayAddress } of this.a.nodes) {
+      await this.put(nodes, {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name },
+        spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
+        status: { addresses: [{ type: 'InternalIP', address: ip }] },
+      });
+      await this.put(networkKinds.internalNodes, {
+        apiVersion: networking,
+        kind: 'InternalNode',
+        metadata: { name },
+        spec: { interface: { gateway: { name: 'liqo.x' }, node: { ip: overlayAddress } } },
+      });
+      const exposed = overlayAddress.replace('10.80.0.', '10.70.1.');
+      await this.put(networkKinds.ips, {
+        apiVersion: ipam,
+        kind: 'IP',
+        metadata: { name: `node-${name}`, namespace: 'liqo' },
+        spec: { ip: overlayAddress },
+        status: { ip: exposed, cidr: this.a.external },
+      });
+    }
+    for (const [type, cidr] of [
+      ['pod-cidr', this.a.podCidr],
+      ['external-cidr', this.a.external],
+    ])
+      await this.put(networkKinds.networks, {
+        apiVersion: ipam,
+        kind: 'Network',
+        metadata: { name: type, namespace: 'liqo', labels: { 'ipam.liqo.io/network-type': type } },
+        spec: { cidr },
+        status: { cidr },
+      });
+    const metadata = { name: peerId, namespace: tenant, labels: { 'liqo.io/remote-cluster-id': peerId } };
+    await this.put(networkKinds.configurations, {
+      apiVersion: networking,
+      kind: 'Configuration',
+      metadata,
+      spec: { remote: { cidr: { pod: [this.b.podCidr], external: [this.b.external] } } },
+      status: { remote: { cidr: { pod: ['10.71.0.0/16'], external: ['10.72.0.0/16'] } } },
+    });
+    await this.put(networkKinds.publicKeys, {
+      apiVersion: networking,
+      kind: 'PublicKey',
+      metadata,
+      spec: { publicKey: this.atB.publicKey },
+    });
+    await this.put(networkKinds.gatewayClients, {
+      apiVersion: networking,
+      kind: 'GatewayClient',
+      metadata,
+      spec: { mtu: 1340, endpoint: { addresses: [this.b.nodes[1]!.ip], port: nodePort, protocol: 'UDP' } },
+    });
+    await this.put(networkKinds.internalFabrics, {
+      apiVersion: networking,
+      kind: 'InternalFabric',
+      metadata: { ...metadata, annotations: { 'networking.isthmus.dev/vni': '4242' } },
+      spec: {
+        mtu: 1340,
+        remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16'],
+        interface: { node: { name: 'liqo.y' }, gateway: { ip: '10.80.1.1' } },
+        gatewayIP: this.replicas[0]!.pod.ip,
+      },
+    });
+    await this.put(networkKinds.connections, {
+      apiVersion: networking,
+      kind: 'Connection',
+      metadata: { ...metadata, name: `gw-${peerId}` },
+      spec: { type: 'Client', gatewayRef: { kind: 'WgGatewayClient', name: peerId, namespace: tenant } },
+    });
+    for (const replica of this.replicas) await this.createPod(replica);
+    void put;
+  }
+
+  async createPod(replica: GatewayReplica): Promise<void> {
+    const { name, pod } = replica;
+    const created = await this.cluster.api.create(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        namespace: tenant,
+        labels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/gateway-name': peerId },
+      },
+      spec: {
+        nodeName: pod.node.name,
+        automountServiceAccountToken: false,
+        containers: [{ name: 'wireguard', image: 'x' }],
+      },
+    } as Pod);
+    // The API server chooses the UID; the cgroup of the processes is named after it.
+    Object.assign(replica, { uid: created.metadata.uid });
+    this.#joinCgroup(replica);
+    await this.cluster.api.mergePatch(
+      pods,
+      { namespace: tenant, name },
+      { status: { phase: 'Running', podIP: pod.ip, podIPs: [{ ip: pod.ip }] } },
+      { subresource: 'status' },
+    );
+  }
+
+  startProcess(node: TestNode): void {
+    const env = {
+      NODE_NAME: node.name,
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: new URL(this.server.url).port,
+      ISTHMUS_SERVICE_ACCOUNT_DIRECTORY: path.join(this.netns.folder, 'sa'),
+      ISTHMUS_CNI_DIRECTORY: '/nowhere',
+      ISTHMUS_LOG_LEVEL: process.env.FABRIC_LOG ?? 'warn',
+    };
+    const assignments = Object.entries(env).map(([key, value]) => `${key}=${value}`);
+    const log = process.env.FABRIC_LOG_DIR ? `>>${process.env.FABRIC_LOG_DIR}/${node.name}.log 2>&1` : '>/dev/null';
+    const command = `exec env ${assignments.join(' ')} ${process.execPath} ${this.#bundle} ${log}`;
+    this.processes.set(
+      node.name,
+      this.netns.start('nsenter', ['-t', String(node.netns.pid), '-n', 'sh', '-c', command]),
+    );
+  }
+
+  async endProcess(node: TestNode, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.processes.get(node.name);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  /** The replica whose pod is labelled, if exactly one is. */
+  async active(): Promise<GatewayReplica | undefined> {
+    const labelled = await this.cluster.api.list(pods, {
+      namespace: tenant,
+      labelSelector: 'networking.liqo.io/active=true',
+    });
+    return labelled.length === 1 ? this.replicas.find(({ name }) => name === labelled[0]?.metadata.name) : undefined;
+  }
+
+  async connection() {
+    const found = await this.cluster.api.get(networkKinds.connections, { namespace: tenant, name: `gw-${peerId}` });
+    return found?.status;
+  }
+
+  async close(): Promise<void> {
+    for (const node of this.a?.nodes ?? []) await this.endProcess(node, 'SIGKILL');
+    this.#stop.abort();
+    this.#bridge?.close();
+    await this.a?.close();
+    await this.b?.close();
+    await this.netns.close();
+    await eventually('the control groups are empty', () => removeTree(this.#cgroup), { withinMs: 5_000 });
+    await this.server?.stop();
+  }
+}
+
+/** Control groups are removed as folders, from the leaves up, once no process is in them. */
+function removeTree(dir: string): boolean {
+  try {
+    for (const entry of readdirSync(dir, { withFileTypes: true }))
+      if (entry.isDirectory()) removeTree(path.join(dir, entry.name));
+    rmdirSync(dir);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === 'ENOENT';
+  }
+}
