@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { repositoryRoot } from '../testbed/repository-root.ts';
 import { eventually } from './eventually.ts';
 import { must, run } from './program.ts';
 
-const agentProgram = fileURLToPath(new URL('netns-agent.mjs', import.meta.url));
+const agentProgram = path.join(repositoryRoot, 'test', 'harness', 'netns-agent.mjs');
 /** The kernel kills it when its parent dies. */
 const tied = ['--pdeathsig', 'KILL'];
 

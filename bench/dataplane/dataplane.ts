@@ -1,0 +1,162 @@
+/** Throughput of each leg between pods of two clusters, of leaf to leaf, and what a large cluster costs to program. Real kernel, wireguard-go. */
+import { performance } from 'node:perf_hooks';
+import type { GatewayModel } from '#agent/gateway/model.ts';
+import { planGateway } from '#agent/gateway/plan.ts';
+import { addressText } from '#agent/host/ipv4.ts';
+import { type Namespace, openNamespace } from '#agent/host/namespace.ts';
+import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
+import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
+import { fromLeaf, openHub } from '#test/system/dataplane/hub.ts';
+import { identical, openPair, type Pair, port } from '#test/system/dataplane/pair.ts';
+import type { BenchOptions } from '../main.ts';
+import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+
+const defaultRuns = 3;
+/** About a second and a half each on a small machine. */
+const bytes = 64_000_000;
+const barePort = 9000;
+const large = { nodes: 200, pods: 5_000 } as const;
+
+export async function run({ root, runs = defaultRuns, log }: BenchOptions): Promise<BenchResult> {
+  const legs = await legsBetweenPods(runs, log);
+  const hub = await leafToLeaf(runs, log);
+  const scale = await programming(log);
+  const phases = { ...medianPhases(legs), ...medianPhases(hub), ...scale };
+  const samples = legs.map((leg) => leg['pod to pod'] ?? Number.NaN);
+  return { name: 'dataplane', unit: 'Mbit/s', value: median(samples), samples, phases, machine: thisMachine(root) };
+}
+
+const mbit = async (from: Netns, address: string, to: number): Promise<number> =>
+  (await from.transfer(address, to, bytes, 'up')).mbitPerSecond;
+
+/** One run after the other through all legs, so that a busy machine slows them alike. */
+async function legsBetweenPods(runs: number, log: (line: string) => void): Promise<Record<string, number>[]> {
+  const world = new NetnsWorld();
+  let pair: Pair | undefined;
+  const samples: Record<string, number>[] = [];
+  try {
+    pair = await openPair(world, identical);
+    const { a, b } = pair;
+    for (const { link } of [a, b]) await link.pod.netns.serve(barePort);
+    for (let i = 0; i < runs; i += 1) {
+      const whole = await mbit(a.pods[1].netns, a.view(b.pods[1].ip), port);
+      // nothing but wireguard-go answers in a gateway; what keeps it so is away for the bare legs
+      for (const { link } of [a, b]) await link.pod.netns.exec('nft', 'delete', 'table', 'ip', 'isthmus');
+      const bare = await mbit(a.link.pod.netns, '169.254.18.1', barePort);
+      const legA = await mbit(a.pods[1].netns, a.link.overlayAddress, barePort);
+      const legB = await mbit(b.pods[1].netns, b.link.overlayAddress, barePort);
+      for (const { cluster } of [a, b]) await cluster.program();
+      const expected = 1 / (1 / bare + 1 / legA + 1 / legB);
+      samples.push({
+        'pod to pod': whole,
+        'bare wireguard-go between gateways': bare,
+        'node leg A (pod, node, overlay, gateway)': legA,
+        'node leg B': legB,
+        'bare minus node legs': expected,
+        'ratio: pod to pod / bare minus node legs': whole / expected,
+        'ratio: pod to pod / bare': whole / bare,
+      });
+      log(
+        `run ${i + 1}: pod to pod ${whole.toFixed(0)}, bare ${bare.toFixed(0)}, legs ${legA.toFixed(0)} and ${legB.toFixed(0)} Mbit/s`,
+      );
+    }
+  } finally {
+    await pair?.close();
+    await world.close();
+  }
+  return samples;
+}
+
+async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Record<string, number>[]> {
+  const world = new NetnsWorld();
+  const samples: Record<string, number>[] = [];
+  const hub = await openHub(world).catch(async (error) => {
+    await world.close();
+    throw error;
+  });
+  try {
+    for (let i = 0; i < runs; i += 1) {
+      const single = await mbit(hub.podsA[0].netns, '10.71.1.5', port);
+      const between = await mbit(hub.podsA[0].netns, fromLeaf(hub.exposed.podB.exposed), port);
+      samples.push({
+        'single link': single,
+        'leaf to leaf': between,
+        'ratio: leaf to leaf / single link': between / single,
+      });
+      log(`run ${i + 1}: single link ${single.toFixed(0)}, leaf to leaf ${between.toFixed(0)} Mbit/s`);
+    }
+  } finally {
+    await hub.close();
+    await world.close();
+  }
+  return samples;
+}
+
+/** A gateway of a cluster of 200 nodes whose 5,000 pods are all outside their nodes' ranges. */
+async function programming(log: (line: string) => void): Promise<Record<string, number>> {
+  const world = new NetnsWorld();
+  let host: Namespace | undefined;
+  try {
+    const netns = await world.add('large');
+    await startWireGuard(netns);
+    host = openNamespace({ pid: netns.pid });
+    const model = largeModel(world.file(wireGuardKeys().privateKey));
+    const space = host;
+    const timed = async (work: () => Promise<unknown>): Promise<number> => {
+      const started = performance.now();
+      await work();
+      return performance.now() - started;
+    };
+    const first = await timed(() => space.apply(planGateway(model)));
+    const again = await timed(() => space.apply(planGateway(model)));
+    const stray = { ip: '10.201.255.1', node: 'node7' };
+    const one = await timed(() => space.apply(planGateway({ ...model, strayPods: [...model.strayPods, stray] })));
+    const planning = await timed(async () => planGateway(model));
+    const state = planGateway(model);
+    log(`${large.nodes} nodes, ${large.pods} pods: ${first.toFixed(0)} ms, one more ${one.toFixed(0)} ms`);
+    return {
+      [`ms to program ${large.nodes} nodes and ${large.pods} pods`]: first,
+      'ms to see that nothing changed': again,
+      'ms from one more pod to its route': one,
+      'ms to plan': planning,
+      'routes in the gateway': state.routes.length,
+      'rules in the gateway': state.rules.length,
+    };
+  } finally {
+    await host?.close();
+    await world.close();
+  }
+}
+
+function largeModel(privateKeyFile: string): GatewayModel {
+  const nodes = Array.from({ length: large.nodes }, (_, i) => ({
+    name: `node${i}`,
+    overlayAddress: addressText(0x0a50_0001 + i),
+    underlayAddress: addressText(0xac1e_0001 + i),
+    sources: [addressText(0xac1e_0001 + i)],
+    podCidrs: [`10.200.${i}.0/24`],
+    own: i === 0,
+  }));
+  return {
+    link: 'ns/large',
+    role: 'server',
+    mtu: 1340,
+    local: { pods: ['10.200.0.0/15'], external: '10.70.0.0/16' },
+    remote: {
+      pods: [{ real: '10.200.0.0/16', view: '10.71.0.0/16' }],
+      external: [{ real: '10.70.0.0/16', view: '10.72.0.0/16' }],
+    },
+    overlay: { address: '10.80.9.1', vni: 77 },
+    nodes,
+    strayPods: Array.from({ length: large.pods }, (_, i) => ({
+      ip: addressText(0x0ac9_0001 + i),
+      node: `node${i % large.nodes}`,
+    })),
+    exposed: nodes.map(({ overlayAddress }, i) => ({ ip: overlayAddress, exposed: addressText(0x0a46_0100 + i) })),
+    hosts: [],
+    siblings: [],
+    wireGuard: { implementation: 'userspace', listenPort: 51_840, privateKeyFile },
+    firewalls: [],
+    routes: [],
+  };
+}
