@@ -6,9 +6,10 @@ import { createProgress } from '#cli/output/progress.ts';
 import { arrow, findPeering, followPeering } from '#cli/peerings/follow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
+import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
 import { clusterName, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
 
-interface PeerOptions {
+interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
   readonly memory?: string;
   readonly pods?: string;
@@ -19,6 +20,23 @@ interface PeerOptions {
 }
 
 export const peerCommand = (io: CliIo): Command =>
+  networkOptions(peerTerms())
+    .option('--wait', 'wait until the node is Ready, showing what happens')
+    .addOption(timeoutOption('3m'))
+    .addHelpText(
+      'after',
+      `
+What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed, and of
+the network what is named. A pair that is peered both ways has one link: the first peering decides where it is dialled.
+
+Examples:
+  isthmus peer rome milan --cpu 2 --memory 4Gi --wait
+  isthmus peer rome milan --resource nvidia.com/gpu=1
+  isthmus peer rome milan --gateway-location consumer     milan cannot be dialled, rome can`,
+    )
+    .action((consumer: string, provider: string, options: PeerOptions) => peer(io, consumer, provider, options));
+
+const peerTerms = (): Command =>
   new Command('peer')
     .description('let CONSUMER use capacity of PROVIDER as one more node')
     .argument('<consumer>', 'cluster that gets the node', clusterName)
@@ -27,19 +45,7 @@ export const peerCommand = (io: CliIo): Command =>
     .option('--memory <quantity>', 'memory to ask for, for example 4Gi', quantity)
     .option('--pods <quantity>', 'number of pods to ask for', quantity)
     .option('--resource <name=quantity>', 'another resource to ask for; may be repeated', extraResource, {})
-    .option('--class <name>', 'resource class at the provider')
-    .option('--wait', 'wait until the node is Ready, showing what happens')
-    .addOption(timeoutOption('3m'))
-    .addHelpText(
-      'after',
-      `
-What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed.
-
-Examples:
-  isthmus peer rome milan --cpu 2 --memory 4Gi --wait
-  isthmus peer rome milan --resource nvidia.com/gpu=1`,
-    )
-    .action((consumer: string, provider: string, options: PeerOptions) => peer(io, consumer, provider, options));
+    .option('--class <name>', 'resource class at the provider');
 
 const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
   ...resource,
@@ -49,12 +55,19 @@ const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, str
 });
 
 async function peer(io: CliIo, consumer: string, provider: string, options: PeerOptions): Promise<void> {
+  const network = askedNetwork(options);
   const broker = await openBroker(io);
   try {
     const peering = await broker.call({
       method: 'POST',
       path: '/v1/peerings',
-      body: { consumer, provider, resources: asked(options), ...(options.class && { class: options.class }) },
+      body: {
+        consumer,
+        provider,
+        resources: asked(options),
+        ...(options.class && { class: options.class }),
+        ...(network && { network }),
+      },
       repeatable: true,
       answer: Peering,
     });

@@ -65,6 +65,45 @@ test('says what a dead side left behind', () => {
   );
 });
 
+describe('the network', () => {
+  const network = { enabled: true, gatewayLocation: 'provider' as const, mtu: 1340, inBand: false };
+  const link = {
+    server: 'milan',
+    endpoint: '192.0.2.1:30000',
+    serviceType: 'NodePort' as const,
+    mtu: 1340,
+    consumer: {
+      status: 'Connected' as const,
+      peerEndpoint: '192.0.2.1:30000',
+      latency: '12ms',
+      handshakeAgeSeconds: 45,
+      mtu: 1320,
+      packetLoss: 2,
+      reportedAt: at(4),
+    },
+    provider: { status: 'Error' as const, mtu: 1340, reportedAt: at(9) },
+  };
+  const text = (over: Partial<Peering>) => describePeering({ ...peering, ...over }, plain, Date.parse(at(10)));
+
+  test('is shown with both ends, latency, age of the handshake and the MTU found', () => {
+    const shown = text({ network: { ...network, link } });
+    expect(shown).toContain('Network:  milan is dialled at 192.0.2.1:30000 (NodePort)\n');
+    expect(shown).toContain(`
+Link:
+  rome             Connected to milan at 192.0.2.1:30000: latency 12ms, 2 % lost, handshake 45s old, MTU 1320 of 1340 (6s ago)
+  milan            Error: MTU 1340 (1s ago)
+`);
+  });
+
+  test('that is not there yet, or never will be, is said so', () => {
+    expect(text({ network: { ...network, inBand: true } })).toContain(
+      'Network:  wanted, at most 1340 bytes; API server through the link\n',
+    );
+    expect(text({ network: { ...network, enabled: false } })).toContain('Network:  none\n');
+    expect(text({})).not.toContain('Network:');
+  });
+});
+
 describe('the next step', () => {
   test.each([
     { phase: 'Ready', says: /isthmus offload namespace/ },

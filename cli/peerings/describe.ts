@@ -3,6 +3,7 @@ import { age, elapsed } from '#cli/output/duration.ts';
 import type { Paint } from '#cli/output/style.ts';
 import { toneOf } from '#cli/output/style.ts';
 import type { Peering, PeeringCondition } from '#shared/schema/api/resources.ts';
+import { linkLines, networkText } from './describe-link.ts';
 
 export const resourcesText = (resources: Readonly<Record<string, string>> | undefined): string =>
   Object.entries(resources ?? {})
@@ -42,6 +43,7 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     ['Asked', resourcesText(peering.resources) || 'as much as the provider gives'],
     ['Granted', resourcesText(peering.granted) || '-'],
     ['Node', `${peering.nodeName} in ${peering.consumer}`],
+    ...(peering.network ? [['Network', networkText(peering)] as [string, string]] : []),
     ['Age', age(created, now)],
   ];
   if (peering.across) {
@@ -52,6 +54,8 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     rows.push(['Tenants', `${agreed}${most ? `, at most ${most}` : ''}${ended}`]);
   }
   const lines = rows.map(([name, value]) => `${`${name}:`.padEnd(10)}${value}`);
+
+  lines.push(...linkLines(peering, paint, now));
 
   const steps = Object.entries(peering.phaseSince)
     .map(([phase, at]) => ({ phase, at: Date.parse(at) }))
