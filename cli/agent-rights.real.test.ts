@@ -90,7 +90,9 @@ async function playKubelet(): Promise<void> {
 
 describe('the rights that join gives to the agent', () => {
   test('are enough for the agent to enrol, watch and report', async () => {
-    const join = cli(`join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --timeout 90s`);
+    const join = cli(
+      `join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 --timeout 90s`,
+    );
     let over = false;
     join.finally(() => {
       over = true;
@@ -149,7 +151,7 @@ describe('the rights that join gives to the agent', () => {
     { what: 'widen a role', verb: 'escalate', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
     { what: 'change a role', verb: 'update', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
     { what: 'impersonate', verb: 'impersonate', group: '', resource: 'users' },
-    { what: 'run workloads', verb: 'create', group: 'apps', resource: 'deployments' },
+    { what: 'run something on every node', verb: 'create', group: 'apps', resource: 'daemonsets' },
     { what: 'exec into pods', verb: 'create', group: '', resource: 'pods', subresource: 'exec' },
     {
       what: 'sign as the kubelet of a node',

@@ -4,11 +4,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
-import { configMaps, type Deployment, deployments, namespaces, pods, secrets } from '#shared/domain/core-kinds.ts';
+import {
+  configMaps,
+  type DaemonSet,
+  type Deployment,
+  daemonSets,
+  deployments,
+  namespaces,
+  pods,
+  secrets,
+} from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, Secret } from '#shared/domain/kube-object.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
@@ -26,7 +36,9 @@ const liqo = { namespace: 'liqo' };
 const cli = (line: string): Promise<Ran> =>
   isthmus(line.split(' '), { env: { ISTHMUS_CONFIG: path.join(dir, 'config.json') } });
 const join = (more = ''): Promise<Ran> =>
-  cli(`join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --timeout 60s${more}`);
+  cli(
+    `join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 --timeout 60s${more}`,
+  );
 
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-join-'));
@@ -139,6 +151,63 @@ describe('isthmus join', () => {
   });
 });
 
+describe('the network that isthmus join installs', () => {
+  const network = async (name: string) => (await kube.get(networkKinds.networks, { ...liqo, name }))?.spec;
+
+  test('knows the ranges of the cluster: those given, those found, and one of its own for peers', async () => {
+    expect(await network('pod-cidr')).toEqual({ cidr: '10.200.0.0/16' });
+    const found = await kube.list<KubeObject & { spec: { cidrs: string[] } }>({
+      group: 'networking.k8s.io',
+      version: 'v1',
+      kind: 'ServiceCIDR',
+      plural: 'servicecidrs',
+      namespaced: false,
+    });
+    expect(await network('service-cidr')).toEqual({ cidr: found[0]?.spec.cidrs[0] });
+    expect(await network('external-cidr')).toEqual({
+      cidr: expect.stringMatching(/^10\.\d+\.0\.0\/16$/),
+      preAllocated: 1,
+    });
+    expect(await network('internal-cidr')).toEqual({ cidr: '10.80.0.0/16' });
+  });
+
+  test('has its node process and both templates', async () => {
+    const fabric = await kube.get<DaemonSet>(daemonSets, { ...liqo, name: 'isthmus-fabric' });
+    expect(fabric?.spec?.template.spec?.containers[0]?.image).toBe('example.com/agent:2');
+    for (const [type, name] of [
+      [networkKinds.wgGatewayServerTemplates, 'wireguard-server'],
+      [networkKinds.wgGatewayClientTemplates, 'wireguard-client'],
+    ] as const) {
+      expect((await kube.get<KubeObject>(type, { ...liqo, name }))?.metadata.name).toBe(name);
+    }
+  });
+
+  test('takes more reserved ranges later, and keeps what is installed', async () => {
+    const more = ' --reserved-subnet 172.16.0.0/12 --gateway-replicas 2 --full-masquerade';
+    expect((await withWorld(join(more))).code).toBe(0);
+    expect(await network('reserved-172-16-0-0-12')).toEqual({ cidr: '172.16.0.0/12' });
+    expect((await withWorld(join())).code).toBe(0);
+    const template = await kube.get(networkKinds.wgGatewayServerTemplates, { ...liqo, name: 'wireguard-server' });
+    expect(template?.spec.template.spec?.deployment).toMatchObject({ spec: { replicas: 2 } });
+    const fabric = await kube.get<DaemonSet>(daemonSets, { ...liqo, name: 'isthmus-fabric' });
+    expect(fabric?.spec?.template.spec?.containers[0]?.env).toContainEqual({
+      name: 'ISTHMUS_FULL_MASQUERADE',
+      value: 'true',
+    });
+  });
+
+  test.each([
+    ['--external-cidr 10.71.0.0/16', /--external-cidr is 10\.71\.0\.0\/16, but 10\.\d+\.0\.0\/16 is installed/],
+    [
+      '--reserved-subnet 172.20.0.0/16',
+      /--reserved-subnet is 172\.20\.0\.0\/16, which overlaps --reserved-subnet 172\.16/,
+    ],
+    ['--reserved-subnet 10.0.0.1/8', /accepted is 10\.0\.0\.0\/8/],
+  ])('refuses %s', async (more, message) => {
+    expect(await join(` ${more}`)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+});
+
 describe('isthmus offload namespace', () => {
   const offload = (line: string): Promise<Ran> =>
     cli(`offload namespace ${line} --kubeconfig ${server.kubeconfigPath} --timeout 20s`);
@@ -210,10 +279,27 @@ describe('isthmus leave', () => {
   });
 
   test('removes the agent and its rights, and with --purge the custom resource definitions', async () => {
-    const { code, out } = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge`);
-    expect([code, out]).toEqual([0, 'cluster rome has left\n']);
+    // As the controllers leave them: with finalizers that nobody takes off any more.
+    const left = ['test.example/finalizer'];
+    const spec = { ip: '192.0.2.7' };
+    const ip = {
+      apiVersion: 'ipam.liqo.io/v1alpha1',
+      kind: 'IP',
+      metadata: { ...liqo, name: 'node-a', finalizers: left },
+      spec,
+    };
+    await kube.create(networkKinds.ips, ip);
+    const ends = { gateway: { name: 'x' }, node: { ip: '10.80.0.1' } };
+    await kube.create(networkKinds.internalNodes, {
+      apiVersion: 'networking.liqo.io/v1beta1',
+      kind: 'InternalNode',
+      metadata: { name: 'a', finalizers: left },
+      spec: { interface: ends },
+    });
+    const { code, out, err } = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge`);
+    expect([code, out], err.slice(-600)).toEqual([0, 'cluster rome has left\n']);
     expect(await kube.get(namespaces, { name: 'liqo' })).toBeUndefined();
-    const left = await kube.list<KubeObject>(
+    const roles = await kube.list<KubeObject>(
       {
         group: 'rbac.authorization.k8s.io',
         version: 'v1',
@@ -223,7 +309,7 @@ describe('isthmus leave', () => {
       },
       'app.kubernetes.io/part-of in (isthmus,liqo)',
     );
-    expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+    expect(roles.map(({ metadata }) => metadata.name)).toEqual([]);
     await eventually('the CRDs to go', async () => (await kube.get(brokerLinks, { name: 'x' })) === undefined);
     expect((await cli('get clusters')).err).toContain('no cluster has joined');
   });

@@ -5,6 +5,7 @@ import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import { applyManifests, poll, waitForAgent } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined, readCluster } from '#cli/install/cluster-state.ts';
 import { agentManifests } from '#cli/install/manifests.ts';
+import { settleNetwork } from '#cli/install/read-ranges.ts';
 import type { CliIo } from '#cli/io.ts';
 import { openCluster } from '#cli/kube/kube-client.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
@@ -13,6 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { Cluster, JoinTokenAnswer, Me } from '#shared/schema/api/resources.ts';
 import {
   clusterName,
+  collect,
   contextOption,
   kubeconfigOption,
   labelList,
@@ -28,6 +30,14 @@ interface JoinOptions {
   readonly apiServerUrl?: string;
   readonly replicas?: number;
   readonly labels: Record<string, string>;
+  readonly network: boolean;
+  readonly podCidr: readonly string[];
+  readonly serviceCidr?: string;
+  readonly externalCidr?: string;
+  readonly internalCidr?: string;
+  readonly reservedSubnet: readonly string[];
+  readonly gatewayReplicas?: number;
+  readonly fullMasquerade?: boolean;
   readonly timeout: string;
 }
 
@@ -41,6 +51,14 @@ export const joinCommand = (io: CliIo): Command =>
     .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")
     .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
     .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
+    .option('--no-network', 'install no network between clusters')
+    .option('--pod-cidr <cidr>', 'range of the pods; may be repeated (default: found in the cluster)', collect, [])
+    .option('--service-cidr <cidr>', 'range of the Services (default: found in the cluster)')
+    .option('--external-cidr <cidr>', 'range by which peers reach what is no pod (default: by the name of the cluster)')
+    .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
+    .option('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', collect, [])
+    .option('--gateway-replicas <n>', 'pods of each gateway, one active (default: 1)', positiveInt)
+    .option('--full-masquerade', 'pods reach peers by the address of their node')
     .addOption(timeoutOption('3m'))
     .addHelpText(
       'after',
@@ -65,6 +83,13 @@ async function join(io: CliIo, name: string, options: JoinOptions): Promise<void
       refuseOther(found, name);
       return found;
     });
+    const network = options.network
+      ? await during(progress, 'ranges', async (step) => {
+          const settled = await settleNetwork(kube, name, options);
+          step.update(settled.notes.join('; '));
+          return settled;
+        })
+      : undefined;
     const { token, before } = await tokenIfNeeded(broker, progress, name, state);
     const joinStamp =
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
@@ -74,6 +99,7 @@ async function join(io: CliIo, name: string, options: JoinOptions): Promise<void
       apiServerUrl,
       replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
       labels: options.labels,
+      ...(network !== undefined && { network }),
       ...(token !== undefined && { joinToken: token }),
       ...(joinStamp !== undefined && { joinStamp }),
     });

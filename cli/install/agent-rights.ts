@@ -1,6 +1,6 @@
 /**
- * What the agent may do in its own cluster: no more than its controllers need. It hands rights to peers by binding the three remote roles,
- * by name, which needs no rights of its own inside them.
+ * What the agent may do in its own cluster: no more than its controllers need. It hands rights to peers by binding the three remote roles, and
+ * to the node process by binding its role in tenant namespaces: by name, which needs no rights of its own inside them.
  */
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
 
@@ -16,15 +16,24 @@ const rule = (group: string, resources: string[], verbs: string[], resourceNames
   ...(resourceNames && { resourceNames }),
 });
 
-/** `grantable`: names of the ClusterRoles that it may bind for peers. */
+/** `grantable`: names of the ClusterRoles that it may bind. */
 export const agentRules = (grantable: readonly string[]): Rule[] => [
   // Its own kinds, status and finalizers included.
-  ...['core.liqo.io', 'authentication.liqo.io', 'offloading.liqo.io', 'isthmus.dev'].map((group) =>
-    rule(group, ['*'], full),
-  ),
+  ...[
+    'core.liqo.io',
+    'authentication.liqo.io',
+    'offloading.liqo.io',
+    'networking.liqo.io',
+    'ipam.liqo.io',
+    'isthmus.dev',
+  ].map((group) => rule(group, ['*'], full)),
   // Tenant namespaces and mapped namespaces, with what the handshake and offloaded pods need in them.
   rule('', ['namespaces', 'secrets', 'configmaps'], full),
-  rule('', ['services', 'serviceaccounts'], read),
+  rule('', ['serviceaccounts'], read),
+  // Gateways, and the Services and endpoints by which exposed addresses and reflected Services are reached.
+  rule('apps', ['deployments'], full),
+  rule('', ['services'], full),
+  rule('discovery.k8s.io', ['endpointslices'], full),
   // Consumer: pods bound to virtual nodes get status and are deleted. Provider: shadow pods become pods.
   rule('', ['pods'], full),
   rule('', ['pods/status'], ['get', 'patch', 'update']),

@@ -7,6 +7,7 @@ import {
   clusterRoles,
   configMaps,
   customResourceDefinitions,
+  daemonSets,
   deployments,
   namespaces,
   pods,
@@ -15,10 +16,11 @@ import {
   serviceAccounts,
   services,
 } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
+import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { agentName, controllerLabels } from './manifests.ts';
 
 const kinds: readonly ResourceType[] = [
@@ -32,8 +34,14 @@ const kinds: readonly ResourceType[] = [
   secrets,
   services,
   deployments,
+  daemonSets,
   peeringPolicies,
+  networkKinds.networks,
+  networkKinds.wgGatewayServerTemplates,
+  networkKinds.wgGatewayClientTemplates,
 ];
+/** Made once: policies are the administrator's from then on, ranges of Networks never change. */
+const madeOnce = new Set(['PeeringPolicy', 'Network']);
 
 export function typeOf(object: KubeObject): ResourceType {
   const type = kinds.find(({ kind }) => kind === object.kind);
@@ -60,7 +68,7 @@ export async function poll<T>(
   }
 }
 
-/** Policies are made once and then belong to the administrator; everything else is brought to the state of the manifests. */
+/** Brings the cluster to the state of the manifests. */
 export async function applyManifests(
   io: CliIo,
   kube: KubeClient,
@@ -74,30 +82,40 @@ export async function applyManifests(
   await Promise.all(crds.map((crd) => established(io, kube, crd.metadata.name)));
   for (const object of others) {
     step.update(`${object.kind} ${object.metadata.name}`);
-    if (object.kind !== 'PeeringPolicy') await kube.apply(typeOf(object), object, installManager);
-    else await createIfAbsent(io, kube, object);
+    if (madeOnce.has(object.kind)) await createIfAbsent(io, kube, object);
+    else await served(io, object, () => kube.apply(typeOf(object), object, installManager));
   }
   step.update(`${manifests.length} objects`);
 }
 
+/** Asked first: an admission webhook that is down must not stand in the way of what exists. */
 async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): Promise<void> {
-  // The path of a fresh CRD answers 404 for a moment after it is established.
-  await poll(
+  if (await kube.get(typeOf(object), refOf(object))) return;
+  await served(io, object, async () => {
+    try {
+      await kube.create(typeOf(object), object);
+    } catch (error) {
+      if (codeOf(error) !== 'kube_already_exists') throw error;
+    }
+  });
+}
+
+/** The path of a fresh CRD answers 404 for a moment after it is established. */
+const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): Promise<true> =>
+  poll(
     io,
     10_000,
     async () => {
       try {
-        await kube.create(typeOf(object), object);
+        await write();
         return true;
       } catch (error) {
-        if (codeOf(error) === 'kube_already_exists') return true;
         if (codeOf(error) === 'kube_not_found') return undefined;
         throw error;
       }
     },
     () => new AppError('deadline_exceeded', `the API server does not serve ${object.kind} yet`),
   );
-}
 
 const established = (io: CliIo, kube: KubeClient, name: string): Promise<true> =>
   poll(

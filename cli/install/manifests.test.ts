@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { ClusterRole, Deployment } from '#shared/domain/core-kinds.ts';
+import type { ClusterRole, DaemonSet, Deployment } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { PeeringPolicySpec } from '#shared/schema/isthmus/peering-policy.ts';
+import { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
 import { typeOf } from './apply.ts';
 import { agentManifests, type InstallOptions } from './manifests.ts';
 
@@ -11,6 +12,18 @@ const options: InstallOptions = {
   image: 'isthmus.dev/agent:1',
   apiServerUrl: 'https://192.0.2.1:6443',
   replicas: 2,
+  network: {
+    ranges: {
+      podCidrs: ['10.200.0.0/16'],
+      serviceCidr: '10.96.0.0/12',
+      externalCidr: '10.70.0.0/16',
+      internalCidr: '10.80.0.0/16',
+      reservedSubnets: ['192.168.0.0/16'],
+      fixed: { external: false, internal: false },
+    },
+    gatewayReplicas: 2,
+    fullMasquerade: true,
+  },
 };
 const find = <T extends KubeObject>(kind: string, name: string, from = agentManifests(options)): T => {
   const found = from.find((object) => object.kind === kind && object.metadata.name === name);
@@ -57,7 +70,7 @@ describe('the manifests of the agent', () => {
     const { rules = [] } = find<ClusterRole>('ClusterRole', 'isthmus-agent');
     const binding = rules?.filter(({ verbs }) => verbs.includes('bind')) ?? [];
     expect(binding.map(({ resourceNames }) => resourceNames)).toEqual([
-      remoteRoles().map((role) => role.metadata.name),
+      [...remoteRoles().map((role) => role.metadata.name), 'isthmus-fabric-tenant'],
     ]);
     for (const { apiGroups = [], resources = [], verbs } of rules ?? []) {
       expect(verbs).not.toContain('*');
@@ -79,5 +92,65 @@ describe('the manifests of the agent', () => {
     expect(Buffer.from(secret.data?.token ?? '', 'base64').toString()).toBe(token);
     expect(JSON.stringify(all)).not.toContain(token);
     expect(agentManifests(options).map(({ kind }) => kind)).not.toContain('Secret');
+  });
+});
+
+describe('the network', () => {
+  const fabric = () => find<DaemonSet>('DaemonSet', 'isthmus-fabric').spec?.template.spec;
+
+  test('runs one process on every node but virtual ones, whatever taints they have, and nothing of it listens', () => {
+    expect(fabric()).toMatchObject({ hostNetwork: true, hostPID: true, tolerations: [{ operator: 'Exists' }] });
+    const [term] =
+      fabric()?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+    expect(term?.matchExpressions).toEqual([{ key: 'liqo.io/type', operator: 'NotIn', values: ['virtual-node'] }]);
+    const [container] = fabric()?.containers ?? [];
+    expect(container?.command?.at(-1)).toBe('/app/fabric.mjs');
+    expect(container?.ports).toBeUndefined();
+    expect(container?.env).toContainEqual({ name: 'ISTHMUS_FULL_MASQUERADE', value: 'true' });
+    expect(find('Namespace', 'liqo').metadata.labels).toMatchObject({
+      'pod-security.kubernetes.io/enforce': 'privileged',
+    });
+  });
+
+  test('lets that process read and report, and decide about gateways only where it is bound', () => {
+    const { rules = [] } = find<ClusterRole>('ClusterRole', 'isthmus-fabric');
+    const writes = (rules ?? []).filter(({ verbs }) => verbs.some((verb) => !['get', 'list', 'watch'].includes(verb)));
+    expect(writes.map(({ resources = [] }) => resources.join())).toEqual([
+      'internalnodes',
+      'internalnodes/status,connections/status,firewallconfigurations/status,routeconfigurations/status',
+      'events',
+    ]);
+    expect(JSON.stringify(rules)).not.toMatch(/"\*"|secrets|leases/);
+    const tenant = find<ClusterRole>('ClusterRole', 'isthmus-fabric-tenant');
+    expect(tenant.rules?.map(({ resources }) => resources)).toEqual([['leases'], ['pods']]);
+    expect(
+      agentManifests(options)
+        .filter((object) => 'roleRef' in object)
+        .map((object) => JSON.stringify(object)),
+    ).not.toEqual(expect.arrayContaining([expect.stringContaining('isthmus-fabric-tenant')]));
+  });
+
+  test('holds each tunnel in one container without token, with one capability', () => {
+    for (const [kind, name] of [
+      ['WgGatewayServerTemplate', 'wireguard-server'],
+      ['WgGatewayClientTemplate', 'wireguard-client'],
+    ] as const) {
+      const { template } = GatewayTemplateSpec.parse(find<KubeObject & { spec: unknown }>(kind, name).spec);
+      const { spec } = (template.spec?.deployment ?? {}) as Partial<Deployment>;
+      expect(spec?.replicas).toBe(2);
+      expect(spec?.template.spec).toMatchObject({ automountServiceAccountToken: false });
+      expect(spec?.template.spec?.containers).toHaveLength(1);
+      expect(spec?.template.spec?.containers[0]?.securityContext?.capabilities).toEqual({
+        drop: ['ALL'],
+        add: ['NET_ADMIN'],
+      });
+    }
+  });
+
+  test('is left out when it is not wanted', () => {
+    const { network: _, ...without } = options;
+    const kinds = agentManifests(without).map(({ kind }) => kind);
+    for (const kind of ['DaemonSet', 'Network', 'WgGatewayServerTemplate']) expect(kinds).not.toContain(kind);
+    expect(kinds.at(-1)).toBe('Deployment');
   });
 });

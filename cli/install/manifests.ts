@@ -8,10 +8,15 @@ import type {
 } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { fabricTenantRole } from '#shared/domain/network-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { agentRules } from './agent-rights.ts';
+import { fabricManifests } from './fabric-manifests.ts';
+import { gatewayTemplates } from './gateway-templates.ts';
+import { networkManifests } from './network-manifests.ts';
+import type { ClusterRanges } from './ranges.ts';
 
 export interface InstallOptions {
   readonly clusterId: string;
@@ -25,6 +30,16 @@ export interface InstallOptions {
   readonly joinToken?: string;
   /** Changes with each token, so that a running agent starts anew and finds it. */
   readonly joinStamp?: string;
+  /** Absent: no network of ours. */
+  readonly network?: NetworkInstallOptions;
+}
+
+export interface NetworkInstallOptions {
+  readonly ranges: ClusterRanges;
+  /** Of each gateway. */
+  readonly gatewayReplicas: number;
+  /** Pods, too, reach peers by their node's address. */
+  readonly fullMasquerade: boolean;
 }
 
 export const agentName = 'isthmus-agent';
@@ -53,8 +68,9 @@ const subjects = [{ kind: 'ServiceAccount', name: agentName, namespace: systemNa
 /** Cluster-wide first, then what lives in the system namespace; the Deployment last, so that it starts into a complete world. */
 export function agentManifests(options: InstallOptions): KubeObject[] {
   return [
-    namespace(),
+    namespace(options.network !== undefined),
     ...customResourceDefinitions(),
+    ...(options.network === undefined ? [] : networkOf(options, options.network)),
     ...remoteRoles(),
     clusterRole(),
     clusterRoleBinding(),
@@ -64,21 +80,32 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     policy(),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
+    ...(options.network === undefined ? [] : fabricManifests({ ...options, ...options.network })),
     deployment(options),
   ];
 }
 
-const namespace = (): Namespace => ({
+/** What the controllers must find when they start. */
+const networkOf = ({ image }: InstallOptions, { ranges, gatewayReplicas }: NetworkInstallOptions): KubeObject[] => [
+  ...networkManifests(ranges),
+  ...gatewayTemplates({ image, replicas: gatewayReplicas }),
+];
+
+/** Clusters that hold namespaces to a standard by default would refuse the node process, which is root in the host's network. */
+const namespace = (hasNetwork: boolean): Namespace => ({
   apiVersion: 'v1',
   kind: 'Namespace',
-  metadata: { name: systemNamespace, labels: { ...installLabel } },
+  metadata: {
+    name: systemNamespace,
+    labels: { ...installLabel, ...(hasNetwork && { 'pod-security.kubernetes.io/enforce': 'privileged' }) },
+  },
 });
 
 const clusterRole = (): ClusterRole => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
   metadata: { name: agentName, labels: { ...installLabel } },
-  rules: agentRules(remoteRoles().map(({ metadata }) => metadata.name)),
+  rules: agentRules([...remoteRoles().map(({ metadata }) => metadata.name), fabricTenantRole]),
 });
 
 const clusterRoleBinding = (): ClusterRoleBinding => ({

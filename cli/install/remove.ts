@@ -14,7 +14,8 @@ import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { poll, typeOf } from './apply.ts';
-import { agentManifests, agentName, controllerLabels, webhookService } from './manifests.ts';
+import { agentManifests, agentName, controllerLabels, type InstallOptions, webhookService } from './manifests.ts';
+import { removeFabric, removeNetworkObjects } from './remove-network.ts';
 
 interface Webhooks extends KubeObject {
   readonly webhooks?: readonly {
@@ -27,6 +28,26 @@ const pointsHere = (object: KubeObject): boolean =>
     ({ clientConfig }) =>
       clientConfig?.service?.namespace === systemNamespace && clientConfig.service.name === webhookService,
   );
+
+/** For the names of what is installed. Networks are found by their kind. */
+const anyOptions: InstallOptions = {
+  clusterId: 'any',
+  image: '',
+  apiServerUrl: '',
+  replicas: 1,
+  network: {
+    ranges: {
+      podCidrs: [],
+      serviceCidr: '',
+      externalCidr: '',
+      internalCidr: '',
+      reservedSubnets: [],
+      fixed: { external: false, internal: false },
+    },
+    gatewayReplicas: 1,
+    fullMasquerade: false,
+  },
+};
 
 export interface Removal {
   /** Also the CRDs, and with them every object of those kinds. */
@@ -45,6 +66,7 @@ export async function removeAgent(
     const ours = (await kube.list<KubeObject>(type)).filter(pointsHere);
     await Promise.all(ours.map((object) => kube.delete(type, refOf(object))));
   }
+  await removeFabric(io, kube, timeoutMs, step);
   step.update('agent');
   await kube.delete(deployments, { namespace: systemNamespace, name: agentName });
   const selector = Object.entries(controllerLabels)
@@ -60,7 +82,8 @@ export async function removeAgent(
       }),
   );
 
-  const all = agentManifests({ clusterId: 'any', image: '', apiServerUrl: '', replicas: 1, joinToken: '' });
+  await removeNetworkObjects(io, kube, step);
+  const all = agentManifests({ ...anyOptions, joinToken: '' });
   const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
   const rest = all.filter(({ kind }) => kind !== 'CustomResourceDefinition').reverse();
   for (const link of await kube.list<KubeObject>(brokerLinks)) await kube.delete(brokerLinks, refOf(link));

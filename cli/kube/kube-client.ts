@@ -2,6 +2,7 @@
  * The few requests that commands make to a cluster. Plain JSON over the credentials of a kubeconfig: client-node's own object API drops
  * `x-kubernetes-*` members of CRDs, so it only reads the kubeconfig here.
  */
+import { setMaxListeners } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
@@ -65,6 +66,8 @@ async function loadKubeconfig({ kubeconfig, context }: KubeTarget): Promise<Kube
 
 export async function openCluster(target: KubeTarget, signal: AbortSignal): Promise<KubeClient> {
   const config = await loadKubeconfig(target);
+  // Every request under way listens to it, and CRDs are applied all at once.
+  setMaxListeners(0, signal);
   const server = (config.getCurrentCluster()?.server ?? '').replace(/\/+$/, '');
 
   async function call<R>(method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<R> {

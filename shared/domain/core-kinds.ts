@@ -4,6 +4,7 @@ import type {
   V1ClusterRole,
   V1ClusterRoleBinding,
   V1CustomResourceDefinition,
+  V1DaemonSet,
   V1Deployment,
   V1MutatingWebhookConfiguration,
   V1Role,
@@ -28,6 +29,7 @@ type Meta<T> = Omit<T, 'metadata' | 'apiVersion' | 'kind'> & KubeObject;
 export type Service = Meta<Wire<V1Service>>;
 export type ServiceAccount = Meta<Wire<V1ServiceAccount>>;
 export type Deployment = Meta<Wire<V1Deployment>>;
+export type DaemonSet = Meta<Wire<V1DaemonSet>>;
 export type Role = Meta<Wire<V1Role>>;
 export type ClusterRole = Meta<Wire<V1ClusterRole>>;
 export type ClusterRoleBinding = Meta<Wire<V1ClusterRoleBinding>>;
@@ -56,6 +58,7 @@ export const serviceAccounts = kind<ServiceAccount>('', 'v1', 'ServiceAccount', 
 export const events = kind<KubeEvent>('events.k8s.io', 'v1', 'Event', 'events', true);
 export const leases = kind<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const deployments = kind<Deployment>('apps', 'v1', 'Deployment', 'deployments', true);
+export const daemonSets = kind<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets', true);
 const rbac = 'rbac.authorization.k8s.io';
 export const roles = kind<Role>(rbac, 'v1', 'Role', 'roles', true);
 export const roleBindings = kind<RoleBinding>(rbac, 'v1', 'RoleBinding', 'rolebindings', true);

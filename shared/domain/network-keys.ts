@@ -94,6 +94,11 @@ export const networkName = {
   reservedNetwork: (cidr: string): string => `reserved-${cidr.replaceAll(/[./]/g, '-')}`,
 } as const;
 
+/** DaemonSet, ServiceAccount and ClusterRole of the node process; system namespace. Ours. */
+export const fabricName = 'isthmus-fabric';
+/** ClusterRole with what the node process may do in a tenant namespace: bound there by whoever makes the gateway. */
+export const fabricTenantRole = 'isthmus-fabric-tenant';
+
 /** Condition of a Configuration; counts only when its observedGeneration is the object's generation. */
 export const networkCidrsConfigured = 'NetworkCIDRsConfigured';
 

@@ -1,0 +1,162 @@
+/**
+ * The node process on every node, and what it may do. It is root in the host's network; towards the API server it may only read what it
+ * programs, and report. Leaving: it is told by the absence of its DaemonSet when it ends, and sweeps the kernel then. Pure.
+ */
+import type { ClusterRole, ClusterRoleBinding, DaemonSet, ServiceAccount } from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { fabricName, fabricTenantRole } from '#shared/domain/network-keys.ts';
+
+export interface FabricOptions {
+  readonly clusterId: string;
+  readonly image: string;
+  /** Pods, too, reach peers by their node's address. */
+  readonly fullMasquerade: boolean;
+}
+
+export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kubernetes.io/component': 'fabric' } as const;
+export const fullMasqueradeEnv = 'ISTHMUS_FULL_MASQUERADE';
+
+const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
+const rbac = 'rbac.authorization.k8s.io';
+const within = { namespace: systemNamespace } as const;
+const subjects = [{ kind: 'ServiceAccount', name: fabricName, namespace: systemNamespace }];
+const read = ['get', 'list', 'watch'];
+
+type Rule = NonNullable<ClusterRole['rules']>[number];
+const rule = (group: string, resources: string[], verbs: string[], resourceNames?: string[]): Rule => ({
+  apiGroups: [group],
+  resources,
+  verbs,
+  ...(resourceNames && { resourceNames }),
+});
+
+const clusterRole = (name: string, rules: Rule[]): ClusterRole => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name, labels: { ...installed } },
+  rules,
+});
+
+const networking = 'networking.liqo.io';
+
+export const fabricRules = (): Rule[] => [
+  rule('', ['nodes', 'pods'], read),
+  rule(
+    networking,
+    [
+      'configurations',
+      'gatewayservers',
+      'gatewayclients',
+      'publickeies',
+      'connections',
+      'internalnodes',
+      'internalfabrics',
+      'firewallconfigurations',
+      'routeconfigurations',
+    ],
+    read,
+  ),
+  rule('ipam.liqo.io', ['networks', 'ips'], read),
+  // Which WireGuard its kernel has, as an annotation.
+  rule(networking, ['internalnodes'], ['patch']),
+  rule(
+    networking,
+    ['internalnodes/status', 'connections/status', 'firewallconfigurations/status', 'routeconfigurations/status'],
+    ['get', 'patch', 'update'],
+  ),
+  rule('events.k8s.io', ['events'], ['create', 'patch']),
+  // When it ends: is this an update, or is the cluster being left?
+  rule('apps', ['daemonsets'], ['get'], [fabricName]),
+];
+
+/** In tenant namespaces: which replica of a gateway is active. */
+export const fabricTenantRules = (): Rule[] => [
+  rule('coordination.k8s.io', ['leases'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
+  rule('', ['pods'], ['patch']),
+];
+
+const binding = (): ClusterRoleBinding => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: fabricName, labels: { ...installed } },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: fabricName },
+  subjects,
+});
+
+const serviceAccount = (): ServiceAccount => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: fabricName, ...within, labels: { ...installed } },
+});
+
+/** The second role is bound by the controller in each namespace that has a gateway. */
+export const fabricManifests = (options: FabricOptions): KubeObject[] => [
+  clusterRole(fabricName, fabricRules()),
+  clusterRole(fabricTenantRole, fabricTenantRules()),
+  binding(),
+  serviceAccount(),
+  daemonSet(options),
+];
+
+const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+
+/** Every mebibyte counts once for each node. */
+const command = [
+  '/usr/local/bin/node',
+  '--max-semi-space-size=1',
+  '--optimize-for-size',
+  '--v8-pool-size=1',
+  '/app/fabric.mjs',
+];
+
+const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonSet => ({
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: fabricName, ...within, labels: { ...installed, ...fabricLabels } },
+  spec: {
+    selector: { matchLabels: { ...fabricLabels } },
+    // Packets go on while it is replaced: it leaves the kernel as it is.
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '20%' } },
+    template: {
+      metadata: { labels: { ...installed, ...fabricLabels } },
+      spec: {
+        serviceAccountName: fabricName,
+        hostNetwork: true,
+        hostPID: true,
+        dnsPolicy: 'Default',
+        priorityClassName: 'system-node-critical',
+        terminationGracePeriodSeconds: 20,
+        tolerations: [{ operator: 'Exists' }],
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [
+                { matchExpressions: [{ key: label.type, operator: 'NotIn', values: [virtualNodeType] }] },
+              ],
+            },
+          },
+        },
+        containers: [
+          {
+            name: 'fabric',
+            image,
+            imagePullPolicy: 'IfNotPresent',
+            command: [...command],
+            env: [
+              { name: 'ISTHMUS_CLUSTER_ID', value: clusterId },
+              { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
+              { name: fullMasqueradeEnv, value: String(fullMasquerade) },
+              field('NODE_NAME', 'spec.nodeName'),
+              field('POD_NAME', 'metadata.name'),
+              field('POD_IP', 'status.podIP'),
+            ],
+            // No port and no probe: it shares the host's network, where nothing of it may listen.
+            resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+            securityContext: { privileged: true, runAsUser: 0, runAsGroup: 0, readOnlyRootFilesystem: true },
+          },
+        ],
+      },
+    },
+  },
+});

@@ -1,0 +1,131 @@
+/**
+ * The two templates that gateways are rendered from (reference/liqo-networking.md 1.4, 5.1): one container that holds the tunnel and nothing
+ * else. It has no token and no command: the controller picks wireguard-go or the kernel's device. Pure.
+ */
+import { apiVersionOf, type KubeObject } from '#shared/domain/kube-object.ts';
+import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { gatewayComponent, gatewayKeys, networkLabel, networkName } from '#shared/domain/network-keys.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
+
+export interface TemplateOptions {
+  readonly image: string;
+  readonly replicas: number;
+}
+
+const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
+const port = '{{ .Spec.Endpoint.Port }}';
+const podLabels = {
+  [networkLabel.component]: gatewayComponent,
+  [networkLabel.gatewayName]: '{{ .Name }}',
+};
+const metadata = {
+  name: 'gw-{{ .Name }}',
+  namespace: '{{ .Namespace }}',
+  labels: { ...isthmus, [label.remoteClusterId]: '{{ .ClusterID }}' },
+};
+
+const deployment = ({ image, replicas }: TemplateOptions) => ({
+  metadata,
+  spec: {
+    replicas,
+    selector: { matchLabels: podLabels },
+    template: {
+      metadata: { labels: { ...isthmus, ...podLabels, [label.remoteClusterId]: '{{ .ClusterID }}' } },
+      spec: {
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        terminationGracePeriodSeconds: 1,
+        securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [
+                { matchExpressions: [{ key: label.type, operator: 'NotIn', values: [virtualNodeType] }] },
+              ],
+            },
+          },
+          podAntiAffinity: {
+            preferredDuringSchedulingIgnoredDuringExecution: [
+              {
+                weight: 100,
+                podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: podLabels } },
+              },
+            ],
+          },
+        },
+        // A gateway of a node that is gone is replaced at once, not after the usual five minutes.
+        tolerations: ['not-ready', 'unreachable'].map((state) => ({
+          key: `node.kubernetes.io/${state}`,
+          operator: 'Exists',
+          effect: 'NoExecute',
+          tolerationSeconds: 10,
+        })),
+        containers: [
+          {
+            name: 'wireguard',
+            image,
+            imagePullPolicy: 'IfNotPresent',
+            env: [{ name: 'LOG_LEVEL', value: 'error' }],
+            resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
+            securityContext: {
+              runAsUser: 0,
+              runAsGroup: 0,
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] },
+            },
+            volumeMounts: [
+              { name: 'keys', mountPath: gatewayKeys.mountPath, readOnly: true },
+              { name: 'control', mountPath: '/var/run/wireguard' },
+              { name: 'tun', mountPath: '/dev/net/tun' },
+            ],
+          },
+        ],
+        volumes: [
+          { name: 'keys', secret: { secretName: '{{ .SecretName }}', defaultMode: 0o400 } },
+          { name: 'control', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+          { name: 'tun', hostPath: { path: '/dev/net/tun', type: 'CharDevice' } },
+        ],
+      },
+    },
+  },
+});
+
+const service = {
+  metadata,
+  spec: {
+    type: '{{ .Spec.Endpoint.ServiceType }}',
+    '?loadBalancerIP': '{{ .Spec.Endpoint.LoadBalancerIP }}',
+    selector: { ...podLabels, [networkLabel.active]: 'true' },
+    ports: [
+      { name: 'wireguard', port, protocol: 'UDP', targetPort: port, '?nodePort': '{{ .Spec.Endpoint.NodePort }}' },
+    ],
+  },
+};
+
+export function gatewayTemplates(options: TemplateOptions): (KubeObject & { spec: GatewayTemplateSpec })[] {
+  const template = (
+    type: (typeof networkKinds)['wgGatewayServerTemplates' | 'wgGatewayClientTemplates'],
+    name: string,
+    kind: string,
+    spec: Record<string, unknown>,
+  ) => ({
+    apiVersion: apiVersionOf(type),
+    kind: type.kind,
+    metadata: { name, namespace: systemNamespace, labels: { ...isthmus, [networkLabel.gatewayTemplate]: 'true' } },
+    spec: {
+      objectKind: { apiVersion: apiVersionOf(networkKinds.wgGatewayServers), kind },
+      template: { metadata: { labels: { [label.remoteClusterId]: '{{ .ClusterID }}' } }, spec },
+    },
+  });
+  return [
+    template(networkKinds.wgGatewayServerTemplates, networkName.serverTemplate, networkKinds.wgGatewayServers.kind, {
+      service,
+      deployment: deployment(options),
+    }),
+    template(networkKinds.wgGatewayClientTemplates, networkName.clientTemplate, networkKinds.wgGatewayClients.kind, {
+      deployment: deployment(options),
+    }),
+  ];
+}
