@@ -6,6 +6,14 @@ import httpFunctions from './http-functions.json' with { type: 'json' };
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
 const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
+const delivers: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
+
+/** Routes that make what webhooks sign with, or look at where they post to. */
+const webhookRoutes: Readonly<Record<string, readonly Access[]>> = {
+  'POST /v1/webhooks': delivers,
+  'POST /v1/webhooks/{webhook}/rotate': [...readsAndWrites, 'box:open'],
+  'PATCH /v1/webhooks/{webhook}': [...readsAndWrites, 'webhooks:post'],
+};
 
 /** Routes whose changes make an agent come and fetch. */
 const ringing =
@@ -26,7 +34,8 @@ const entry = (
 
 function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
   const agent = auth === 'agent' || auth === 'enroll';
-  const access = auth === 'none' ? [] : method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
+  const usual = method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
+  const access = auth === 'none' ? [] : (webhookRoutes[`${method} ${path}`] ?? usual);
   // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
   return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29 });
 }
@@ -38,6 +47,7 @@ const onEvent = (name: string, pattern: keyof typeof patterns): CloudFunction =>
 /** `rows` as `npm run gen` writes them, which needs the catalogue of rows that it is just about to write. */
 export const catalogueOf = (rows: typeof httpFunctions): readonly CloudFunction[] => [
   ...rows.map(httpEntry),
+  entry('functions/api/no-route.ts', { kind: 'no-route' }, [], { timeoutSeconds: 5 }),
   entry('functions/channel/connect.ts', { kind: 'socket', route: '$connect' }, readsAndWrites),
   entry('functions/channel/message.ts', { kind: 'socket', route: '$default' }, readsAndWrites),
   entry('functions/channel/disconnect.ts', { kind: 'socket', route: '$disconnect' }, readsAndWrites),
@@ -50,6 +60,7 @@ export const catalogueOf = (rows: typeof httpFunctions): readonly CloudFunction[
   onEvent('peering', 'peering'),
   onEvent('applied', 'applied'),
   onEvent('cluster-left', 'clusterLeft'),
+  entry(`${events}/webhooks.ts`, { kind: 'event', pattern: patterns.webhooks }, delivers, { timeoutSeconds: 60 }),
   entry('functions/schedule/sweep.ts', { kind: 'schedule', rate: 'rate(1 minute)' }, coordinates, {
     memoryMb: 512,
     timeoutSeconds: 120,

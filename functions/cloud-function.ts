@@ -9,10 +9,16 @@ export type Access =
   /** PutEvents on the bus. */
   | 'bus:publish'
   /** ManageConnections of the WebSocket API. */
-  | 'channel:ring';
+  | 'channel:ring'
+  /** GetSecretValue of the keyring that tenants' secrets are sealed with. */
+  | 'box:open'
+  /** Posts to addresses that tenants chose. A right to nothing of ours. */
+  | 'webhooks:post';
 
 export type Trigger =
   | { readonly kind: 'http'; readonly method: string; readonly path: string }
+  /** What no route of the HTTP API matches. */
+  | { readonly kind: 'no-route' }
   | { readonly kind: 'socket'; readonly route: '$connect' | '$disconnect' | '$default' }
   /** Records of the table's stream that pass the filter (Lambda's filter syntax). */
   | { readonly kind: 'stream'; readonly filter: Readonly<Record<string, unknown>> }

@@ -80,6 +80,7 @@ export class BrokerStage extends Stage {
       BROKER_URL: edge.publicUrl,
       SOCKET_ENDPOINT: edge.channelEndpoint,
       SOCKET_URL: edge.channelUrl,
+      BOX_SECRET: names.boxSecret,
       LOG_LEVEL: settings.logLevel,
     };
     const runs: Runs = {

@@ -189,6 +189,7 @@ describe('contracts with what is deployed already', () => {
       ...pinned('events', /EventBus|Archive|ScheduleGroup/),
     ]).toEqual([
       ['TableCD117FA1', 'isthmus-production'],
+      ['Keyring5277DB2C', 'isthmus-production-keyring'],
       ['HttpApiF5A9A8A7', 'isthmus-production-api'],
       ['WebSocketApi34BCF99B', 'isthmus-production-channel'],
       ['BusEA82B648', 'isthmus-production'],

@@ -98,8 +98,19 @@ describe('the edge', () => {
     }
   });
 
+  test('has a function that says in our words that there is no such route', () => {
+    const api = Object.values(stack('api', production).resources);
+    const keys = api
+      .filter(({ Type }) => Type === 'AWS::ApiGatewayV2::Route')
+      .map((route) => String(properties(route).RouteKey));
+    expect(keys.filter((key) => key.startsWith('$'))).toEqual(['$default']);
+    expect(functionOf('api-no-route', production).Properties.Description).toBe('functions/api/no-route.ts');
+  });
+
   test('answers an agent on its doorbell', () => {
-    const keys = ofType('AWS::ApiGatewayV2::Route', production).map((route) => String(properties(route).RouteKey));
+    const keys = Object.values(stack('channel', production).resources)
+      .filter(({ Type }) => Type === 'AWS::ApiGatewayV2::Route')
+      .map((route) => String(properties(route).RouteKey));
     expect(keys.filter((key) => key.startsWith('$')).sort()).toEqual(['$connect', '$default', '$disconnect']);
     expect(ofType('AWS::ApiGatewayV2::RouteResponse', production)).toHaveLength(1);
   });
@@ -187,10 +198,10 @@ describe('an idle stack', () => {
   test('costs what docs/deploy.md says', () => {
     const page = readFileSync(path.join(root, 'docs/deploy.md'), 'utf8');
     for (const of of [stage('dev'), production]) {
-      const { alarms, dashboards, schedules, total } = costOf(of);
+      const { alarms, dashboards, secrets, schedules, total } = costOf(of);
       const usd = (amount: number): string => amount.toFixed(2);
       expect(page).toContain(
-        `| ${of.settings.name} | ${Math.round(alarms / prices.alarm)} × 0.10 = ${usd(alarms)} | ${usd(dashboards)} | ${usd(schedules)} | **${usd(total)}** |`,
+        `| ${of.settings.name} | ${Math.round(alarms / prices.alarm)} × 0.10 = ${usd(alarms)} | ${usd(dashboards)} | ${usd(secrets)} | ${usd(schedules)} | **${usd(total)}** |`,
       );
     }
   });

@@ -3,6 +3,7 @@
  * own, so that one that does not answer delays nobody else's.
  */
 import { codeOf } from '#shared/errors/app-error.ts';
+import { eventOf } from '../audit/record.ts';
 import type { ControlDeps } from '../deps.ts';
 import { publicTypes } from '../events/cloud-event.ts';
 import { key, partition } from '../keys.ts';
@@ -17,6 +18,8 @@ export interface Deliverer {
   readonly subscriber: Subscriber;
   /** Attempts everything that is due, of all tenants. For schedules. */
   sweep(signal?: AbortSignal): Promise<void>;
+  /** Says by events which webhooks have something due, without posting itself: each is then drained on its own. */
+  announce(signal?: AbortSignal): Promise<void>;
   /** For a process that stays: attempts what becomes due until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -39,9 +42,10 @@ interface Queue {
 const nameOf = ({ tenant, webhook }: Queue): string => `${tenant}/${webhook}`;
 
 export function createDeliverer(
-  { store, clock, log }: Pick<ControlDeps, 'store' | 'clock' | 'log'>,
+  deps: Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>,
   attempting: Attempting,
 ): Deliverer {
+  const { store, clock, log } = deps;
   const webhooksOf = async (tenant: string, signal?: AbortSignal) =>
     (await store.query<WebhookRecord>({ partition: partition.webhooks(tenant), limit: maxWebhooks * 2 }, signal)).items;
 
@@ -59,6 +63,12 @@ export function createDeliverer(
     return queues;
   }
 
+  const upcoming = (tenant: string, webhook: string, limit: number, signal?: AbortSignal) =>
+    store.query<{ readonly event: string }>(
+      { partition: partition.deliveriesDue(tenant), ...withPrefix(`${webhook}/`), limit },
+      signal,
+    );
+
   /** Attempts what is due at one webhook; when the next one is, if any. */
   async function drain({ tenant, webhook }: Queue, signal?: AbortSignal): Promise<number | undefined> {
     const at = key.webhook(tenant, webhook);
@@ -66,8 +76,7 @@ export function createDeliverer(
       signal?.throwIfAborted();
       const record = await store.get<WebhookRecord>(at.pk, at.sk, signal);
       if (!record) return undefined;
-      const query = { partition: partition.deliveriesDue(tenant), ...withPrefix(`${webhook}/`), limit: batch };
-      const { items } = await store.query<{ readonly event: string }>(query, signal);
+      const { items } = await upcoming(tenant, webhook, batch, signal);
       const found = items.map((item) => ({ at: dueAt(item), event: item.value.event }));
       const due = found.filter((one) => one.at <= clock.now());
       if (due.length === 0) return found[0]?.at;
@@ -156,7 +165,14 @@ export function createDeliverer(
             : await plan(event, signal);
         // A process that stays does not keep the bus waiting for receivers.
         if (running) for (const queue of queues) start(queue, running);
-        else await inParallel(queues, queues.length, async (queue) => void (await drain(queue, signal)));
+        else {
+          await inParallel(queues, queues.length, async (queue) => {
+            await drain(queue, signal).catch((error: unknown) => {
+              // Whose time is over leaves the rest to the sweep: all of it is written down.
+              if (!signal.aborted) throw error;
+            });
+          });
+        }
       },
     },
 
@@ -170,6 +186,14 @@ export function createDeliverer(
         });
       });
       if (problems.length > 0) throw problems[0];
+    },
+
+    async announce(signal) {
+      await inParallel(await everyQueue(signal), sweptAtOnce, async ({ tenant, webhook }) => {
+        const [first] = (await upcoming(tenant, webhook, 1, signal)).items;
+        if (first === undefined || dueAt(first) > clock.now()) return;
+        await store.transact([], [eventOf(deps, tenant, 'webhook.due', `webhook/${webhook}`)], signal);
+      });
     },
 
     async run(signal) {

@@ -2,6 +2,7 @@
  * Which events start which function, as data: infrastructure makes rules of it, the local bus and the tests match with it. Events only say
  * "look again", hence the patterns may overlap; what matters is that no event that the coordination needs matches none.
  */
+import { publicTypes } from '#control/events/cloud-event.ts';
 import type { EventType } from '#control/events/types.ts';
 
 /** `source` of everything that this broker publishes. */
@@ -55,6 +56,8 @@ export const patterns = {
     detail: { data: { kinds: [{ exists: false }, { 'anything-but': knownKinds }] } },
   },
   clusterLeft: anyOf('cluster.left'),
+  /** What tenants may be told, and what they asked to be sent now. */
+  webhooks: anyOf(...publicTypes, 'webhook.due'),
 } as const satisfies Record<string, Pattern>;
 
 /** Of the table's stream: events just committed, and nothing else. */

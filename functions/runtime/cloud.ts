@@ -12,6 +12,8 @@ import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createControl } from '#control/control.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
+import type { SecretBox } from '#control/ports/secret-box.ts';
+import type { WebhookSender } from '#control/ports/webhook-sender.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { clientSettings } from './client-settings.ts';
 import type { CloudComposition } from './cloud-composition.ts';
@@ -37,6 +39,8 @@ export interface CloudChannel extends AgentChannel {
 export interface Parts {
   readonly channel?: (deps: PartDeps) => CloudChannel;
   readonly publisher?: (deps: PartDeps) => Publisher;
+  readonly secretBox?: (deps: PartDeps) => SecretBox;
+  readonly webhookSender?: (deps: PartDeps) => WebhookSender;
 }
 
 type Handler<E, R> = (event: E, context: Context) => Promise<R>;
@@ -87,6 +91,8 @@ function compose(
     broker: () => ({ url: env.BROKER_URL }),
     heartbeatSeconds: env.HEARTBEAT_SECONDS,
     documents: createHttpsJson({ allowPrivateAddresses: false }),
+    secretBox: parts.secretBox?.(deps) ?? closedBox,
+    webhookSender: parts.webhookSender?.(deps) ?? silentSender,
   });
   const composition: CloudComposition = {
     control,
@@ -110,6 +116,13 @@ function compose(
 }
 
 const pollMs = 1_000;
+
+const closed = async (): Promise<never> => {
+  throw new Error('the catalogue gives this function no right to the keyring');
+};
+const closedBox: SecretBox = { seal: closed, open: closed };
+const noPosting = 'the catalogue gives this function no right to post';
+const silentSender: WebhookSender = { refusal: () => noPosting, post: async () => ({ error: noPosting }) };
 
 /** The catalogue says that this function rings nobody. Agents find out at their next exchange, and whoever reads the log that the catalogue is wrong. */
 const withoutRight = (log: Log): CloudChannel => ({

@@ -14,13 +14,17 @@ type Event = EventBridgeEvent<string, unknown>;
 export type Reaction = (event: Event, context: Context) => Promise<void>;
 
 /** `subscriber`: of the control plane, by name. What it throws makes the platform deliver again, and in the end to the dead letters. */
-export function reaction(subscriber: string): Reaction {
+export function reaction(subscriber: string, { reserveMs }: { readonly reserveMs?: number } = {}): Reaction {
   return middy<Event, void>()
     .onError(({ event, context, error }) => {
       const facts = { subscriber, type: event['detail-type'], id: event.id };
       compositionOf(context).log.error('reacting to an event failed', error, facts);
     })
     .handler(async (event: Event, context: Context) => {
-      await cloudCompositionOf(context).delivered.deliver(subscriber, outboxEventOf(event), deadlineSignal(context));
+      await cloudCompositionOf(context).delivered.deliver(
+        subscriber,
+        outboxEventOf(event),
+        deadlineSignal(context, reserveMs),
+      );
     }) as unknown as Reaction;
 }

@@ -1,4 +1,4 @@
-/** Schedule: looks at every peering whose time has come and goes on with deletions of tenants, posts to webhooks what is due, which bounds what a lost event can cost. */
+/** Schedule: looks at every peering whose time has come and goes on with deletions of tenants, says which webhooks have something due, which bounds what a lost event can cost. */
 import type { Context } from 'aws-lambda';
 import { compositionOf } from '#functions/runtime/composition.ts';
 import { deadlineSignal } from '#functions/runtime/deadline.ts';
@@ -8,6 +8,6 @@ export const handler = async (_event: unknown, context: Context): Promise<{ read
   const signal = deadlineSignal(context);
   const swept = await control.peerings.sweep(signal);
   await control.tenants.deletion.sweep(signal);
-  await control.webhooks.deliverer?.sweep(signal);
+  await control.webhooks.deliverer?.announce(signal);
   return swept;
 };

@@ -44,6 +44,10 @@ const meanings: Readonly<Record<Access, (reach: Reachable) => Statement[]>> = {
       resources: [names.arn('execute-api', `${channel.apiId}/${channel.stageName}/*/@connections/*`)],
     },
   ],
+  'box:open': ({ names }) => [
+    { sid: 'ReadKeyring', actions: ['secretsmanager:GetSecretValue'], resources: [names.boxSecretArn] },
+  ],
+  'webhooks:post': () => [],
 };
 
 const writesLog = (names: Names, name: string): Statement => ({
@@ -66,6 +70,7 @@ export function isAsynchronous({ trigger }: CloudFunction): boolean {
     case 'schedule':
       return true;
     case 'http':
+    case 'no-route':
     case 'socket':
       return false;
     default:

@@ -9,11 +9,12 @@ import type { BrokerFunction } from './broker-function.ts';
 export function httpRoute(
   fn: BrokerFunction,
   httpApi: IHttpApi,
-  { method, path }: Extract<Trigger, { readonly kind: 'http' }>,
+  trigger: Extract<Trigger, { readonly kind: 'http' | 'no-route' }>,
 ): void {
   const route = new HttpRoute(fn, 'Route', {
     httpApi,
-    routeKey: HttpRouteKey.with(path, method as HttpMethod),
+    routeKey:
+      trigger.kind === 'http' ? HttpRouteKey.with(trigger.path, trigger.method as HttpMethod) : HttpRouteKey.DEFAULT,
     integration: new HttpLambdaIntegration('Integration', fn.lambda),
   });
   Validations.of(route).acknowledge(excuses.ownAuthentication);

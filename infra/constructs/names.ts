@@ -17,6 +17,10 @@ export interface Names {
   readonly tableArn: string;
   readonly bus: string;
   readonly busArn: string;
+  /** The keyring for tenants' secrets. */
+  readonly boxSecret: string;
+  /** Secrets Manager adds six characters of its own to a name. */
+  readonly boxSecretArn: string;
   readonly function: (name: string) => string;
   readonly functionArn: (name: string) => string;
   readonly logGroup: (name: string) => string;
@@ -43,6 +47,8 @@ export function namesOf(
     tableArn: arn('dynamodb', `table/${table}`),
     bus,
     busArn: arn('events', `event-bus/${bus}`),
+    boxSecret: of('keyring'),
+    boxSecretArn: arn('secretsmanager', `secret:${of('keyring')}-??????`),
     function: of,
     functionArn: (name) => arn('lambda', `function:${of(name)}`),
     logGroup,

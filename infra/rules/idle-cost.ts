@@ -6,6 +6,7 @@
 export const prices = {
   alarm: 0.1,
   dashboard: 3,
+  secret: 0.4,
   lambdaRequest: 0.2e-6,
   lambdaGbSecond: 1.33334e-5,
   schedulerRun: 1e-6,
@@ -36,6 +37,7 @@ export const standingPrice: Readonly<Record<string, number>> = {
   'AWS::Lambda::Function': 0,
   'AWS::Lambda::Permission': 0,
   'AWS::Logs::LogGroup': 0,
+  'AWS::SecretsManager::Secret': prices.secret,
   'AWS::SNS::Subscription': 0,
   'AWS::SNS::Topic': 0,
   'AWS::SNS::TopicPolicy': 0,
@@ -66,6 +68,7 @@ export interface IdleStage {
 export interface IdleCost {
   readonly alarms: number;
   readonly dashboards: number;
+  readonly secrets: number;
   readonly schedules: number;
   readonly total: number;
 }
@@ -79,9 +82,10 @@ export function idleCost({ resourceTypes, schedules }: IdleStage): IdleCost {
   }
   const alarms = standing('AWS::CloudWatch::Alarm');
   const dashboards = standing('AWS::CloudWatch::Dashboard');
+  const secrets = standing('AWS::SecretsManager::Secret');
   const runs = schedules.reduce(
     (sum, { everyMinutes, memoryMb }) => sum + (monthMinutes / everyMinutes) * scheduleRunPrice(memoryMb),
     0,
   );
-  return { alarms, dashboards, schedules: runs, total: alarms + dashboards + runs };
+  return { alarms, dashboards, secrets, schedules: runs, total: alarms + dashboards + secrets + runs };
 }

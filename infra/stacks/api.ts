@@ -21,7 +21,7 @@ export class ApiStack extends Stack {
     const httpApi = HttpApi.fromHttpApiAttributes(this, 'HttpApi', { httpApiId });
     for (const fn of functions) {
       const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
-      if (fn.trigger.kind === 'http') httpRoute(broker, httpApi, fn.trigger);
+      if (fn.trigger.kind === 'http' || fn.trigger.kind === 'no-route') httpRoute(broker, httpApi, fn.trigger);
     }
   }
 }

@@ -1,10 +1,12 @@
-/** The one table: everything the broker must not lose. */
-import { CfnOutput, RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
+/** The one table, and the keyring that secrets in it are sealed with: everything the broker must not lose. */
+import { CfnOutput, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib';
 import { AttributeType, Billing, StreamViewType, TableEncryptionV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
 import { table as layout } from '#control/adapters/dynamodb/table.ts';
 import { here } from '../constructs/here.ts';
 import { namesOf } from '../constructs/names.ts';
+import { excuses } from '../rules/excuses.ts';
 import type { StageSettings } from '../stages.ts';
 
 export class DataStack extends Stack {
@@ -32,6 +34,20 @@ export class DataStack extends Stack {
     });
     const ownStreamArn = this.exportValue(table.tableStreamArn, { name: `isthmus-${settings.name}-table-stream` });
     this.tableStreamArn = settings.restoredTable?.streamArn ?? ownStreamArn;
+    // 0.40 USD a month under the key that AWS manages. A key of our own in KMS costs 1 USD, and an
+    // encrypted parameter cannot be made by a template.
+    const keyring = new Secret(this, 'Keyring', {
+      secretName: namesOf(settings, here).boxSecret,
+      description: 'Seals what webhooks sign with; new keys are added, see docs/deploy.md',
+      generateSecretString: {
+        secretStringTemplate: '{}',
+        generateStringKey: 'k1',
+        passwordLength: 64,
+        excludePunctuation: true,
+      },
+      removalPolicy: settings.keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    Validations.of(keyring).acknowledge(excuses.rotatedByHand);
     new CfnOutput(this, 'TableName', { value: table.tableName });
   }
 }

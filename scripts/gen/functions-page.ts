@@ -19,6 +19,8 @@ function starter(trigger: Trigger): string {
   switch (trigger.kind) {
     case 'http':
       return code(`${trigger.method} ${trigger.path}`);
+    case 'no-route':
+      return `requests that match no route, ${code('$default')}`;
     case 'socket':
       return `WebSocket ${code(trigger.route)}`;
     case 'stream':

@@ -30,6 +30,7 @@ test('it holds only the clients that the rights of its function call for', async
     const text = await readFile(file, 'utf8');
     expect([fn.name, text.includes('PutEvents')]).toEqual([fn.name, fn.access.includes('bus:publish')]);
     expect([fn.name, text.includes('PostToConnection')]).toEqual([fn.name, fn.access.includes('channel:ring')]);
+    expect([fn.name, text.includes('GetSecretValue')]).toEqual([fn.name, fn.access.includes('box:open')]);
     expect([fn.name, text.includes('TransactWriteItems')]).toEqual([fn.name, fn.access.length > 0]);
   }
 });

@@ -32,6 +32,8 @@ function entryOf({ file, access }: CloudFunction, version: string): string {
   }
   const parts = [
     access.includes('channel:ring') && (['channel', 'gatewayChannel', 'cloud-channel'] as const),
+    access.includes('box:open') && (['secretBox', 'keyringBox', 'cloud-secret-box'] as const),
+    access.includes('webhooks:post') && (['webhookSender', 'publicWebhookSender', 'cloud-webhook-sender'] as const),
     access.includes('bus:publish') && (['publisher', 'bridgePublisher', 'cloud-publisher'] as const),
   ].filter((part) => part !== false);
   return [
@@ -53,6 +55,8 @@ const settings = {
   mainFields: ['module', 'main'],
   alias: {
     '@aws-sdk/credential-provider-node': './scripts/lambda/environment-credentials.ts',
+    '@aws-sdk/middleware-endpoint-discovery': './scripts/lambda/no-endpoint-discovery.ts',
+    'safe-stable-stringify': './scripts/lambda/plain-stringify.ts',
     'thread-stream': './scripts/lambda/no-threads.ts',
   },
   logLevel: 'warning',

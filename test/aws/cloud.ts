@@ -2,6 +2,7 @@
  * The hosted broker on this machine: every function as its deployed bundle in AWS's runtime client on Node 24, the table in DynamoDB Local, the
  * bus in moto, and the wiring that the infrastructure does (stream to dispatcher, rules to functions) done by `deliver`.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -30,6 +31,7 @@ export const brokerUrl = 'https://broker.example.com';
 export interface Cloud {
   readonly dynamodb: DynamoDbLocal;
   readonly tableName: string;
+  readonly moto: Moto;
   readonly sockets: SocketGateway;
   /** The table, from this process: for bootstrapping and for looking. */
   store(clock?: Clock): Store;
@@ -46,7 +48,11 @@ export interface Cloud {
   stop(): Promise<void>;
 }
 
-export async function startCloud(names: readonly string[]): Promise<Cloud> {
+/** `extra`: environment of every process. */
+export async function startCloud(
+  names: readonly string[],
+  extra: Readonly<Record<string, string>> = {},
+): Promise<Cloud> {
   const cache = cacheDir();
   const quiet = { root: repositoryRoot, cache, log: () => undefined };
   const [{ runtimeClient }, node] = await Promise.all([ensureAwsCounterparts(quiet), ensureNode24(quiet)]);
@@ -63,11 +69,13 @@ export async function startCloud(names: readonly string[]): Promise<Cloud> {
   const tableName = await dynamodb.newTable();
   const stream = openTableStream(dynamodb.endpoint, tableName);
   const rules = await makeRules(moto, functions);
+  await moto.putSecret(boxSecret, JSON.stringify({ k1: randomBytes(48).toString('base64url') }));
   const environment: CloudEnvironment = {
     TABLE_NAME: tableName,
     BUS_NAME: busName,
     BROKER_URL: brokerUrl,
     SOCKET_ENDPOINT: sockets.endpoint,
+    BOX_SECRET: boxSecret,
     LOG_LEVEL: 'debug',
   };
   const running = new Map<string, Promise<LambdaProcess>>();
@@ -87,6 +95,8 @@ export async function startCloud(names: readonly string[]): Promise<Cloud> {
         AWS_SECRET_ACCESS_KEY: fakeCredentials.secretAccessKey,
         AWS_ENDPOINT_URL_DYNAMODB: dynamodb.endpoint,
         AWS_ENDPOINT_URL_EVENTBRIDGE: moto.endpoint,
+        AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.endpoint,
+        ...extra,
         _HANDLER: 'index.handler',
       },
     });
@@ -111,6 +121,7 @@ export async function startCloud(names: readonly string[]): Promise<Cloud> {
   return {
     dynamodb,
     tableName,
+    moto,
     sockets,
     store: (clock = systemClock) =>
       createDynamoDbStore({
@@ -161,6 +172,7 @@ export async function startCloud(names: readonly string[]): Promise<Cloud> {
 }
 
 const busName = 'isthmus';
+export const boxSecret = 'isthmus-test-keyring';
 
 /** A rule per event function, with a queue for its target where Lambda would be called. */
 async function makeRules(moto: Moto, functions: readonly CloudFunction[]) {

@@ -1,5 +1,11 @@
 /** moto's server on loopback: EventBridge with rules that deliver to SQS. Its queues are spoken to in the plain JSON protocol. */
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import {
+  CreateSecretCommand,
+  GetSecretValueCommand,
+  PutSecretValueCommand,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
@@ -14,6 +20,10 @@ export interface Moto {
   queue(
     name: string,
   ): Promise<{ readonly arn: string /** Takes everything that is there. */; take(): Promise<readonly unknown[]> }>;
+  /** Makes a secret of Secrets Manager, or gives it a new value. */
+  putSecret(name: string, text: string): Promise<void>;
+  /** What it holds. */
+  secret(name: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +55,7 @@ export async function startMoto(): Promise<Moto> {
     const text = await response.text();
     return (text === '' ? {} : JSON.parse(text)) as T;
   }
+  const secrets = () => new SecretsManagerClient({ endpoint, region: fakeRegion, credentials: fakeCredentials });
   return {
     endpoint,
     eventBridge: () => new EventBridgeClient({ endpoint, region: fakeRegion, credentials: fakeCredentials }),
@@ -67,6 +78,13 @@ export async function startMoto(): Promise<Moto> {
         },
       };
     },
+    async putSecret(Name, SecretString) {
+      const client = secrets();
+      await client
+        .send(new CreateSecretCommand({ Name, SecretString }))
+        .catch(() => client.send(new PutSecretValueCommand({ SecretId: Name, SecretString })));
+    },
+    secret: async (SecretId) => (await secrets().send(new GetSecretValueCommand({ SecretId }))).SecretString ?? '',
     stop: () => daemon.stop(),
   };
 }

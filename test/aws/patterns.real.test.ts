@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closedItem, eventItem, headKey } from '#control/adapters/dynamodb/outbox-item.ts';
 import { peeringTrigger } from '#control/events/peering-trigger.ts';
-import { eventTypes } from '#control/events/types.ts';
+import { eventTypes, isPublic } from '#control/events/types.ts';
 import type { NewEvent } from '#control/ports/store.ts';
 import {
   authenticationKinds,
@@ -68,7 +68,7 @@ test('a report starts at least one coordination function, whatever changed in it
 test('every type that the coordination subscribes to starts a coordination function, and no other type starts one', async () => {
   const { types = [] } = peeringTrigger({} as never);
   for (const type of Object.keys(eventTypes)) {
-    const started = (await startedBy(event(type))).filter((rule) => rule !== 'clusterLeft');
+    const started = (await startedBy(event(type))).filter((rule) => rule !== 'clusterLeft' && rule !== 'webhooks');
     expect({ type, started: started.length > 0 }).toEqual({ type, started: types.includes(type) });
   }
 });
@@ -77,6 +77,14 @@ test('only a cluster that left makes its connections close', async () => {
   for (const type of Object.keys(eventTypes)) {
     expect((await startedBy(event(type))).includes('clusterLeft')).toBe(type === 'cluster.left');
   }
+});
+
+test('what tenants may be told starts the deliveries, and a pattern is as short as a rule may be', async () => {
+  for (const type of Object.keys(eventTypes)) {
+    const wanted = isPublic(type) || type === 'webhook.due';
+    expect([type, (await startedBy(event(type))).includes('webhooks')]).toEqual([type, wanted]);
+  }
+  for (const pattern of Object.values(patterns)) expect(JSON.stringify(pattern).length).toBeLessThanOrEqual(2_048);
 });
 
 test("another program's events start nothing", async () => {
