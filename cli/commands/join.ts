@@ -1,6 +1,6 @@
 /** isthmus join: installs or updates the agent in a cluster and brings it to the broker. */
 import { createHash } from 'node:crypto';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import { applyManifests, poll, waitForAgent } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined, readCluster } from '#cli/install/cluster-state.ts';
@@ -52,11 +52,11 @@ export const joinCommand = (io: CliIo): Command =>
     .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
     .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
     .option('--no-network', 'install no network between clusters')
-    .option('--pod-cidr <cidr>', 'range of the pods; may be repeated (default: found in the cluster)', collect, [])
+    .addOption(listOption('--pod-cidr <cidr>', 'range of the pods; may be repeated', 'found in the cluster'))
     .option('--service-cidr <cidr>', 'range of the Services (default: found in the cluster)')
     .option('--external-cidr <cidr>', 'range by which peers reach what is no pod (default: by the name of the cluster)')
     .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
-    .option('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', collect, [])
+    .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'))
     .option('--gateway-replicas <n>', 'pods of each gateway, one active (default: 1)', positiveInt)
     .option('--full-masquerade', 'pods reach peers by the address of their node')
     .addOption(timeoutOption('3m'))
@@ -69,6 +69,9 @@ Example:
   isthmus join rome --kubeconfig rome.kubeconfig`,
     )
     .action((name: string, options: JoinOptions) => join(io, name, options));
+
+const listOption = (flags: string, description: string, preset: string): Option =>
+  new Option(flags, description).argParser(collect).default([], preset);
 
 async function join(io: CliIo, name: string, options: JoinOptions): Promise<void> {
   const broker = await openBroker(io);
