@@ -96,8 +96,8 @@ class HostNamespace implements Namespace {
       const empty = { neighbours: [], routes: [], rules: [], tables: [], sysctls: {}, refused: [] };
       const observed = await this.#read();
       const lines = diff(empty, observed);
-      // a device that wireguard-go made goes with its process, and here at the latest
-      if (observed.devices.get(tunnelDevice)?.kind === 'tun') lines.unshift({ line: `link del dev ${tunnelDevice}` });
+      // a device that wireguard-go made goes with its process, and here at the latest; last, since its routes go with it
+      if (observed.devices.get(tunnelDevice)?.kind === 'tun') lines.push({ line: `link del dev ${tunnelDevice}` });
       await this.#ip(lines);
       const found = await Promise.all(ownTables.map(async (table) => ((await this.#table(table)) ? [table] : [])));
       const tables = [...found.flat(), ...(await this.#findUserTables()).values()];
