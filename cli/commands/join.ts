@@ -58,7 +58,7 @@ export const joinCommand = (io: CliIo): Command =>
     .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
     .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'))
     .option('--gateway-replicas <n>', 'pods of each gateway, one active (default: 1)', positiveInt)
-    .option('--full-masquerade', 'pods reach peers by the address of their node')
+    .option('--full-masquerade', 'pods reach peers by the address of their node (default: as the CNI needs it)')
     .addOption(timeoutOption('3m'))
     .addHelpText(
       'after',

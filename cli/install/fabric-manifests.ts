@@ -10,8 +10,8 @@ import { fabricName, fabricTenantRole } from '#shared/domain/network-keys.ts';
 export interface FabricOptions {
   readonly clusterId: string;
   readonly image: string;
-  /** Pods, too, reach peers by their node's address. */
-  readonly fullMasquerade: boolean;
+  /** Pods, too, reach peers by their node's address. Absent: as the CNI needs it. */
+  readonly fullMasquerade?: boolean;
 }
 
 export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kubernetes.io/component': 'fabric' } as const;
@@ -146,7 +146,7 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
             env: [
               { name: 'ISTHMUS_CLUSTER_ID', value: clusterId },
               { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
-              { name: fullMasqueradeEnv, value: String(fullMasquerade) },
+              { name: fullMasqueradeEnv, value: String(fullMasquerade ?? 'auto') },
               field('NODE_NAME', 'spec.nodeName'),
               field('POD_NAME', 'metadata.name'),
               field('POD_IP', 'status.podIP'),

@@ -5,7 +5,7 @@ import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { PeeringPolicySpec } from '#shared/schema/isthmus/peering-policy.ts';
 import { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
 import { typeOf } from './apply.ts';
-import { agentManifests, type InstallOptions } from './manifests.ts';
+import { agentManifests, type InstallOptions, type NetworkInstallOptions } from './manifests.ts';
 
 const options: InstallOptions = {
   clusterId: 'rome',
@@ -106,7 +106,12 @@ describe('the network', () => {
     const [container] = fabric()?.containers ?? [];
     expect(container?.command?.at(-1)).toBe('/app/fabric.mjs');
     expect(container?.ports).toBeUndefined();
-    expect(container?.env).toContainEqual({ name: 'ISTHMUS_FULL_MASQUERADE', value: 'true' });
+    const masquerade = (value: string) => ({ name: 'ISTHMUS_FULL_MASQUERADE', value });
+    expect(container?.env).toContainEqual(masquerade('true'));
+    const { ranges, gatewayReplicas } = options.network as NetworkInstallOptions;
+    const unsaid = agentManifests({ ...options, network: { ranges, gatewayReplicas } });
+    const auto = find<DaemonSet>('DaemonSet', 'isthmus-fabric', unsaid).spec?.template.spec?.containers[0];
+    expect(auto?.env).toContainEqual(masquerade('auto'));
     expect(find('Namespace', 'liqo').metadata.labels).toMatchObject({
       'pod-security.kubernetes.io/enforce': 'privileged',
     });

@@ -38,8 +38,8 @@ export interface NetworkInstallOptions {
   readonly ranges: ClusterRanges;
   /** Of each gateway. */
   readonly gatewayReplicas: number;
-  /** Pods, too, reach peers by their node's address. */
-  readonly fullMasquerade: boolean;
+  /** Pods, too, reach peers by their node's address. Absent: as the CNI needs it. */
+  readonly fullMasquerade?: boolean;
 }
 
 export const agentName = 'isthmus-agent';

@@ -105,15 +105,14 @@ export async function settleNetwork(kube: KubeClient, clusterId: string, flags: 
     kube.get(networkKinds.wgGatewayServerTemplates, { namespace: systemNamespace, name: networkName.serverTemplate }),
   ]);
   const { ranges, notes } = settleRanges(clusterId, flags, facts, installed);
-  const masquerades = fabric?.spec?.template.spec?.containers[0]?.env?.some(
-    ({ name, value }) => name === fullMasqueradeEnv && value === 'true',
-  );
+  const before = fabric?.spec?.template.spec?.containers[0]?.env?.find(({ name }) => name === fullMasqueradeEnv)?.value;
+  const fullMasquerade = flags.fullMasquerade ?? (before === 'true' || undefined);
   const deployment = template?.spec.template.spec?.deployment as { spec?: { replicas?: number } } | undefined;
   return {
     ranges,
     notes,
     gatewayReplicas: flags.gatewayReplicas ?? deployment?.spec?.replicas ?? 1,
-    fullMasquerade: flags.fullMasquerade ?? masquerades ?? false,
+    ...(fullMasquerade !== undefined && { fullMasquerade }),
   };
 }
 

@@ -45,7 +45,6 @@ const anyOptions: InstallOptions = {
       fixed: { external: false, internal: false },
     },
     gatewayReplicas: 1,
-    fullMasquerade: false,
   },
 };
 
