@@ -57,6 +57,7 @@ export const nodeStatus = (name: string, address: string) => ({
 
 export interface GatewayWorld {
   readonly cluster: Cluster;
+  readonly kubeconfig: string;
   startAgent(): void;
   stopAgent(): Promise<void>;
   /** Deletes gateways, keys and pods, and waits until the garbage collector has taken the rest. */
@@ -102,7 +103,9 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
 
   async function leftovers(): Promise<string[]> {
     const kinds = [
-      ...Object.values(networkKinds).filter((kind) => kind.namespaced && !kind.kind.endsWith('Template')),
+      ...Object.values(networkKinds).filter(
+        ({ kind, namespaced }) => namespaced && !kind.endsWith('Template') && kind !== 'Configuration',
+      ),
       ...[deployments, services, secrets, roleBindings, pods],
     ] as ResourceType[];
     const lists = await Promise.all(kinds.map((type) => api.list(type, { namespace })));
@@ -111,6 +114,7 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
 
   const world: GatewayWorld = {
     cluster,
+    kubeconfig: apiServer.kubeconfig,
     startAgent() {
       const stop = new AbortController();
       const run = async (): Promise<void> => {
