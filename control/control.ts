@@ -86,6 +86,7 @@ const waking = (store: Store, bus: EventBus): Store => ({
   },
   outbox: (after, limit, stream, signal) => store.outbox(after, limit, stream, signal),
   newestCursor: (stream, signal) => store.newestCursor(stream, signal),
+  endStream: (stream, signal) => store.endStream(stream, signal),
   sweep: (signal) => store.sweep(signal),
   close: () => store.close(),
 });

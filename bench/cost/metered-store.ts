@@ -61,6 +61,7 @@ export function meteredStore(store: Store, meter: Meter): Store {
 
     outbox: (after, limit, stream, signal) => store.outbox(after, limit, stream, signal),
     newestCursor: (stream, signal) => store.newestCursor(stream, signal),
+    endStream: (stream, signal) => store.endStream(stream, signal),
     sweep: (signal) => store.sweep(signal),
     close: () => store.close(),
   };

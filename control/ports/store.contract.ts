@@ -212,6 +212,22 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       expect((await store.outbox(first?.cursor, 10)).map((e) => e.id)).toEqual(['e2']);
     });
 
+    test('ends a stream: what is in it is read until its time has come, by late writers too, and another stream goes on', async () => {
+      const { store, clock } = await fresh();
+      await store.endStream('never');
+      await store.transact([], [event('e1', clock.now()), event('o1', clock.now(), 'other')]);
+      await store.endStream('acme');
+      await store.endStream('acme');
+      await store.transact([], [event('e2', clock.now()), event('o2', clock.now(), 'other')]);
+      expect((await store.outbox(undefined, 10, 'acme')).map((e) => e.id)).toEqual(['e1', 'e2']);
+      expect((await store.outbox(undefined, 10)).map((e) => e.id)).toEqual(['e1', 'o1', 'e2', 'o2']);
+      clock.advance(25 * 3_600_000);
+      await store.sweep();
+      expect(await store.outbox(undefined, 10, 'acme')).toEqual([]);
+      await store.transact([], [event('o3', clock.now(), 'other')]);
+      expect((await store.outbox(undefined, 10)).map((e) => e.id)).toEqual(['o3']);
+    });
+
     test('does nothing once its caller has given up', async () => {
       const { store } = await fresh();
       const signal = AbortSignal.abort(new Error('given up'));

@@ -100,6 +100,11 @@ export interface Store {
    * streams for both.
    */
   newestCursor(stream?: string, signal?: AbortSignal): Promise<string>;
+  /**
+   * Nothing new is meant to come in this stream. What is in it stays as readable as before and goes when its time has come, and then nothing of
+   * the stream remains. Repeating it, or ending a stream that never was, changes nothing.
+   */
+  endStream(stream: string, signal?: AbortSignal): Promise<void>;
   /** Removes what expired and outbox events older than they must be kept. Safe to call at any time, and never necessary for correctness. */
   sweep(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;

@@ -271,6 +271,12 @@ describe('a deletion', () => {
 
   test('with force ends the peerings, then leaves nothing but a tombstone, and others unharmed', async () => {
     const { admin, deletion, control, store, until } = await peered();
+    const ended: string[] = [];
+    const { endStream } = store;
+    store.endStream = async (stream, signal) => {
+      ended.push(stream);
+      await endStream(stream, signal);
+    };
     const before = JSON.stringify(await control.clusters.list(adminOf('bolt')));
     const { confirmation } = await deletion.request(admin);
     expect(await deletion.confirm(admin, { name: 'acme', confirmation, force: true })).toMatchObject({
@@ -288,6 +294,7 @@ describe('a deletion', () => {
         expect((await store.query(query)).items.map(({ pk, sk }) => `${pk} ${sk}`)).toEqual([]);
       }
     }
+    expect(ended).toEqual(['acme']);
     const { pk, sk } = key.tombstone('acme');
     expect((await store.get(pk, sk))?.value).toMatchObject({ name: 'acme', by: admin.principal });
     await expect(control.tenants.operators.create(operator, { name: 'acme' })).rejects.toMatchObject({

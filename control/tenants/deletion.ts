@@ -180,6 +180,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     const listed = key.tenantName(tenant);
     const name = await store.get(listed.pk, listed.sk, signal);
     if (name) rest.push({ op: 'delete', ...listed, ifVersion: name.version });
+    // The name is never given again, hence the stream neither. Before the tombstone: whoever dies in between comes here again.
+    await store.endStream(tenant, signal);
     await store.transact([...rest, { op: 'put', ...key.tombstone(tenant), value: tombstone }], [], signal);
     known.forget(tenant);
     log.info('a tenant is deleted', { tenant });

@@ -14,7 +14,7 @@ import { judge, tooLarge } from './cancellation.ts';
 import { writeOf } from './expressions.ts';
 import { type Attributes, isExpired, itemOf, keyOf } from './item.ts';
 import { eventItem } from './outbox-item.ts';
-import { giveBack, isStale, type TableRef, type Taken, takePositions } from './outbox-positions.ts';
+import { endStream, giveBack, isStale, type TableRef, type Taken, takePositions } from './outbox-positions.ts';
 import { newestCursor, readAll, readOne } from './outbox-reader.ts';
 import { asReason, needsNoTransaction, writeOne } from './write-one.ts';
 
@@ -164,6 +164,11 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
     async newestCursor(stream, signal) {
       ready(signal);
       return newestCursor(ref, stream, signal);
+    },
+
+    async endStream(stream, signal) {
+      ready(signal);
+      await endStream(ref, stream, signal);
     },
 
     /** The table's time to live does it, free of charge. */

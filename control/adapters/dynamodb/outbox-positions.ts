@@ -1,5 +1,6 @@
 /** Positions of the outbox: taking them before a transaction, closing those that were not used. */
 import {
+  type AttributeValue,
   ConditionalCheckFailedException,
   type DynamoDBClient,
   PutItemCommand,
@@ -7,8 +8,8 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { NewEvent } from '../../ports/store.ts';
-import { numberOf } from './item.ts';
-import { closedItem, headKey, type Position, positionLifeMs, streamsPartition } from './outbox-item.ts';
+import { expiryOf, numberOf } from './item.ts';
+import { closedItem, headKey, keptMs, type Position, positionLifeMs, streamsPartition } from './outbox-item.ts';
 
 export interface TableRef {
   readonly client: DynamoDBClient;
@@ -85,6 +86,36 @@ async function list(
     }),
     options,
   );
+}
+
+/**
+ * The head and the name of a stream go after the last of its places, by the table's time to live. Until then a late writer finds its position
+ * where it would have been: removed at once, the head would count from the beginning and meet places that are taken.
+ */
+export async function endStream(
+  { client, tableName: TableName, clock }: TableRef,
+  stream: string,
+  abortSignal?: AbortSignal,
+): Promise<void> {
+  const { exp, ttl } = expiryOf(clock.now() + 3 * keptMs);
+  const places = [headKey(stream), { pk: { S: streamsPartition }, sk: { S: stream } }];
+  for (const Key of places) {
+    await client
+      .send(
+        new UpdateItemCommand({
+          TableName,
+          Key,
+          UpdateExpression: 'SET exp = :exp, #ttl = :ttl',
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeNames: { '#ttl': 'ttl' },
+          ExpressionAttributeValues: { ':exp': exp as AttributeValue, ':ttl': ttl as AttributeValue },
+        }),
+        abortSignal === undefined ? {} : { abortSignal },
+      )
+      .catch((error: unknown) => {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      });
+  }
 }
 
 export const isStale = ({ clock }: TableRef, { takenAt }: Taken): boolean => clock.now() - takenAt > positionLifeMs;

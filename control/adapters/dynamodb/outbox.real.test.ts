@@ -243,3 +243,20 @@ test('followers of every stream see each committed event exactly once, in one or
     { numRuns: 12 },
   );
 });
+
+test('of a stream that was ended nothing remains, its name neither, once its places are gone', async () => {
+  const table = await Table.make();
+  const store = table.open();
+  await store.transact([], [table.event('a', 'acme'), table.event('b', 'globex')]);
+  await store.endStream('acme');
+  await store.transact([], [table.event('c', 'acme')]);
+  const items = (await dynamodb.dump(table.name)) as readonly Record<
+    string,
+    { readonly S?: string; readonly N?: string }
+  >[];
+  const staying = items.filter(({ ttl }) => ttl === undefined).map(({ pk, sk }) => `${pk?.S} ${sk?.S}`);
+  expect(staying.sort()).toEqual(['§outbox globex', '§outbox/globex head']);
+  const ends = (of: string): number[] =>
+    items.filter(({ pk, sk }) => pk?.S === '§outbox/acme' && sk?.S?.startsWith(of)).map(({ ttl }) => Number(ttl?.N));
+  expect(Math.min(...ends('head'))).toBeGreaterThan(Math.max(...ends('e/')));
+});

@@ -116,6 +116,11 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       return cursorOf(seq);
     },
 
+    /** Events are all that there is of a stream. */
+    async endStream(_stream, signal) {
+      open(signal);
+    },
+
     async sweep(signal) {
       open(signal);
       const now = clock.now();

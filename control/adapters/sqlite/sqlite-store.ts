@@ -137,6 +137,11 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       return cursorOf(row?.seq ?? 0);
     },
 
+    /** Events are all that there is of a stream. */
+    async endStream(_stream, signal) {
+      ready(signal);
+    },
+
     async sweep(signal) {
       ready(signal);
       const now = clock.now();
