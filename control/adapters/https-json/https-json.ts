@@ -14,7 +14,7 @@ import { guardedLookup, hostOf, isLocalName, refusedAddress, refusedScheme } fro
 export interface HttpsJsonOptions {
   /** For providers inside the operator's own network. Plain HTTP stays limited to loopback, and needs this too. */
   readonly allowPrivateAddresses?: boolean;
-  /** Trusted beside the system's authorities. */
+  /** Trusted instead of the system's authorities. */
   readonly ca?: string;
   /** For tests. */
   readonly lookup?: LookupFunction;
