@@ -83,7 +83,7 @@ export const importLaw: readonly Law[] = [
     because: 'the product does not depend on its tests',
   },
   {
-    from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/forge\/|^shared\/domain\//,
+    from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam)\/(?!.*\.test\.ts$)|^shared\/domain\//,
     never: /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^agent\/kube\/(?!types\.ts|conditions\.ts)/,
     because: 'decisions are pure: no client, no socket, no process; their tests are tables',
   },
@@ -98,7 +98,8 @@ export const impureWords: readonly { readonly word: RegExp; readonly instead: st
   { word: /\bset(Timeout|Interval)\(/, instead: 'return when to look again' },
 ];
 
-export const pureFile = /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/forge\/|^shared\/domain\//;
+export const pureFile =
+  /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/(forge|ipam)\/|^shared\/domain\//;
 
 /** Only composition roots read the environment. */
 export const environmentReaders =

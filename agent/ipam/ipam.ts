@@ -1,0 +1,180 @@
+/**
+ * Grants of ranges and addresses, each keyed by its owner: asking again gives the same, releasing an owner frees what it had. Keeps nothing: the
+ * grants live in the status of objects, and `current` takes them from there after a restart. Rules: reference/liqo-networking.md 4. Pure.
+ */
+import {
+  type CidrRange,
+  formatAddress,
+  formatCidr,
+  overlap,
+  parseAddress,
+  parseCidr,
+  rangeProblem,
+  sizeOf,
+} from '#shared/domain/cidr.ts';
+import { AddressPool } from './address-pool.ts';
+import { isInPools, PrefixTree } from './prefix-tree.ts';
+
+/** Where ranges are granted from unless the installation says otherwise. */
+export const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
+
+export type RefusalReason =
+  | 'RangeRefused'
+  | 'RangeTaken'
+  | 'OutsidePools'
+  | 'PoolExhausted'
+  | 'NetworkNotGranted'
+  | 'AddressesExhausted';
+export interface Refusal {
+  readonly reason: RefusalReason;
+  /** Names what was asked for, and the pool or the holder. */
+  readonly message: string;
+}
+export type Grant = { readonly granted: string } | { readonly refused: Refusal };
+
+export interface PrefixRequest {
+  readonly owner: string;
+  readonly wanted: string;
+  /** As asked, or not at all. */
+  readonly immutable?: boolean;
+  /** May overlap others that are shared. */
+  readonly shared?: boolean;
+  /** So many of its first addresses are never granted. */
+  readonly preAllocated?: number;
+  /** What it was granted before, by its status: kept if at all possible. */
+  readonly current?: string | undefined;
+}
+
+interface PrefixGrant {
+  readonly range: CidrRange;
+  readonly addresses: AddressPool;
+}
+
+const refuse = (reason: RefusalReason, message: string): Grant => ({ refused: { reason, message } });
+
+export class Ipam {
+  readonly #pools: readonly CidrRange[];
+  readonly #poolNames: string;
+  readonly #tree = new PrefixTree();
+  readonly #prefixes = new Map<string, PrefixGrant>();
+  /** Address owner to the owner of its range. */
+  readonly #networks = new Map<string, string>();
+  readonly #occupied = new Map<string, readonly CidrRange[]>();
+
+  constructor(pools: readonly string[] = defaultPools) {
+    this.#pools = pools.map((text) => parseCidr(text)).filter((range) => range !== undefined);
+    this.#poolNames = pools.join(', ');
+    this.#pools.forEach((pool, i) => {
+      const other = this.#pools.slice(0, i).find((one) => overlap(one, pool));
+      if (other) throw new RangeError(`pools ${formatCidr(other)} and ${formatCidr(pool)} overlap`);
+    });
+    if (this.#pools.length !== pools.length) throw new RangeError(`pools are IPv4 ranges, got ${this.#poolNames}`);
+  }
+
+  grantPrefix(request: PrefixRequest): Grant {
+    const { owner, wanted, current } = request;
+    const known = this.#prefixes.get(owner);
+    if (known) return { granted: formatCidr(known.range) };
+    const range = parseCidr(wanted);
+    const problem = rangeProblem(wanted);
+    if (!range || problem) return refuse('RangeRefused', `the range wanted ${problem}`);
+    const preAllocated = request.preAllocated ?? 0;
+    if (preAllocated > sizeOf(range.length))
+      return refuse(
+        'RangeRefused',
+        `preAllocated is ${preAllocated}, but ${wanted} has ${sizeOf(range.length)} addresses`,
+      );
+    const before = current === undefined ? undefined : parseCidr(current);
+    if (before && this.#fits(before, request)) return this.#keep(request, before);
+    const found = request.immutable ? this.#exactly(range, request) : this.#anywhere(range);
+    return 'refused' in found ? found : this.#keep(request, found);
+  }
+
+  /** Ranges in use for something else, such as a node's addresses: never granted, whatever holds them already. Replaces what `holder` had. */
+  occupy(holder: string, ranges: readonly string[]): void {
+    for (const range of this.#occupied.get(holder) ?? []) this.#tree.remove(range, holder);
+    const parsed = ranges.map(parseCidr).filter((range) => range !== undefined);
+    for (const range of parsed) this.#tree.add(range, holder, true);
+    if (parsed.length === 0) this.#occupied.delete(holder);
+    else this.#occupied.set(holder, parsed);
+  }
+
+  /** `network` is the owner of a granted range. */
+  grantAddress(owner: string, network: string, current?: string): Grant {
+    const place = this.#prefixes.get(network);
+    if (!place) return refuse('NetworkNotGranted', `${network} has no range yet`);
+    const before = this.#networks.get(owner);
+    if (before !== undefined && before !== network) this.releaseAddress(owner);
+    const wanted = current === undefined ? undefined : parseAddress(current);
+    const address = place.addresses.grant(owner, wanted);
+    if (address === undefined)
+      return refuse(
+        'AddressesExhausted',
+        `all ${place.addresses.size} addresses of ${network} (${formatCidr(place.range)}) are taken`,
+      );
+    this.#networks.set(owner, network);
+    return { granted: formatAddress(address) };
+  }
+
+  releaseAddress(owner: string): void {
+    const network = this.#networks.get(owner);
+    if (network === undefined) return;
+    this.#networks.delete(owner);
+    this.#prefixes.get(network)?.addresses.release(owner);
+  }
+
+  /** With all addresses that were granted from it. */
+  releasePrefix(owner: string): void {
+    const known = this.#prefixes.get(owner);
+    if (!known) return;
+    this.#prefixes.delete(owner);
+    this.#tree.remove(known.range, owner);
+    for (const [address, network] of this.#networks) if (network === owner) this.#networks.delete(address);
+  }
+
+  prefixOf(owner: string): string | undefined {
+    const known = this.#prefixes.get(owner);
+    return known && formatCidr(known.range);
+  }
+
+  #fits(range: CidrRange, { shared, wanted, immutable }: PrefixRequest): boolean {
+    if (immutable && formatCidr(range) !== wanted) return false;
+    return shared ? this.#tree.isSharable(range) : this.#tree.isFree(range);
+  }
+
+  #exactly(range: CidrRange, { shared, wanted }: PrefixRequest): CidrRange | { refused: Refusal } {
+    if (!shared && !isInPools(range, this.#pools))
+      return {
+        refused: {
+          reason: 'OutsidePools',
+          message: `${wanted} is in no pool (${this.#poolNames}) and cannot be moved`,
+        },
+      };
+    if (shared ? this.#tree.isSharable(range) : this.#tree.isFree(range)) return range;
+    const holders = new Set<string>();
+    for (const [holder, tolerant] of this.#tree.holders(range)) if (!shared || !tolerant) holders.add(holder);
+    return {
+      refused: { reason: 'RangeTaken', message: `${wanted} overlaps ${[...holders].sort().slice(0, 5).join(', ')}` },
+    };
+  }
+
+  #anywhere(range: CidrRange): CidrRange | { refused: Refusal } {
+    if (isInPools(range, this.#pools) && this.#tree.isFree(range)) return range;
+    for (const pool of this.#pools) {
+      const found = this.#tree.findFree(pool, range.length);
+      if (found) return found;
+    }
+    return {
+      refused: {
+        reason: 'PoolExhausted',
+        message: `${formatCidr(range)} is not free, and no other /${range.length} is in the pools ${this.#poolNames}`,
+      },
+    };
+  }
+
+  #keep({ owner, shared = false, preAllocated = 0 }: PrefixRequest, range: CidrRange): Grant {
+    this.#tree.add(range, owner, shared);
+    this.#prefixes.set(owner, { range, addresses: new AddressPool(range, preAllocated) });
+    return { granted: formatCidr(range) };
+  }
+}
