@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Command, Option } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
-import { applyManifests, poll, waitForAgent } from '#cli/install/apply.ts';
+import { applyManifests, poll, waitForAgent, waitForFabric } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined, readCluster } from '#cli/install/cluster-state.ts';
 import { agentManifests } from '#cli/install/manifests.ts';
 import { settleNetwork } from '#cli/install/read-ranges.ts';
@@ -70,6 +70,9 @@ Example:
     )
     .action((name: string, options: JoinOptions) => join(io, name, options));
 
+/** A node may be down: that is no reason not to join. */
+const fabricPatienceMs = 30_000;
+
 const listOption = (flags: string, description: string, preset: string): Option =>
   new Option(flags, description).argParser(collect).default([], preset);
 
@@ -109,6 +112,11 @@ async function join(io: CliIo, name: string, options: JoinOptions): Promise<void
     const deadline = startedAt + timeoutMsOf(options);
     await during(progress, 'applying', (step) => applyManifests(io, kube, manifests, step));
     await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
+    if (network !== undefined) {
+      const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());
+      const trouble = await during(progress, 'node processes', (step) => waitForFabric(io, kube, patience, step));
+      if (trouble !== undefined) progress.note(trouble);
+    }
     const cluster = await during(progress, 'broker', () =>
       waitForConnection(io, broker, name, {
         // An agent that enrols is heard anew; one that is only updated may be as quiet as it was.

@@ -18,6 +18,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { fabricName } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -171,4 +172,29 @@ export async function waitForAgent(io: CliIo, kube: KubeClient, timeoutMs: numbe
         },
       }),
   );
+}
+
+/** Resolves with what to tell the user, when some node processes do not run in time: the cluster works without them, its network does not. */
+export async function waitForFabric(
+  io: CliIo,
+  kube: KubeClient,
+  timeoutMs: number,
+  step: Step,
+): Promise<string | undefined> {
+  const deadline = io.clock.now() + timeoutMs;
+  for (;;) {
+    const fabric = await kube.get(daemonSets, { namespace: systemNamespace, name: fabricName });
+    const {
+      observedGeneration = 0,
+      desiredNumberScheduled = 0,
+      numberReady = 0,
+      updatedNumberScheduled = 0,
+    } = fabric?.status ?? {};
+    const isCurrent = observedGeneration >= (fabric?.metadata.generation ?? 0);
+    step.update(`${numberReady} of ${desiredNumberScheduled} nodes`);
+    if (isCurrent && numberReady >= desiredNumberScheduled && updatedNumberScheduled >= desiredNumberScheduled) return;
+    if (io.clock.now() >= deadline)
+      return `the node process runs on ${numberReady} of ${desiredNumberScheduled} nodes: kubectl -n ${systemNamespace} describe pods -l app.kubernetes.io/name=${fabricName}`;
+    await io.clock.sleep(lookAgainMs, io.signal);
+  }
 }

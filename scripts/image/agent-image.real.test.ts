@@ -93,6 +93,18 @@ describe('the image of the agent', () => {
       ]);
       expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+/);
     }
+    // What a gateway does: a tunnel device made by wireguard-go, in a network namespace of its own.
+    await must('mkdir', ['-p', path.join(rootfs, 'dev/net'), path.join(rootfs, 'var/run/wireguard')]);
+    await must('mknod', [path.join(rootfs, 'dev/net/tun'), 'c', '10', '200']);
+    const made = await must('unshare', [
+      '--net',
+      'sh',
+      '-c',
+      `chroot ${rootfs} /usr/sbin/wireguard-go -f liqo-tunnel & pid=$!
+       for _ in $(seq 100); do chroot ${rootfs} /usr/sbin/wg show liqo-tunnel 2>/dev/null && break; chroot ${rootfs} /usr/sbin/sleep 0.05; done
+       kill $pid; wait $pid`,
+    ]);
+    expect(made.stdout).toContain('interface: liqo-tunnel');
     const tools = [
       ['nsenter', '--version'],
       ['ping', '-V'],
