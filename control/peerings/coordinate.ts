@@ -8,6 +8,7 @@ import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { withPrefix } from '../ports/store.ts';
+import { sameJson } from './canonical.ts';
 import { hasEnded, loadPeering } from './load-peering.ts';
 import { reconcilePeering } from './reconcile-peering.ts';
 import type { PairRecord, PeeringRecord } from './records.ts';
@@ -68,6 +69,11 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
     }
     for (const { revision, ...cluster } of rings) channel.ring(cluster, revision);
     if (dueAt !== undefined) deps.onDue?.(dueAt);
+    const layout = result.state.link?.layout;
+    if (layout && loaded.oppositeId !== undefined && !sameJson(state.link?.layout, layout)) {
+      // Both peerings of a pair hold the same: the other one is to take this over, or to have its way.
+      await look(tenant, loaded.oppositeId, signal);
+    }
     return true;
   }
 

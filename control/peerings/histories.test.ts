@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
+import { linkingFacts } from '../testing/simulated-link.ts';
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
 import { adminOf, createWorld, type World } from '../testing/world.ts';
 import { canonical } from './canonical.ts';
@@ -18,6 +20,9 @@ const closedFacts = {
   policies: openFacts.policies.map((p) => ({ ...p, asProvider: { ...p.asProvider, autoAccept: false } })),
 };
 
+const factsOf = (name: string, linking: readonly string[], facts = openFacts): ClusterFacts =>
+  linking.includes(name) ? linkingFacts(facts) : facts;
+
 const cluster = fc.constantFrom(...names);
 const operation = fc.oneof(
   {
@@ -27,6 +32,17 @@ const operation = fc.oneof(
       a: cluster,
       b: cluster,
       cpu: fc.integer({ min: 1, max: 9 }),
+      network: fc.option(
+        fc.record(
+          {
+            enabled: fc.boolean(),
+            gatewayLocation: fc.constantFrom('consumer' as const, 'provider' as const),
+            mtu: fc.constantFrom(1280, 1400),
+          },
+          { requiredKeys: [] },
+        ),
+        { nil: undefined, freq: 2 },
+      ),
     }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('unpeer' as const), a: cluster, b: cluster }) },
@@ -37,6 +53,8 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('agent' as const), a: cluster, on: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('api' as const), a: cluster, on: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('node' as const), a: cluster, on: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('link' as const), a: cluster, on: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('move' as const), a: cluster, to: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('policy' as const), a: cluster, on: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 40_000 }) }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('sweep' as const) }) },
@@ -55,6 +73,8 @@ const history = fc.record({
   ),
   seed: fc.integer(),
   leaves: fc.option(cluster, { nil: undefined, freq: 4 }),
+  /** Whose agents make links; the others are older. */
+  linking: fc.oneof(fc.constant([...names]), fc.subarray([...names])),
 });
 type Step = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
@@ -73,20 +93,24 @@ interface Setting {
   readonly world: World;
   readonly bus: LocalBus;
   readonly troubled: Troubled;
+  readonly linking: readonly string[];
 }
 
-async function setUp(random: () => number): Promise<Setting> {
+async function setUp(random: () => number, linking: readonly string[]): Promise<Setting> {
   const clock = new ManualClock();
   const troubled = createTroubled();
   const store = troubled.wrap(createMemoryStore({ clock }));
   const mischief = { random, shuffle: 0.5, duplicate: 0.3, delay: 0.3, delayMs: 20_000, drop: 0.2 };
   const bus = createLocalBus({ store, clock, log: silentLog, mischief, maxAttempts: 50 });
   const world = createWorld({ clock, deps: { store, bus } });
-  for (const name of names) await world.join(name);
-  return { world, bus, troubled };
+  for (const name of names) {
+    const joined = await world.join(name, { facts: factsOf(name, linking) });
+    joined.links.address = `198.51.100.${names.indexOf(name) + 1}:30000`;
+  }
+  return { world, bus, troubled, linking };
 }
 
-const expected = new Set(['policy_refused', 'in_use', 'not_found', 'peer_self', 'cluster_unknown']);
+const expected = new Set(['invalid_input', 'policy_refused', 'in_use', 'not_found', 'peer_self', 'cluster_unknown']);
 
 /** A crash, or a refusal that the history provokes, is part of the game. */
 async function survive(work: () => Promise<unknown>): Promise<void> {
@@ -98,7 +122,7 @@ async function survive(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function play({ world, bus }: Setting, what: Step): Promise<void> {
+async function play({ world, bus, linking }: Setting, what: Step): Promise<void> {
   const { control, clusters, clock } = world;
   const at = (name: string) => {
     const found = clusters.get(name);
@@ -111,6 +135,7 @@ async function play({ world, bus }: Setting, what: Step): Promise<void> {
         consumer: what.a,
         provider: what.b,
         resources: { cpu: `${what.cpu}` },
+        network: what.network,
       }));
     case 'unpeer':
       return void (await control.peerings.unpeer(admin, (await control.peerings.find(admin, what.a, what.b)).id));
@@ -132,7 +157,13 @@ async function play({ world, bus }: Setting, what: Step): Promise<void> {
       at(what.a).nodeReady = what.on;
       return;
     case 'policy':
-      at(what.a).facts = what.on ? openFacts : closedFacts;
+      at(what.a).facts = factsOf(what.a, linking, what.on ? openFacts : closedFacts);
+      return;
+    case 'link':
+      at(what.a).links.up = what.on;
+      return;
+    case 'move':
+      at(what.a).links.address = `203.0.113.${what.to}:${30_000 + names.indexOf(what.a)}`;
       return;
     case 'advance':
       return clock.advance(what.ms);
@@ -168,7 +199,10 @@ function createWatcher(setting: Setting) {
     for (const { value } of await peeringsOf(setting)) {
       const sets = desired.filter((item) => item.value.peering === value.spec.id).map((item) => item.value);
       if (value.state.phase === 'Ready') expect(sets.map((set) => set.state)).toEqual(['present', 'present']);
-      if (value.state.phase === 'Gone') expect(sets.every((set) => set.state === 'absent')).toBe(true);
+      if (value.state.phase === 'Gone') {
+        expect(sets.every((set) => set.state === 'absent' && set.objects.length === 0)).toBe(true);
+        expect(value.state.link).toBeUndefined();
+      }
     }
     for (const { pk, sk, value } of desired) {
       const { revision, absentRevision: _, ...rest } = value;
@@ -189,6 +223,7 @@ async function settle(setting: Setting): Promise<void> {
     cluster.alive = true;
     cluster.apiUp = true;
     cluster.nodeReady = true;
+    cluster.links.up = true;
   }
   for (let round = 0; round < 60; round += 1) {
     for (const cluster of world.clusters.values()) {
@@ -205,8 +240,8 @@ async function settle(setting: Setting): Promise<void> {
 describe('any history of requests, reports, failures and crashes', () => {
   test('ends where it should, with nothing left behind and nothing more to do', async () => {
     await fc.assert(
-      fc.asyncProperty(history, async ({ steps, seed, leaves }) => {
-        const setting = await setUp(seededRandom(seed));
+      fc.asyncProperty(history, async ({ steps, seed, leaves, linking }) => {
+        const setting = await setUp(seededRandom(seed), linking);
         const watch = createWatcher(setting);
         for (const { what, crash } of steps) {
           Object.assign(setting.troubled.trouble, crash ?? { in: 0 });
@@ -224,15 +259,29 @@ describe('any history of requests, reports, failures and crashes', () => {
         await watch();
 
         const ready = new Set<string>();
+        const linked = new Map<string, unknown>();
         for (const { value } of await peeringsOf(setting)) {
           const { spec, state } = value;
           const gone = spec.unpeerRequestedAt !== undefined || state.removal !== undefined;
           const provider = world.clusters.get(spec.provider);
           const consented = state.consentedAt !== undefined;
           expect(state.phase).toBe(gone ? 'Gone' : consented ? 'Ready' : 'Proposed');
-          if (!gone && !consented) expect(provider?.facts).toBe(closedFacts);
+          if (!gone && !consented) expect(provider?.facts.policies).toBe(closedFacts.policies);
           if (gone && spec.consumer !== leaves && spec.provider !== leaves) expect(state.leftBehind).toEqual([]);
           if (!gone) ready.add(spec.id);
+          if (!gone && consented && spec.network?.enabled) {
+            const [a, b] = [world.clusters.get(spec.consumer), provider];
+            const gateways = [a?.links.gateway(spec.provider)?.kind, b?.links.gateway(spec.consumer)?.kind];
+            expect(gateways.sort()).toEqual(['GatewayClient', 'GatewayServer']);
+            const pair = [spec.consumer, spec.provider].sort().join();
+            // Both peerings of a pair hold the same layout.
+            expect(state.link?.layout).toEqual(linked.get(pair) ?? state.link?.layout);
+            linked.set(pair, state.link?.layout);
+          }
+        }
+        for (const [name, { links }] of world.clusters) {
+          if (name === leaves) continue;
+          for (const peer of links.peers) expect([...linked.keys()]).toContain([name, peer].sort().join());
         }
         for (const [name, cluster] of world.clusters) {
           if (name !== leaves) expect(cluster.peerings.filter((id) => !ready.has(id))).toEqual([]);

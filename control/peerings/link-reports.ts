@@ -61,7 +61,8 @@ export interface Reason {
 }
 
 export interface EndReport {
-  readonly hasGateway: boolean;
+  /** Absent: there is none. */
+  readonly gatewayKind?: string;
   readonly candidates: readonly string[];
   readonly key?: string;
   readonly connection?: ConnectionReport;
@@ -82,7 +83,7 @@ export function readEnd(set: ObservedSet | undefined, peer: string): EndReport {
   const connection = ConnectionData.safeParse(find('Connection', networkName.gateway(peer))?.data);
   const lacking = gateway.success ? gateway.data.conditions.find(({ status }) => status === 'False') : undefined;
   return {
-    hasGateway: gatewayObject !== undefined,
+    ...(gatewayObject ? { gatewayKind: gatewayObject.kind } : {}),
     candidates: gateway.success ? candidatesOf(gateway.data) : [],
     ...(key.success ? { key: key.data.publicKey } : {}),
     ...(connection.success ? { connection: asConnection(connection.data) } : {}),

@@ -71,12 +71,17 @@ export function nextLink(input: LinkInput): Link | undefined {
     mtu: terms.mtu,
     ...(terms.serviceType === undefined ? {} : { serviceType: terms.serviceType }),
   };
-  return {
-    layout: nextLayout(input, terms, asked),
-    asked,
-    consumer: nextEnd(before?.consumer, consumer, reports.consumer, now),
-    provider: nextEnd(before?.provider, provider, reports.provider, now),
-  };
+  const layout = nextLayout(input, terms, asked);
+  const same = before?.layout.server === layout.server;
+  const end = (role: PeeringRole, side: LinkInput['consumer']): LinkEnd =>
+    nextEnd(before?.[role], {
+      side,
+      report: reports[role],
+      kind: layout.server === spec[role] ? 'GatewayServer' : 'GatewayClient',
+      same,
+      now,
+    });
+  return { layout, asked, consumer: end('consumer', consumer), provider: end('provider', provider) };
 }
 
 const isEarlier = (a: LinkLayout, b: LinkLayout): boolean => a.at < b.at || (a.at === b.at && a.by < b.by);
@@ -105,21 +110,26 @@ function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked'])
 const defaultServiceType = ({ network }: ClusterFacts): GatewayServiceType =>
   network?.loadBalancer === true ? 'LoadBalancer' : 'NodePort';
 
-function nextEnd(
-  before: LinkEnd | undefined,
-  { facts, publicAddresses = [] }: LinkInput['consumer'],
-  report: EndReport,
-  now: number,
-): LinkEnd {
-  const known = facts.network;
+interface EndInput {
+  readonly side: LinkInput['consumer'];
+  readonly report: EndReport;
+  /** What this side's gateway is. */
+  readonly kind: 'GatewayServer' | 'GatewayClient';
+  /** It was that before, too. */
+  readonly same: boolean;
+  readonly now: number;
+}
+
+function nextEnd(before: LinkEnd | undefined, { side, report, kind, same, now }: EndInput): LinkEnd {
+  const known = side.facts.network;
   const ranges = known ? { pod: known.podCidrs, external: known.externalCidrs } : before?.ranges;
   const key = report.key ?? before?.key;
-  const reported = report.hasGateway ? withPublic(report.candidates, publicAddresses) : undefined;
+  const reported = report.gatewayKind === kind ? candidatesOf(kind, report.candidates, side.publicAddresses) : [];
   const connection = nextConnection(before?.connection, report.connection, now);
   return {
     ...(ranges ? { ranges } : {}),
     ...(key === undefined ? {} : { key }),
-    candidates: reported ?? before?.candidates ?? [],
+    candidates: reported.length > 0 ? reported : same ? (before?.candidates ?? []) : [],
     ...(connection ? { connection } : {}),
   };
 }
@@ -135,14 +145,18 @@ function nextConnection(
   return sameJson(old, report) ? { ...report, reportedAt } : { ...report, reportedAt: now };
 }
 
-/** The agent's own address as the broker sees it may be the gateway's, too: of a cluster behind one NAT it is. Tried last. */
-function withPublic(candidates: readonly string[], publicAddresses: readonly string[]): readonly string[] {
-  const ports = [...new Set(candidates.map((candidate) => candidate.slice(candidate.lastIndexOf(':') + 1)))];
-  const more = publicAddresses
-    .filter(isDialable)
-    .flatMap((address) =>
-      (ports.length > 0 ? ports : [String(networkPort.wireGuard)]).map((port) => `${address}:${port}`),
-    );
+/**
+ * The agent's own address as the broker sees it may be the gateway's, too: of a cluster behind one NAT it is. Tried last. One that is dialled
+ * says its port; one that dials may have kept its own through the NAT.
+ */
+function candidatesOf(
+  kind: EndInput['kind'],
+  candidates: readonly string[],
+  publicAddresses: readonly string[] = [],
+): readonly string[] {
+  const told = [...new Set(candidates.map((candidate) => candidate.slice(candidate.lastIndexOf(':') + 1)))];
+  const ports = told.length > 0 || kind === 'GatewayServer' ? told : [String(networkPort.wireGuard)];
+  const more = publicAddresses.filter(isDialable).flatMap((address) => ports.map((port) => `${address}:${port}`));
   return [...new Set([...candidates, ...more])].slice(0, maxCandidates);
 }
 

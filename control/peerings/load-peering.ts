@@ -45,6 +45,7 @@ export interface LoadedPeering {
   readonly opposite: boolean;
   /** How the peering the other way around has laid out the link that both share. */
   readonly oppositeLink?: LinkLayout;
+  readonly oppositeId?: string;
   readonly look?: Item<LookRecord>;
   readonly pair?: Item<PairRecord>;
   /** The entries by which each cluster finds this peering. */
@@ -146,6 +147,7 @@ export async function loadPeering(
     provider,
     opposite: names.opposite,
     ...(names.oppositeLink ? { oppositeLink: names.oppositeLink } : {}),
+    ...(names.oppositeId === undefined ? {} : { oppositeId: names.oppositeId }),
     copies,
     ...(look ? { look } : {}),
     ...(names.pair ? { pair: names.pair } : {}),
@@ -157,14 +159,15 @@ export async function loadPeering(
 interface Names {
   readonly opposite: boolean;
   readonly oppositeLink?: LinkLayout;
+  readonly oppositeId?: string;
   readonly pair?: Item<PairRecord>;
   readonly indexes: readonly Item[];
 }
 
-function oppositeOf(other: PeeringRecord | undefined): Pick<Names, 'opposite' | 'oppositeLink'> {
+function oppositeOf(other: PeeringRecord | undefined): Pick<Names, 'opposite' | 'oppositeLink' | 'oppositeId'> {
   const opposite = other !== undefined && other.state.consentedAt !== undefined && !hasEnded(other);
   const layout = opposite ? other.state.link?.layout : undefined;
-  return { opposite, ...(layout ? { oppositeLink: layout } : {}) };
+  return { opposite, ...(opposite ? { oppositeId: other.spec.id } : {}), ...(layout ? { oppositeLink: layout } : {}) };
 }
 
 async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, signal?: AbortSignal): Promise<Names> {

@@ -12,6 +12,7 @@ import type {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import type { Control } from '../control.ts';
+import { isOfLink, SimulatedLinks } from './simulated-link.ts';
 
 type Data = Record<string, unknown>;
 interface Thing {
@@ -65,10 +66,12 @@ export class SimulatedCluster {
   /** The API server answers: without it the agent can neither apply nor see, but may still talk to the broker. */
   apiUp = true;
   nodeReady = true;
+  readonly links: SimulatedLinks;
   refuses: string | undefined;
 
   constructor(id: string, tenant: string, control: () => Control) {
     this.id = id;
+    this.links = new SimulatedLinks(id);
     this.#control = control;
     this.#agent = { tenant, clusterId: id, principal: `cluster/${id}`, from: '192.0.2.7', requestId: 'rq' };
   }
@@ -124,6 +127,8 @@ export class SimulatedCluster {
     }
     for (const set of this.#sets.values())
       if (set.state === 'present') this.#reconcile(set, peerOf(set.peer, set.peerTenant));
+    this.links.apply(this.#sets.values());
+    this.links.reconcile((peer) => peerOf(peer)?.links);
   }
 
   async report(): Promise<void> {
@@ -153,7 +158,7 @@ export class SimulatedCluster {
     const things = this.#of(set.peering);
     const wanted = new Set<string>();
     for (const { kind, metadata, spec } of set.objects as (DesiredSet['objects'][number] & { spec?: Data })[]) {
-      if (kind === this.refuses) continue;
+      if (kind === this.refuses || isOfLink({ kind })) continue;
       const key = `${kind}/${metadata.name}`;
       wanted.add(key);
       const before = things.get(key);
@@ -215,6 +220,7 @@ export class SimulatedCluster {
       uid: `${thing.kind}-${thing.name}`,
       data: { ...thing.data },
     }));
+    if (this.#applied.has(set.peering)) objects.push(...this.links.observed(set.peer));
     const refused =
       this.refuses !== undefined && set.state === 'present' && set.objects.some(({ kind }) => kind === this.refuses);
     return {

@@ -1,0 +1,254 @@
+/** Peerings with a network, with agents that make links and agents that do not. */
+import { describe, expect, test } from 'vitest';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import { openFacts } from '../testing/simulated-cluster.ts';
+import { linkingFacts } from '../testing/simulated-link.ts';
+import { adminOf, createWorld, type World } from '../testing/world.ts';
+import type { AskedNetwork } from './network-terms.ts';
+
+const admin = adminOf('default');
+const linking = linkingFacts(openFacts);
+const withPolicy = (network: ClusterFacts['policies'][number]['network']): ClusterFacts => ({
+  ...linking,
+  policies: linking.policies.map((policy) => ({ ...policy, ...(network ? { network } : {}) })),
+});
+
+async function pair(facts: { readonly rome?: ClusterFacts; readonly milan?: ClusterFacts } = {}) {
+  const world = createWorld();
+  const rome = await world.join('rome', { facts: facts.rome ?? linking });
+  const milan = await world.join('milan', { facts: facts.milan ?? linking });
+  milan.links.address = '198.51.100.2:30000';
+  return { world, rome, milan };
+}
+const ask = async (world: World, consumer: string, provider: string, network?: AskedNetwork) =>
+  (await world.control.peerings.request(admin, { consumer, provider, resources: {}, network })).peering;
+const view = (world: World, id: string) => world.control.peerings.get(admin, id);
+const until = (world: World, id: string, phase: string) =>
+  world.until(async () => (await view(world, id)).phase === phase);
+
+describe('a new peering', () => {
+  test('has a network when both agents make links, and shows the link', async () => {
+    const { world, rome, milan } = await pair();
+    const { id } = await ask(world, 'rome', 'milan');
+    await until(world, id, 'Ready');
+    expect((await view(world, id)).network).toEqual({
+      enabled: true,
+      gatewayLocation: 'provider',
+      mtu: 1340,
+      inBand: false,
+      link: {
+        server: 'milan',
+        endpoint: '198.51.100.2:30000',
+        serviceType: 'NodePort',
+        mtu: 1340,
+        consumer: { value: 'Connected', mtu: 1320, reportedAt: expect.any(Number) },
+        provider: { value: 'Connected', mtu: 1320, reportedAt: expect.any(Number) },
+      },
+    });
+    expect([rome.links.gateway('milan')?.kind, milan.links.gateway('rome')?.kind]).toEqual([
+      'GatewayClient',
+      'GatewayServer',
+    ]);
+  });
+
+  test.each([
+    { whose: 'consumer', facts: { rome: openFacts } },
+    { whose: 'provider', facts: { milan: openFacts } },
+  ])('goes without when the agent of the $whose is older', async ({ facts }) => {
+    const { world, rome, milan } = await pair(facts);
+    const { id, network } = await ask(world, 'rome', 'milan');
+    expect(network?.enabled).toBe(false);
+    await until(world, id, 'Ready');
+    expect([...rome.links.peers, ...milan.links.peers]).toEqual([]);
+    // The agent learns to make links: somebody asks for one.
+    for (const cluster of [rome, milan]) cluster.facts = linking;
+    await world.step();
+    expect((await ask(world, 'rome', 'milan')).network?.enabled).toBe(false);
+    await ask(world, 'rome', 'milan', { enabled: true });
+    await world.until(() => rome.links.peers.length > 0);
+    await until(world, id, 'Ready');
+    expect((await view(world, id)).network?.link?.consumer.value).toBe('Connected');
+  });
+
+  test('goes without when a policy forbids links', async () => {
+    const { world } = await pair({ milan: withPolicy({ enabled: false, remoteCidrs: [] }) });
+    expect((await ask(world, 'rome', 'milan')).network?.enabled).toBe(false);
+  });
+});
+
+describe('refused, with nothing written, is', () => {
+  const proxied = {
+    ...linking,
+    ...(linking.network ? { network: { ...linking.network, apiServerProxy: '10.70.0.9:8118' } } : {}),
+  };
+  test.each<{
+    what: string;
+    network: Record<string, unknown>;
+    facts?: { rome?: ClusterFacts; milan?: ClusterFacts };
+    code?: string;
+    field: string;
+    says: string;
+  }>([
+    {
+      what: 'an MTU of 1279',
+      network: { mtu: 1279 },
+      field: 'network.mtu',
+      says: 'network.mtu is 1279; accepted is a whole number from 1280',
+    },
+    {
+      what: 'a third side',
+      network: { gatewayLocation: 'both' },
+      field: 'network.gatewayLocation',
+      says: 'consumer or provider',
+    },
+    {
+      what: 'another Service',
+      network: { serviceType: 'ExternalName' },
+      field: 'network.serviceType',
+      says: 'LoadBalancer, NodePort, ClusterIP',
+    },
+    {
+      what: 'in-band without network',
+      network: { inBand: true, enabled: false },
+      field: 'network.inBand',
+      says: 'network.inBand is true without a network',
+    },
+    {
+      what: 'in-band with an agent that makes no links',
+      network: { inBand: true },
+      facts: { rome: openFacts },
+      field: 'network.inBand',
+      says: 'without a network',
+    },
+    {
+      what: 'in-band without a proxy',
+      network: { inBand: true },
+      field: 'network.inBand',
+      says: 'milan offers no proxy',
+    },
+    {
+      what: 'a network with an older agent',
+      network: { enabled: true },
+      facts: { milan: openFacts },
+      field: 'network.enabled',
+      says: 'the agent of milan makes no links; upgrade it',
+    },
+    {
+      what: 'a network that the provider forbids',
+      network: { enabled: true },
+      facts: { milan: withPolicy({ enabled: false, remoteCidrs: [] }) },
+      code: 'policy_refused',
+      field: 'network.enabled',
+      says: 'PeeringPolicy default of milan forbids links',
+    },
+    {
+      what: 'ranges that the consumer does not want',
+      network: { enabled: true },
+      facts: { rome: withPolicy({ enabled: true, remoteCidrs: ['10.0.0.0/17'] }), milan: proxied },
+      code: 'policy_refused',
+      field: 'network.enabled',
+      says: 'milan has 10.200.0.0/16; PeeringPolicy default of rome accepts 10.0.0.0/17',
+    },
+  ])('$what', async ({ network, facts, code = 'invalid_input', field, says }) => {
+    const { world } = await pair(facts);
+    await expect(ask(world, 'rome', 'milan', network)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(says),
+      detail: { field, accepted: expect.any(String) },
+    });
+    expect((await world.control.peerings.list(admin)).items).toEqual([]);
+  });
+});
+
+describe('two peerings of a pair', () => {
+  async function bothWays() {
+    const setting = await pair();
+    const { world } = setting;
+    const first = await ask(world, 'rome', 'milan');
+    await until(world, first.id, 'Ready');
+    const second = await ask(world, 'milan', 'rome', { gatewayLocation: 'provider', mtu: 1280 });
+    await until(world, second.id, 'Ready');
+    return { ...setting, first: first.id, second: second.id };
+  }
+  const shape = ({ rome, milan }: Awaited<ReturnType<typeof pair>>) =>
+    JSON.stringify([rome.links.gateway('milan'), milan.links.gateway('rome')]);
+
+  test('have one link: the second reuses it, whatever it asks for', async () => {
+    const setting = await bothWays();
+    const { world, first, second } = setting;
+    const links = [(await view(world, first)).network?.link, (await view(world, second)).network?.link];
+    expect(links.map((link) => [link?.server, link?.mtu])).toEqual([
+      ['milan', 1340],
+      ['milan', 1340],
+    ]);
+  });
+
+  test.each(['first', 'second'] as const)('keep it when the %s ends, and the last takes it along', async (which) => {
+    const setting = await bothWays();
+    const { world, rome, milan } = setting;
+    const before = shape(setting);
+    const other = which === 'first' ? 'second' : 'first';
+    await world.control.peerings.unpeer(admin, setting[which]);
+    await world.until(async () => {
+      expect(shape(setting)).toBe(before);
+      return (await view(world, setting[which])).phase === 'Gone';
+    });
+    expect(await view(world, setting[other])).toMatchObject({ phase: 'Ready', network: { link: { server: 'milan' } } });
+    await world.control.peerings.unpeer(admin, setting[other]);
+    await until(world, setting[other], 'Gone');
+    expect([...rome.links.peers, ...milan.links.peers, ...rome.remains, ...milan.remains]).toEqual([]);
+    expect((await view(world, setting[other])).network).not.toHaveProperty('link');
+  });
+
+  test('both follow when the one that decides changes its mind', async () => {
+    const setting = await bothWays();
+    const { world, first, second } = setting;
+    await ask(world, 'rome', 'milan', { mtu: 1400, gatewayLocation: 'consumer' });
+    for (const id of [first, second])
+      expect((await view(world, id)).network?.link).toMatchObject({ server: 'rome', mtu: 1400 });
+    await world.until(() => setting.rome.links.gateway('milan')?.kind === 'GatewayServer');
+    await until(world, second, 'Ready');
+    await until(world, first, 'Ready');
+    expect(setting.milan.links.gateway('rome')).toMatchObject({
+      kind: 'GatewayClient',
+      spec: { endpoint: { addresses: ['198.51.100.1'] } },
+    });
+  });
+});
+
+test('a gateway that moves is found where it is now', async () => {
+  const { world, rome, milan } = await pair();
+  const { id } = await ask(world, 'rome', 'milan');
+  await until(world, id, 'Ready');
+  milan.links.address = '203.0.113.5:31234';
+  await world.step();
+  await until(world, id, 'Ready');
+  expect(rome.links.gateway('milan')).toMatchObject({
+    spec: { endpoint: { addresses: ['203.0.113.5'], port: 31_234 } },
+  });
+});
+
+test('a link that goes down makes the peering Degraded until it is back', async () => {
+  const { world, milan } = await pair();
+  const { id } = await ask(world, 'rome', 'milan');
+  await until(world, id, 'Ready');
+  milan.links.up = false;
+  await until(world, id, 'Degraded');
+  expect((await view(world, id)).waitingFor).toMatch(/hears nothing from/);
+  milan.links.up = true;
+  await until(world, id, 'Ready');
+});
+
+test('unpeering ends with a dead side, and asks neither for a link any more', async () => {
+  const { world, rome, milan } = await pair();
+  const { id } = await ask(world, 'rome', 'milan');
+  await until(world, id, 'Ready');
+  milan.alive = false;
+  milan.apiUp = false;
+  await world.control.peerings.unpeer(admin, id);
+  await until(world, id, 'Gone');
+  expect(rome.links.peers).toEqual([]);
+  milan.alive = true;
+  milan.apiUp = true;
+  await world.until(() => milan.links.peers.length === 0 && milan.remains.length === 0);
+});
