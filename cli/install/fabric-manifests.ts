@@ -154,8 +154,11 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
             // No port and no probe: it shares the host's network, where nothing of it may listen.
             resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
             securityContext: { privileged: true, runAsUser: 0, runAsGroup: 0, readOnlyRootFilesystem: true },
+            // Batches for ip and nft.
+            volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
           },
         ],
+        volumes: [{ name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: '32Mi' } }],
       },
     },
   },
