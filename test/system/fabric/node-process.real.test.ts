@@ -1,6 +1,7 @@
 /** The node process on real kernels' namespaces and a real API server: links come up, fail over, and survive whatever happens to the process. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openNamespace } from '#agent/host/namespace.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FabricWorld, port } from './world.ts';
@@ -41,4 +42,177 @@ test('its memory stays small', async () => {
     console.log(`node process of ${node.name}: ${rss.toFixed(1)} MiB RSS`);
     expect(rss).toBeLessThan(80);
   }
+});
+
+test('an active gateway that is killed under traffic costs at most 3 s, and no transfer', async () => {
+  const [client] = world.podsA;
+  const before = await eventually('one active replica', () => world.active());
+  const agent = await client.netns.agent();
+  const stream = agent.ask('stream', { address: view(), port, everyMs: 10, forMs: 9_000 });
+  const transfer = client.netns.transfer(view(), port, 60_000_000, 'down');
+  await eventually('the transfer runs', async () => (await world.connection())?.value === 'Connected');
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  before.wireguard.kill('SIGKILL');
+  const after = await eventually('another active replica', async () => {
+    const now = await world.active();
+    return now !== undefined && now !== before && now;
+  });
+  expect(after.name).not.toBe(before.name);
+  const { longestGapMs, sent, answered } = (await stream) as { longestGapMs: number; sent: number; answered: number };
+  await transfer;
+  console.log(`failover: longest gap ${Math.round(longestGapMs)} ms, ${answered} of ${sent} datagrams answered`);
+  expect(longestGapMs).toBeLessThan(3_000);
+  await world.restartGateway(before);
+});
+
+test.each([
+  { what: 'a policy rule', undo: ['ip', 'rule', 'del', 'priority', '101'] },
+  { what: 'the nft table', undo: ['nft', 'delete', 'table', 'ip', 'isthmus'] },
+  { what: 'the overlay device', undo: ['ip', 'link', 'del', 'liqo-overlay'] },
+])('$what that somebody deletes on a node is back within 5 s', async ({ undo }) => {
+  const [node] = world.a.nodes;
+  const before = (await world.kernelState())[node!.name];
+  const [program, ...args] = undo;
+  await node!.netns.exec(program!, ...args);
+  const began = performance.now();
+  await eventually('repaired', async () => (await world.kernelState())[node!.name] === before, {
+    withinMs: 5_000,
+    everyMs: 50,
+  });
+  console.log(`repaired after ${Math.round(performance.now() - began)} ms`);
+});
+
+test('whoever wrote a configuration is told on it how each host fares; deleting it removes its rules', async () => {
+  const put = (name: string, rules: object) =>
+    world.put(networkKinds.firewallConfigurations, {
+      apiVersion: 'networking.liqo.io/v1beta1',
+      kind: 'FirewallConfiguration',
+      metadata: {
+        name,
+        namespace: 'liqo',
+        labels: {
+          'networking.liqo.io/firewall-category': 'fabric',
+          'networking.liqo.io/firewall-subcategory': 'all-nodes',
+        },
+      },
+      spec: {
+        table: {
+          name,
+          family: 'IPV4',
+          chains: [{ name: 'forward', type: 'filter', hook: 'forward', policy: 'accept', priority: 0, rules }],
+        },
+      },
+    });
+  const rule = (value: string) => ({
+    filterRules: [{ name: 'r', match: [{ op: 'eq', ip: { value, position: 'src' } }], action: 'accept' }],
+  });
+  const conditions = async (name: string) => {
+    const found = await world.cluster.api.get(networkKinds.firewallConfigurations, { namespace: 'liqo', name });
+    return found?.status?.conditions ?? [];
+  };
+  await put('good', rule('10.1.2.3'));
+  await put('bad', rule('not-an-address'));
+  const hosts = world.a.nodes.map(({ name }) => name);
+  await eventually('applied on both', async () => {
+    const list = await conditions('good');
+    return list.length === 2 && list.every(({ host, type }) => hosts.includes(host) && type === 'Applied');
+  });
+  const failed = await eventually('refused on both', async () => {
+    const list = await conditions('bad');
+    return list.length === 2 && list.every(({ type }) => type === 'Error') && list;
+  });
+  expect(failed[0]?.message).toContain('not-an-address');
+  expect(await world.a.nodes[0]!.netns.exec('nft', 'list', 'tables')).toContain('table ip good');
+  for (const name of ['good', 'bad'])
+    await world.cluster.api.delete(networkKinds.firewallConfigurations, { namespace: 'liqo', name });
+  await eventually('gone', async () => !(await world.a.nodes[0]!.netns.exec('nft', 'list', 'tables')).includes('good'));
+});
+
+test('killed at random moments, with objects changed meanwhile, it ends where a fresh start ends', async () => {
+  const exposed = (name: string, ip: string, as: string) => ({
+    apiVersion: 'ipam.liqo.io/v1alpha1',
+    kind: 'IP',
+    metadata: { name, namespace: 'liqo' },
+    spec: { ip, masquerade: true },
+    status: { ip: as, cidr: world.a.external },
+  });
+  await world.put(networkKinds.ips, exposed('stays', '172.30.9.1', '10.70.9.1'));
+  for (let round = 0; round < 6; round++) {
+    for (const node of world.a.nodes) {
+      await world.endProcess(node, 'SIGKILL');
+      if (round % 2 === 0) await world.put(networkKinds.ips, exposed('goes', '172.30.9.2', '10.70.9.2'));
+      else await world.cluster.api.delete(networkKinds.ips, { namespace: 'liqo', name: 'goes' });
+      world.startProcess(node);
+      await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 1_200));
+    }
+  }
+  const settled = async () => {
+    const active = await world.active();
+    if (active === undefined || (await world.connection())?.value !== 'Connected') return undefined;
+    const state = await world.kernelState();
+    if (Object.values(state).some((text) => text.includes('10.70.9.2') || !text.includes('table ip isthmus')))
+      return undefined;
+    const again = await world.kernelState();
+    return JSON.stringify(again) === JSON.stringify(state) && { state, active };
+  };
+  for (const pod of world.podsA)
+    await eventually('traffic flows', () => pod.netns.who(view(), port), { withinMs: 20_000 });
+  const chaos = await eventually('settled after chaos', settled);
+  for (const node of world.a.nodes) await world.endProcess(node, 'SIGKILL');
+  for (const pid of [
+    ...world.a.nodes.map(({ netns }) => netns.pid),
+    ...world.replicas.map(({ pod }) => pod.netns.pid),
+  ]) {
+    const namespace = openNamespace({ pid });
+    await namespace.sweep();
+    namespace.close();
+  }
+  for (const replica of world.replicas) {
+    replica.wireguard.kill('SIGKILL');
+    await world.restartGateway(replica);
+  }
+  // The former active replica first, so that the comparison is of like with like.
+  const order = [...world.a.nodes].sort((a) => (a.name === chaos.active.pod.node.name ? -1 : 1));
+  for (const node of order) {
+    world.startProcess(node);
+    await eventually('the same replica is active', async () => (await world.active())?.name === chaos.active.name);
+  }
+  const same = async () => JSON.stringify(await world.kernelState()) === JSON.stringify(chaos.state);
+  // Waits; the comparison below is the one that says what differs.
+  await eventually('the same state', same, { withinMs: 15_000 }).catch(() => undefined);
+  expect(await world.kernelState()).toEqual(chaos.state);
+  expect(await world.podsA[0].netns.who(view(), port)).toMatch(/^10\.71\./);
+}, 180_000);
+
+test('silence for ten seconds is an Error; an answer makes it Connected again', async () => {
+  await eventually('Connected', async () => (await world.connection())?.value === 'Connected');
+  world.silence();
+  const began = performance.now();
+  await eventually('Error', async () => (await world.connection())?.value === 'Error');
+  expect(performance.now() - began).toBeGreaterThan(8_500);
+  await world.answerPings();
+  await eventually('Connected again', async () => (await world.connection())?.value === 'Connected');
+});
+
+test('a cluster that is left loses everything of ours; otherwise the data path outlives the process', async () => {
+  const [stays, leaves] = world.a.nodes;
+  const daemonSets = { group: 'apps', version: 'v1', kind: 'DaemonSet', plural: 'daemonsets', namespaced: true };
+  const labels = { app: 'isthmus-fabric' };
+  const set = (annotations: object) => ({
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'isthmus-fabric', namespace: 'liqo', annotations },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'x', image: 'x' }] } },
+    },
+  });
+  await world.put(daemonSets, set({}));
+  const before = await world.kernelState();
+  await world.endProcess(stays!, 'SIGTERM');
+  expect((await world.kernelState())[stays!.name]).toBe(before[stays!.name]);
+  await world.put(daemonSets, set({ 'liqo.io/uninstalling': 'true' }));
+  await world.endProcess(leaves!, 'SIGTERM');
+  const left = await leaves!.netns.exec('sh', '-c', 'nft list tables; ip rule; ip link; ip route show table all');
+  expect(left).not.toMatch(/isthmus|liqo|lookup 18143|proto 143/);
 });

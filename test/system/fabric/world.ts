@@ -44,6 +44,10 @@ const ipam = 'ipam.liqo.io/v1alpha1';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
+/** As the DaemonSet starts it: V8's young generation is most of an idle process. */
+export const nodeFlags =
+  process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --v8-pool-size=1 --single-threaded-gc';
+
 export interface GatewayReplica {
   readonly name: string;
   readonly uid: string;
@@ -316,11 +320,12 @@ export class FabricWorld {
       KUBERNETES_SERVICE_PORT: new URL(this.server.url).port,
       ISTHMUS_SERVICE_ACCOUNT_DIRECTORY: path.join(this.netns.folder, 'sa'),
       ISTHMUS_CNI_DIRECTORY: '/nowhere',
+      TMPDIR: this.netns.folder,
       ISTHMUS_LOG_LEVEL: process.env.FABRIC_LOG ?? 'warn',
     };
     const assignments = Object.entries(env).map(([key, value]) => `${key}=${value}`);
     const log = process.env.FABRIC_LOG_DIR ? `>>${process.env.FABRIC_LOG_DIR}/${node.name}.log 2>&1` : '>/dev/null';
-    const command = `exec env ${assignments.join(' ')} ${process.execPath} ${this.#bundle} ${log}`;
+    const command = `exec env ${assignments.join(' ')} ${process.execPath} ${nodeFlags} ${this.#bundle} ${log}`;
     this.processes.set(
       node.name,
       this.netns.start('nsenter', ['-t', String(node.netns.pid), '-n', 'sh', '-c', command]),
@@ -333,6 +338,25 @@ export class FabricWorld {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill(signal);
     await ended;
+  }
+
+  /** What the kernel has in nodes and gateway pods, without what traffic changes. */
+  async kernelState(): Promise<Readonly<Record<string, string>>> {
+    const places = [
+      ...this.a.nodes.map(({ name, netns }) => ({ name, netns })),
+      ...this.replicas.map(({ name, pod }) => ({ name, netns: pod.netns })),
+    ];
+    const texts = places.map(async ({ name, netns }) => {
+      const parts = await Promise.all([
+        netns.exec('nft', '-s', 'list', 'ruleset'),
+        netns.exec('ip', 'rule'),
+        netns.exec('ip', '-4', 'route', 'show', 'table', 'all'),
+        netns.exec('ip', 'neigh', 'show', 'dev', 'liqo-overlay', 'nud', 'permanent'),
+        netns.exec('ip', '-o', 'link', 'show', 'liqo-overlay'),
+      ]);
+      return [name, parts.join('\n').replaceAll(/^\d+: /gm, '')] as const;
+    });
+    return Object.fromEntries(await Promise.all(texts));
   }
 
   /** The replica whose pod is labelled, if exactly one is. */
