@@ -69,7 +69,7 @@ export function eventsPage(): string {
   return page(
     generatedNote('control/events/catalogue.ts and control/webhooks/schedule.ts'),
     '# Events',
-    'What happens to a tenant is told as CloudEvents 1.0: in the feed (`GET /v1/events`, `isthmus get events`), which keeps 24 hours, and at webhooks. The type ends in a version; members may be added to the data of a version, a change that readers could not bear gets a new one.',
+    'What happens to a tenant is told as CloudEvents 1.0: in the feed (`GET /v1/events`, `isthmus get events`), which keeps 24 hours, and at webhooks. The type ends in a version; members may be added to the data of a version, a change that readers could not bear gets a new one. [reference/events.json](reference/events.json) has the JSON Schema and an example of every type, for programs.',
     table(
       ['type', 'meaning'],
       all.map(([type, { meaning }]) => [`[${code(typeName(type))}](#${typeName(type).replaceAll('.', '')})`, meaning]),
@@ -88,7 +88,7 @@ export function eventsPage(): string {
       ],
     ),
     'Each event is delivered at least once; no order is promised. Only an answer from 200 to 299 within 10 seconds counts. Redirects are not followed. Of the body of an answer the first 1,024 bytes are kept, for you to look at. Addresses that are not public are refused, when the webhook is made and again for each connection; the broker connects to the very address that it checked.',
-    `After a failure the next attempts come after ${retryDelaysMs.map(pause).join(', ')}, each longer or shorter by up to ${retryJitter * 100} %, ${Math.round(hours)} hours in all. Then the delivery is a dead letter: it is kept for 30 days, listed by \`isthmus webhook deliveries ID --state dead\` and sent again by \`isthmus webhook replay\`. A webhook at which every attempt has failed for ${failingLimitMs / 86_400_000} days, or that answers 410, is disabled, which is an event (${code(typeName('webhook.disabled'))}); what waits for it becomes dead letters, and what happens until somebody enables it is not sent to it.`,
+    `After a failure the next attempts come after ${retryDelaysMs.map(pause).join(', ')}, each longer or shorter by up to ${retryJitter * 100} %, ${Math.round(hours)} hours in all. The hosted broker looks once a minute what is due, so there an attempt may come up to a minute later. Then the delivery is a dead letter: it is kept for 30 days, listed by \`isthmus webhook deliveries ID --state dead\` and sent again by \`isthmus webhook replay\`. A webhook at which every attempt has failed for ${failingLimitMs / 86_400_000} days, or that answers 410, is disabled, which is an event (${code(typeName('webhook.disabled'))}); what waits for it becomes dead letters, and what happens until somebody enables it is not sent to it.`,
     `\`isthmus webhook test ID\` sends ${code(typeName(testType))}, once.`,
     '## Catalogue',
     ...all.map(section),

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
+import { eventSchemasJson, eventSchemasPath } from './event-schemas.ts';
 import { eventsPage } from './events-page.ts';
 import { functionsPage } from './functions-page.ts';
 import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
@@ -21,6 +22,7 @@ export function generatedTree(): Tree {
     [httpFunctionsPath, httpFunctionsJson()],
     ['docs/reference/functions.md', functionsPage()],
     ['docs/events.md', eventsPage()],
+    [eventSchemasPath, eventSchemasJson()],
     ...openApiPaths.map((file) => [file, openApi] as const),
   ]);
 }
