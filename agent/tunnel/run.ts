@@ -137,7 +137,7 @@ function reportOf(
     value,
     ...(value === 'Connected' && pings.rttMs !== undefined ? { rttMs: pings.rttMs } : {}),
     ...(loss === undefined ? {} : { packetLoss: loss }),
-    ...(session?.endpoint === undefined ? {} : { peerEndpoint: session.endpoint }),
+    ...(value !== 'Connected' || session?.endpoint === undefined ? {} : { peerEndpoint: session.endpoint }),
     ...(session?.handshakeAt === undefined ? {} : { handshakeAt: session.handshakeAt }),
     ...(mtu === undefined ? {} : { mtu }),
   };

@@ -175,7 +175,7 @@ test.each([
   await dialEachOther(one, two);
   for (const own of [one, two]) await eventually('Connected', isUp(own), { withinMs: 20_000 });
   const moved = one.publicAddress.replace(/1$/, '99');
-  await one.gate.ip([`address add ${moved}/15 dev wan`, `address del ${one.publicAddress}/15 dev wan`]);
+  await one.gate.ip([`address del ${one.publicAddress}/15 dev wan`, `address add ${moved}/15 dev wan`]);
   if (told) one.publicAddress = moved;
   const began = performance.now();
   const heard = () => two.reports.at(-1)?.peerEndpoint?.startsWith(`${moved}:`);
