@@ -91,6 +91,14 @@ describe('what the user gets wrong ends with an exit code and a way out', () => 
     { line: 'peer Ulm bonn', code: 2, says: 'lower-case letters' },
     { line: 'peer ulm bonn --cpu lots', code: 2, says: 'Kubernetes quantities like 2' },
     { line: 'peer ulm bonn --resource gpu', code: 2, says: 'NAME=QUANTITY' },
+    {
+      line: 'peer ulm bonn --mtu 1279',
+      code: 2,
+      says: "'1279' is invalid. Accepted are whole numbers from 1280 to 65535",
+    },
+    { line: 'peer ulm bonn --gateway-location both', code: 2, says: 'Allowed choices are consumer, provider' },
+    { line: 'peer ulm bonn --gateway-service-type x', code: 2, says: 'LoadBalancer, NodePort, ClusterIP' },
+    { line: 'peer ulm bonn --in-band --no-network', code: 2, says: 'network.inBand is true without a network' },
     { line: 'peer ulm', code: 2, says: "missing required argument 'provider'" },
     { line: 'unpeer ulm bonn', code: 4, says: 'ulm is not peered with bonn' },
     { line: 'describe peering ulm bonn', code: 4, says: 'isthmus get peerings' },
@@ -124,6 +132,7 @@ describe('with clusters', () => {
     expect([code, out]).toEqual([0, expect.stringMatching(/^peering rome -> milan \(\S+\) is \w+: /)]);
     const described = (await cli('describe peering rome milan')).out;
     expect(described).toContain('Asked:    ');
+    expect(described).toContain('Network:  none');
     expect(described).toMatch(/Conditions of provider milan:/);
     expect(described).toMatch(/Waiting for: \S/);
     expect(described).toMatch(/Next step: {3}\S/);
@@ -135,6 +144,13 @@ describe('with clusters', () => {
     expect(code).toBe(8);
     expect(err).toMatch(/after 1.0s the peering rome -> milan is \w+: /);
     expect(err).toContain('isthmus describe peering rome milan');
+  });
+
+  test('refuses a network that an agent cannot make, and says whose', async () => {
+    expect(await cli('peer rome milan --cpu 2 --network')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('network.enabled is true, but the agent of rome makes no links; upgrade it'),
+    });
   });
 
   test('refuses more than the provider allows', async () => {

@@ -85,7 +85,7 @@ const full: PeeringRecord = {
       consumer: {
         ranges: { pod: ['RANGE'], external: ['RANGE'] },
         key: 'KEY',
-        candidates: [`${inner.consumer}:51840`, '198.51.100.1:51840'],
+        candidates: ['198.51.100.1:51840', `${inner.consumer}:51840`],
         connection: { value: 'Connecting', latency: inner.consumer, peerEndpoint: inner.consumer, reportedAt: 3 },
       },
       provider: {

@@ -131,7 +131,7 @@ function linkFor(link: Link, side: PeeringRole): Link {
     ...(connection ? { connection } : {}),
   });
   const theirs = ({ candidates, connection }: LinkEnd): LinkEnd => ({
-    candidates: candidates.filter(isPlainEndpoint).slice(0, 1),
+    candidates: candidates.slice(0, 1).filter(isPlainEndpoint),
     ...(connection ? { connection: { value: connection.value, reportedAt: connection.reportedAt } } : {}),
   });
   return { ...link, [side]: own(link[side]), [other]: theirs(link[other]) };

@@ -216,6 +216,63 @@ describe('two peerings of a pair', () => {
   });
 });
 
+describe('across tenants', () => {
+  const marked = (mark: string, network?: ClusterFacts['policies'][number]['network']): ClusterFacts => ({
+    ...linking,
+    policies: linking.policies.map((policy) => ({
+      ...policy,
+      name: mark,
+      tenants: ['*'],
+      ...(network ? { network } : {}),
+    })),
+  });
+  async function invited(milanNetwork?: ClusterFacts['policies'][number]['network']) {
+    const { world, rome, milan, acme, bolt } = await foreigners();
+    rome.facts = marked('INNER-ROME');
+    milan.facts = marked('INNER-MILAN', milanNetwork);
+    milan.links.address = 'gw.inner-milan.example:30000';
+    await world.step();
+    const { code } = await world.control.invitations.create(bolt, { cluster: 'milan', limits: {} });
+    const { peering } = await world.control.invitations.redeem(acme, { code, consumer: 'rome' });
+    return { world, rome, milan, acme, bolt, id: peering.id };
+  }
+  async function foreigners() {
+    const world = createWorld();
+    const rome = await world.join('rome', { tenant: 'acme' });
+    const milan = await world.join('milan', { tenant: 'bolt' });
+    return { world, rome, milan, acme: adminOf('acme'), bolt: adminOf('bolt') };
+  }
+
+  test('a link is made, and each tenant sees its own end of it', async () => {
+    const { world, acme, bolt, id } = await invited();
+    await world.until(async () => (await world.control.peerings.get(acme, id)).phase === 'Ready');
+    const link = async (who: typeof acme) => (await world.control.peerings.get(who, id)).network?.link;
+    expect(await link(acme)).toEqual({
+      server: 'milan',
+      serviceType: 'NodePort',
+      mtu: 1340,
+      consumer: { value: 'Connected', mtu: 1320, reportedAt: expect.any(Number) },
+      provider: { value: 'Connected', reportedAt: expect.any(Number) },
+    });
+    expect((await link(bolt))?.endpoint).toBe('gw.inner-milan.example:30000');
+    await world.control.peerings.unpeer(bolt, id);
+    await world.until(async () => (await world.control.peerings.get(acme, id)).phase === 'Gone');
+    expect([...world.clusters.values()].flatMap(({ links }) => links.peers)).toEqual([]);
+  });
+
+  test('neither tenant hears what policy the other has', async () => {
+    const { world, acme, id } = await invited({ enabled: false, remoteCidrs: [] });
+    expect((await world.control.peerings.get(acme, id)).network?.enabled).toBe(false);
+    const terms = { consumer: 'rome', provider: 'milan', resources: {}, network: { enabled: true } };
+    const refused = await world.control.peerings.request(acme, terms).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: 'policy_refused',
+      message: expect.stringContaining('not both clusters allow it'),
+    });
+    expect(JSON.stringify(refused, Object.getOwnPropertyNames(refused))).not.toMatch(/INNER-MILAN/);
+  });
+});
+
 test('a gateway that moves is found where it is now', async () => {
   const { world, rome, milan } = await pair();
   const { id } = await ask(world, 'rome', 'milan');
