@@ -1,0 +1,79 @@
+/** InternalNodes: every node that is not virtual has an overlay address, and an IP by which peers see it. Gone with the node. */
+import { createController, watch } from '#agent/kube/controller.ts';
+import type { Controller } from '#agent/kube/types.ts';
+import { keyOf } from '#shared/domain/kube-object.ts';
+import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
+import { networkName, networkType } from '#shared/domain/network-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { rangeNodes } from '../network-caches.ts';
+import type { RangeDeps } from '../network-deps.ts';
+import { networkOfType, owner } from '../network-ipam.ts';
+import { covers, deleteObject } from '../peering-writes.ts';
+import { forgeInternalNode, forgeNodeIp, nodeOfIp } from './decide.ts';
+
+const retryMs = 30_000;
+
+export function createInternalNodeController(deps: RangeDeps): Controller {
+  const { cluster, state, systemNamespace } = deps;
+  const { api, caches, events } = cluster;
+  const { internalNodes, ips } = networkKinds;
+  const nodeCache = rangeNodes(caches);
+  const cache = caches.cache(internalNodes);
+  const ipCache = caches.cache(ips);
+  const networks = caches.cache(networkKinds.networks);
+
+  async function reconcile(name: string, signal: AbortSignal): Promise<Outcome> {
+    await state.ready(signal);
+    const known = cache.get({ name });
+    const ip = ipCache.get({ namespace: systemNamespace, name: networkName.nodeIp(name) });
+    const ownIp = ip?.metadata.labels?.[label.managed] === 'true' ? ip : undefined;
+    const node = nodeCache.get({ name });
+    if (node === undefined) {
+      if (ownIp && !ownIp.metadata.deletionTimestamp) await deleteObject(api, ips, ownIp, signal);
+      if (known && !known.metadata.deletionTimestamp) await deleteObject(api, internalNodes, known, signal);
+      // Only what nobody can read any more is given to others.
+      if (known === undefined) state.ipam.releaseAddress(owner.node(name));
+      return settled;
+    }
+    if (known?.metadata.deletionTimestamp || ownIp?.metadata.deletionTimestamp) return again(1_000);
+    const internal = networkOfType(networks.list(), networkType.internal);
+    if (internal === undefined) return waiting('the Network of type internal-cidr', retryMs);
+    const grant = state.ipam.grantAddress(
+      owner.node(name),
+      owner.network(keyOf(internal)),
+      known?.spec.interface.node.ip,
+    );
+    if ('refused' in grant) {
+      const { reason, message } = grant.refused;
+      if (reason === 'NetworkNotGranted') return waiting(message, retryMs);
+      events.emit(node, 'Warning', reason, message);
+      return stalled(reason, message);
+    }
+    const wanted = forgeInternalNode(name, grant.granted);
+    if (!covers(known, wanted)) await api.apply(internalNodes, wanted, { fieldManager: fieldManager.agent }, signal);
+    const wantedIp = forgeNodeIp(name, systemNamespace, grant.granted);
+    if (ownIp !== undefined && ownIp.spec.ip !== grant.granted) {
+      await deleteObject(api, ips, ownIp, signal);
+      return again(1_000);
+    }
+    if (ip === undefined) await api.apply(ips, wantedIp, { fieldManager: fieldManager.agent }, signal);
+    return settled;
+  }
+
+  return createController(
+    {
+      name: 'internal-node',
+      watches: [
+        watch(nodeCache, ({ metadata }) => [metadata.name]),
+        watch(cache, ({ metadata }) => [metadata.name]),
+        watch(ipCache, ({ metadata }) =>
+          metadata.namespace === systemNamespace ? [nodeOfIp(metadata.name)].filter((one) => one !== undefined) : [],
+        ),
+        watch(networks, () => nodeCache.list().map(({ metadata }) => metadata.name)),
+      ],
+      reconcile,
+    },
+    deps,
+  );
+}
