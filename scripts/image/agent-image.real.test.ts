@@ -46,6 +46,7 @@ describe('the image of the agent', () => {
       'usr/sbin/wg',
       'usr/sbin/wireguard-go',
       'usr/sbin/nsenter',
+      'usr/sbin/unshare',
       'usr/sbin/ping',
       'usr/sbin/conntrack',
       'usr/sbin/sleep',
@@ -107,6 +108,7 @@ describe('the image of the agent', () => {
     expect(made.stdout).toContain('interface: liqo-tunnel');
     const tools = [
       ['nsenter', '--version'],
+      ['unshare', '--version'],
       ['ping', '-V'],
       ['conntrack', '--version'],
       ['sleep', '0'],
