@@ -27,6 +27,7 @@ export function createAsks(deps: { cluster: Cluster; clock: Clock; onChange: () 
           provider: peering.spec.provider,
           resources: Object.fromEntries(Object.entries(peering.spec.resources ?? {}).map(([k, v]) => [k, String(v)])),
           class: peering.spec.class ?? 'default',
+          ...(peering.spec.network === undefined ? {} : { network: peering.spec.network }),
           deleting: peering.metadata.deletionTimestamp !== undefined,
         }))
         .sort((a, b) => (a.name < b.name ? -1 : 1)),

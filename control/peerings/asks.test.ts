@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
+import { linkingFacts } from '../testing/simulated-link.ts';
 import { adminOf, createWorld } from '../testing/world.ts';
 
 const admin = adminOf('default');
@@ -28,6 +29,17 @@ async function asking(...asks: PeeringAsk[]) {
 }
 
 describe('a Peering object inside a cluster', () => {
+  test('says what network it wants, and hears why it cannot have it', async () => {
+    const { world, rome, only } = await asking(ask({ network: { inBand: true } }));
+    await world.until(() => rome.answers[0]?.conditions[0]?.reason === 'InvalidInput', 10_000);
+    expect(rome.answers[0]?.conditions[0]?.message).toContain('network.inBand is true without a network');
+    for (const cluster of world.clusters.values()) cluster.facts = linkingFacts(openFacts);
+    await world.step();
+    rome.asks = [ask({ generation: 2, network: { mtu: 1400, gatewayLocation: 'consumer' } })];
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect((await only())[0]?.network).toMatchObject({ enabled: true, mtu: 1400, link: { server: 'rome' } });
+  });
+
   test('makes the peering and is told of every phase', async () => {
     const { world, rome } = await asking(ask());
     await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);

@@ -59,7 +59,8 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     if (owned(before?.value, uid) && isEnding(before.value) && before.value.spec.ask?.generation === generation)
       return undefined;
     try {
-      const input = { consumer: cluster.clusterId, provider: ask.provider, resources: ask.resources, class: ask.class };
+      const { provider, resources, network } = ask;
+      const input = { consumer: cluster.clusterId, provider, resources, class: ask.class, network };
       await requests.request(who, { ...input, ask: { name, uid, generation } }, signal);
       return undefined;
     } catch (error) {

@@ -1,6 +1,7 @@
 /** isthmus.dev Peering: a peering asked for from inside the consumer cluster. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { Mtu } from '../addresses.ts';
 import { ClusterId, Conditions, ResourceList } from '../fields.ts';
 import { ageColumn, defineKind, immutable } from '../kind.ts';
 
@@ -8,6 +9,19 @@ export const PeeringSpec = z.object({
   provider: ClusterId.meta(immutable('provider')).describe('Cluster that is asked for capacity.'),
   resources: ResourceList.default({}).describe('What is asked for; empty: as much as the provider gives by default.'),
   class: z.string().min(1).default('default').describe('Resource class at the provider.'),
+  network: z
+    .object({
+      enabled: z.boolean().optional().describe('Whether the clusters are linked; absent: when both agents can.'),
+      gatewayLocation: z.enum(['consumer', 'provider']).optional().describe('Side that is dialled; absent: provider.'),
+      mtu: Mtu.optional().describe('Of the tunnel, at most; absent: 1340.'),
+      serviceType: z
+        .enum(['LoadBalancer', 'NodePort', 'ClusterIP'])
+        .optional()
+        .describe('How the dialled gateway is exposed; absent: by what is known to work there.'),
+      inBand: z.boolean().optional().describe("Whether the provider's API server is reached through the link."),
+    })
+    .optional()
+    .describe('Link between the two clusters. What is left out stays as it is at the broker.'),
 });
 export type PeeringSpec = z.infer<typeof PeeringSpec>;
 

@@ -171,6 +171,15 @@ export const PeeringAsk = z.object({
   provider: ClusterId,
   resources: Quantities,
   class: z.string(),
+  network: z
+    .object({
+      enabled: z.boolean().optional(),
+      gatewayLocation: PeeringRole.optional(),
+      mtu: z.int().optional(),
+      serviceType: z.enum(['LoadBalancer', 'NodePort', 'ClusterIP']).optional(),
+      inBand: z.boolean().optional(),
+    })
+    .optional(),
   deleting: z.boolean(),
 });
 export type PeeringAsk = z.infer<typeof PeeringAsk>;
