@@ -1,6 +1,6 @@
 /** From Configurations, IPs and Nodes to granted ranges and addresses on a real API server, with restarts anywhere between. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { nodes, services } from '#shared/domain/core-kinds.ts';
+import { events, nodes, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -213,10 +213,36 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
   await eventually('the size of the path', async () => (await found())?.spec.mtu === 1320);
   await world.stopAgent();
   world.startAgent();
-  await eventually(
-    'a pass',
-    async () => (await found())?.spec.interface.gateway.ip === fabric.spec.interface.gateway.ip,
+  await world.cluster.api.mergePatch(
+    networkKinds.connections,
+    { namespace, name: 'gw-milan' },
+    { status: { mtu: 1310 } },
+    { subresource: 'status' },
   );
+  const later = await eventually('a pass', async () => {
+    const one = await found();
+    return one?.spec.mtu === 1310 ? one : undefined;
+  });
+  expect(later.spec.interface).toEqual(fabric.spec.interface);
+  expect(later.metadata.annotations).toMatchObject(fabric.metadata.annotations ?? {});
   await world.cluster.api.delete(networkKinds.gatewayServers, { namespace, name: peer });
   await eventually('gone with its gateway', async () => (await found()) === undefined);
+});
+
+test('a Network whose range is taken says by whom, and gets it when that one goes', async () => {
+  const labels = { 'ipam.liqo.io/network-not-remapped': 'true' };
+  const get = (name: string) => world.cluster.api.get(networks, { namespace: 'liqo', name });
+  await create(networks, 'first', { cidr: '10.150.0.0/16' }, 'liqo', { labels });
+  await eventually('the first', async () => (await get('first'))?.status?.cidr);
+  await create(networks, 'second', { cidr: '10.150.1.0/24' }, 'liqo', { labels });
+  const refused = await eventually('a refusal', async () => (await get('second'))?.status?.conditions?.[0]);
+  expect(refused).toMatchObject({ status: 'False', reason: 'RangeTaken' });
+  expect(refused.message).toContain('Network liqo/first');
+  await eventually('an Event', async () =>
+    (await world.cluster.api.list(events, { namespace: 'liqo' })).some(
+      ({ regarding, reason }) => regarding?.name === 'second' && reason === 'RangeTaken',
+    ),
+  );
+  await world.cluster.api.delete(networks, { namespace: 'liqo', name: 'first' });
+  await eventually('the second', async () => (await get('second'))?.status?.cidr === '10.150.1.0/24');
 });

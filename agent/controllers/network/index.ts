@@ -1,9 +1,10 @@
 /** Networks: each is granted a range, which it keeps until it is deleted. */
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
-import { keyOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkAnnotation, networkFinalizer } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
+import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import type { RangeDeps } from '../network-deps.ts';
@@ -42,6 +43,8 @@ export function createNetworkController(deps: RangeDeps): Controller {
     return explain(network, settled);
   }
 
+  const isGoing = (one: Network): boolean =>
+    one.metadata.deletionTimestamp !== undefined || cache.get(refOf(one)) === undefined;
   const refused = (): string[] =>
     cache
       .list()
@@ -51,7 +54,7 @@ export function createNetworkController(deps: RangeDeps): Controller {
     {
       name: 'network',
       // One that goes makes room for those that were refused.
-      watches: [watch(cache, (one) => [keyOf(one), ...(one.metadata.deletionTimestamp ? refused() : [])])],
+      watches: [watch(cache, (one) => [keyOf(one), ...(isGoing(one) ? refused() : [])])],
       workers: 1,
       reconcile,
     },

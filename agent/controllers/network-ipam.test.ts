@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { Ipam } from '#agent/ipam/ipam.ts';
+import { apiVersionOf, type Node } from '#shared/domain/kube-object.ts';
+import type { Network } from '#shared/schema/liqo/network.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { nodeRanges, requestOf, reservationOrder } from './network-ipam.ts';
+
+const network = (name: string, type: string | undefined, cidr: string, granted?: string): Network => ({
+  apiVersion: apiVersionOf(networkKinds.networks),
+  kind: 'Network',
+  metadata: {
+    name,
+    namespace: 'liqo',
+    ...(type === undefined
+      ? {}
+      : { labels: { 'ipam.liqo.io/network-type': type }, annotations: { 'liqo.io/preinstalled': 'true' } }),
+  },
+  spec: { cidr },
+  ...(granted === undefined ? {} : { status: { cidr: granted } }),
+});
+
+test('at start, what was granted is kept, then the installation takes its own ranges, and peers wait', () => {
+  const all = [
+    network('new-peer', undefined, '10.70.0.0/16'),
+    network('internal', 'internal-cidr', '10.70.0.0/16'),
+    network('external', 'external-cidr', '10.70.0.0/16'),
+    network('pods', 'pod-cidr', '10.200.0.0/16'),
+    network('peer', undefined, '10.200.0.0/16', '10.71.0.0/16'),
+  ];
+  expect(reservationOrder(all).map(({ metadata }) => metadata.name)).toEqual(['peer', 'pods', 'external', 'internal']);
+  const ipam = new Ipam();
+  for (const one of [...reservationOrder(all), all[0] as Network]) ipam.grantPrefix(requestOf(one));
+  expect(ipam.prefixOf('Network liqo/external')).toBe('10.70.0.0/16');
+  expect(ipam.prefixOf('Network liqo/peer')).toBe('10.71.0.0/16');
+  expect(ipam.prefixOf('Network liqo/internal')).not.toBe('10.70.0.0/16');
+});
+
+test.each([
+  [
+    {
+      status: {
+        addresses: [
+          { type: 'InternalIP', address: '192.0.2.1' },
+          { type: 'Hostname', address: 'n1' },
+        ],
+      },
+    },
+    ['192.0.2.1/32'],
+  ],
+  [{ spec: { podCIDR: '10.1.0.0/24' } }, ['10.1.0.0/24']],
+  [{ spec: { podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24', 'fd00::/64'] } }, ['10.1.0.0/24', 'fd00::/64']],
+])('a node takes its addresses and the range of its pods: %j', (fields, ranges) => {
+  expect(nodeRanges(fields as unknown as Node)).toEqual(ranges);
+});
