@@ -36,8 +36,7 @@ type Container = PodSpec['containers'][number];
 
 const commands: Readonly<Record<WireGuardMode, string[]>> = {
   userspace: ['wireguard-go', '-f', 'liqo-tunnel'],
-  // Sleeps until the namespace goes, costs nothing, and is in the image.
-  kernel: ['ip', 'monitor', 'link'],
+  kernel: ['sleep', 'infinity'],
 };
 export const modeOf = (deployment: Deployment | undefined): WireGuardMode | undefined => {
   const command = deployment?.spec?.template.spec?.containers[0]?.command?.join(' ');
