@@ -1,10 +1,11 @@
 /** Desired sets over their life, on a cluster that only remembers: what ended stays ended, and touches nothing that came after it. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Cache, Cluster } from '#agent/kube/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
 import { createDesiredSets } from './sets.ts';
@@ -34,7 +35,12 @@ function rememberingCluster() {
   const cluster = { api, caches: { cache: cacheOf } } as unknown as Cluster;
   return {
     cluster,
-    caches: { all: [cacheOf(namespaces), cacheOf(resourceSlices)] },
+    caches: {
+      all: [namespaces, resourceSlices, networkKinds.publicKeys, networkKinds.gatewayServers].map((type) =>
+        cacheOf(type),
+      ),
+    },
+    object: (kind: string, key: string) => objects.get(`${kind}|${key}`),
     names: () => [...objects.keys()].sort(),
   };
 }
@@ -144,4 +150,63 @@ test('a provider has ended a peering when the namespaces that it gave are gone, 
   expect(sets.observed()[0]?.objects.map(({ name }) => name)).toEqual([namespace, 'shop-milan']);
   await settle();
   expect(names()).toEqual(['Namespace|of-another']);
+});
+
+describe('a link that two opposite peerings share', () => {
+  const apiVersion = 'networking.liqo.io/v1beta1';
+  const labels = { 'liqo.io/remote-cluster-id': 'milan' };
+  const metadata = { name: 'milan', namespace, labels };
+  const gateway = (mtu: number): KubeManifest => ({
+    apiVersion,
+    kind: 'GatewayServer',
+    metadata,
+    spec: { mtu, endpoint: { port: 51_840, serviceType: 'NodePort' } },
+  });
+  const key: KubeManifest = {
+    apiVersion,
+    kind: 'PublicKey',
+    metadata,
+    spec: { publicKey: Buffer.alloc(32, 7).toString('base64') },
+  };
+  const linked = (peering: string, revision: number, role: DesiredSet['role'], mtu: number): DesiredSet => ({
+    ...set(peering, revision, 'present'),
+    role,
+    objects: [manifests[0] ?? expect.fail(), gateway(mtu), key],
+  });
+  const ended = (peering: string, revision: number, role: DesiredSet['role']): DesiredSet => ({
+    ...set(peering, revision, 'absent'),
+    role,
+  });
+
+  test('is as the newer set wants it, stays when either ends, and goes with the last', async () => {
+    const { sets, settle, names, object } = start();
+    const spec = () => (object('GatewayServer', `${namespace}/milan`) as { spec?: object } | undefined)?.spec;
+    sets.accept(answer(1, linked('pe_1', 1, 'consumer', 1400)));
+    sets.accept(answer(2, linked('pe_2', 2, 'provider', 1340)));
+    await settle();
+    expect(spec()).toMatchObject({ mtu: 1340 });
+    sets.accept(answer(3, ended('pe_2', 3, 'provider')));
+    await settle();
+    expect(names()).toHaveLength(3);
+    expect(spec()).toMatchObject({ mtu: 1400 });
+    expect(object('PublicKey', `${namespace}/milan`)?.metadata.labels).toMatchObject({ 'isthmus.dev/peering': 'pe_1' });
+    sets.accept(answer(4, ended('pe_1', 4, 'consumer')));
+    await settle();
+    expect(names()).toEqual([]);
+  });
+
+  test('is refused where it reaches too far, and the broker hears of it', async () => {
+    const { sets, settle, names } = start();
+    const hostile = { ...gateway(1340), spec: { mtu: 1340, secretRef: { name: 'admin-token' } } };
+    sets.accept(answer(1, { ...linked('pe_1', 1, 'consumer', 1340), objects: [...manifests.slice(0, 1), hostile] }));
+    await settle();
+    expect(names()).toEqual([`Namespace|${namespace}`]);
+    expect(sets.observed()[0]?.refusals).toEqual([
+      {
+        object: `GatewayServer/${namespace}/milan`,
+        code: 'object_not_allowed',
+        message: 'spec.secretRef is not accepted from a broker on a GatewayServer',
+      },
+    ]);
+  });
 });
