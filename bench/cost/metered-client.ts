@@ -1,4 +1,4 @@
-/** A DynamoDB client that has DynamoDB say what each call consumed, and counts that. */
+/** A client of DynamoDB Local that has it say what each call consumed, and counts that. */
 import type { ConsumedCapacity, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Meter } from './meter.ts';
 

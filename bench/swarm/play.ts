@@ -53,8 +53,10 @@ export async function playSwarm(
   let times: number[] = [];
   async function timed<T>(work: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
+    const callsBefore = meter.tableCalls;
     const result = await work();
-    times.push(performance.now() - startedAt);
+    // A pass in which an agent had nothing to say is no request.
+    if (meter.tableCalls > callsBefore) times.push(performance.now() - startedAt);
     return result;
   }
 
