@@ -14,6 +14,7 @@ import { createChannel } from '#agent/channel/channel.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -48,7 +49,7 @@ const withoutSecrets = (body: unknown): unknown =>
   typeof body === 'object' && body !== null && 'token' in body ? { ...body, token: 'TOKEN', publicKey: 'KEY' } : body;
 
 /** Notes what passes. Listens before the broker does, because the broker must know its address. */
-async function startProxy(entries: Entry[]) {
+async function startProxy(entries: Entry[], refuseUpgrades: boolean) {
   let target: { readonly port: number; readonly ca: string } | undefined;
   const server = createServer((message, response) => {
     const chunks: Buffer[] = [];
@@ -89,6 +90,10 @@ async function startProxy(entries: Entry[]) {
   const sockets = new WebSocketServer({ noServer: true });
   server.on('upgrade', (message, raw, head) => {
     const cluster = clusterOf(message);
+    if (refuseUpgrades) {
+      entries.push({ at: 'closed', cluster });
+      return raw.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+    }
     const headers = { authorization: message.headers.authorization ?? '' };
     const onward = new WebSocket(`wss://127.0.0.1:${target?.port}${message.url}`, { ca: target?.ca ?? '', headers });
     onward.on('error', () => raw.destroy());
@@ -124,11 +129,22 @@ async function startProxy(entries: Entry[]) {
   };
 }
 
-export async function recordSession(commit: string, log: (line: string) => void): Promise<Recording> {
+export interface SessionOptions {
+  /** The proxy lets no WebSocket through: agents have to ask. */
+  readonly refuseUpgrades?: boolean;
+  /** Of the agents; default: the system's. */
+  readonly clock?: Clock;
+}
+
+export async function recordSession(
+  commit: string,
+  log: (line: string) => void,
+  { refuseUpgrades = false, clock = systemClock }: SessionOptions = {},
+): Promise<Recording> {
   const entries: Entry[] = [];
   const dir = await mkdtemp(path.join(os.tmpdir(), 'isthmus-record-'));
   const stop = new AbortController();
-  const proxy = await startProxy(entries);
+  const proxy = await startProxy(entries, refuseUpgrades);
   let broker: Broker | undefined;
   const running: Promise<void>[] = [];
   try {
@@ -157,7 +173,7 @@ export async function recordSession(commit: string, log: (line: string) => void)
         cluster: world.cluster,
         clusterId,
         privateKey: generateKeyPairSync('ed25519').privateKey,
-        clock: systemClock,
+        clock,
         ids: systemIds,
         log: silentLog,
         config: {
@@ -180,7 +196,8 @@ export async function recordSession(commit: string, log: (line: string) => void)
         },
         { withinMs: 60_000, everyMs: 200 },
       );
-    await worked('both doorbells', () => entries.filter(({ at }) => at === 'open').length >= 2);
+    const tried = refuseUpgrades ? 'closed' : 'open';
+    await worked('both doorbells', () => entries.filter(({ at }) => at === tried).length >= 2);
     log('joined');
     const { peering } = await control.peerings.request(admin, {
       consumer: 'rome',
@@ -195,7 +212,7 @@ export async function recordSession(commit: string, log: (line: string) => void)
     log('peered; waiting for a ping of each');
     const pinged = (cluster: string) =>
       entries.some((entry) => entry.at === 'frame' && entry.from === 'agent' && entry.cluster === cluster);
-    await worked('a ping of each', () => clusters.every(pinged));
+    if (!refuseUpgrades) await worked('a ping of each', () => clusters.every(pinged));
     await control.peerings.unpeer(admin, peering.id);
     entries.push({ at: 'person', does: 'unpeer', peering: peering.id });
     await worked(
