@@ -34,13 +34,16 @@ describe('lists', () => {
     expect((await list(false)).map((c) => c.id)).toEqual(['c0', 'c2', 'c3', 'c6', 'c7']);
   });
 
-  test.each([{ limit: 0 }, { limit: 201 }, { limit: 1.5 }, { cursor: 'ä' }, { cursor: '***' }])(
-    'refuse %j',
-    async (page) => {
-      const world = createWorld();
-      await expect(world.control.clusters.list(admin, page)).rejects.toMatchObject({ code: 'invalid_input' });
-    },
-  );
+  test.each([
+    [{ limit: 0 }, 'invalid_input'],
+    [{ limit: 201 }, 'invalid_input'],
+    [{ limit: 1.5 }, 'invalid_input'],
+    [{ cursor: 'ä' }, 'cursor_unknown'],
+    [{ cursor: '***' }, 'cursor_unknown'],
+  ] as const)('refuse %j as %s', async (page, code) => {
+    const world = createWorld();
+    await expect(world.control.clusters.list(admin, page)).rejects.toMatchObject({ code });
+  });
 });
 
 describe('the event feed', () => {

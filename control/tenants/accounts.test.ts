@@ -127,7 +127,7 @@ describe('a member', () => {
     async (named) => {
       const { members } = started().tenants;
       await expect(members.add(adminOf('acme'), { ...named, role: 'viewer' })).rejects.toMatchObject({
-        code: 'invalid_input',
+        code: 'fields_conflict',
       });
     },
   );
@@ -230,7 +230,7 @@ describe('an export', () => {
     'refuses the cursor %j',
     async (cursor) => {
       const { tenants } = started();
-      await expect(tenants.export.page(adminOf('acme'), cursor)).rejects.toMatchObject({ code: 'invalid_input' });
+      await expect(tenants.export.page(adminOf('acme'), cursor)).rejects.toMatchObject({ code: 'cursor_unknown' });
     },
   );
 });
@@ -254,7 +254,7 @@ describe('a deletion', () => {
     const { admin, deletion } = await peered();
     const { confirmation, peerings } = await deletion.request(admin);
     expect(peerings).toHaveLength(1);
-    const refused = { code: 'invalid_input' };
+    const refused = { code: 'fields_conflict' };
     await expect(deletion.confirm(admin, { name: 'bolt', confirmation })).rejects.toMatchObject(refused);
     await expect(deletion.confirm(admin, { name: 'acme', confirmation: 'del_x' })).rejects.toMatchObject(refused);
     await expect(deletion.confirm(admin, { name: 'acme', confirmation })).rejects.toMatchObject({ code: 'in_use' });
@@ -265,7 +265,7 @@ describe('a deletion', () => {
     const { confirmation } = await deletion.request(admin);
     clock.advance(15 * 60_000);
     await expect(deletion.confirm(admin, { name: 'acme', confirmation, force: true })).rejects.toMatchObject({
-      code: 'invalid_input',
+      code: 'fields_conflict',
     });
   });
 
@@ -310,7 +310,7 @@ describe('a deletion', () => {
     const { operators, deletion } = { ...started().control.tenants };
     await operators.create(operator, { name: 'acme' });
     await expect(deletion.byOperator(operator, 'acme', { confirm: 'acm' })).rejects.toMatchObject({
-      code: 'invalid_input',
+      code: 'fields_conflict',
     });
     expect(await deletion.byOperator(operator, 'acme', { confirm: 'acme' })).toEqual({
       state: 'deleted',

@@ -88,7 +88,10 @@ export function checkNewKey(input: NewApiKey): void {
   const unknown = scopes?.find((scope) => !permissionNames.includes(scope));
   if (unknown !== undefined) refuse('scopes', unknown, permissionNames.join(', '));
   const beyond = scopes?.find((scope) => !roleAllows(input.role, scope));
-  if (beyond !== undefined) refuse('scopes', beyond, `what role ${input.role} allows`);
+  if (beyond !== undefined) {
+    const message = `scopes has ${beyond}, which role ${input.role} does not allow`;
+    throw new AppError('fields_conflict', message, { detail: { field: 'scopes', value: beyond } });
+  }
 }
 
 /** A key lets nobody in - by another key, as a member, through an identity provider - who may do more than itself. */

@@ -188,7 +188,7 @@ describe('an issuer', () => {
   ])('at %s is refused', async (url) => {
     const { control } = createWorld({ deps: { documents: createHttpsJson() } });
     await expect(control.tenants.issuers.register(adminOf('acme'), { url, audience })).rejects.toMatchObject({
-      code: 'invalid_input',
+      code: 'url_refused',
       detail: { field: 'url' },
     });
   });
@@ -201,7 +201,7 @@ describe('an issuer', () => {
     await expect(
       control.tenants.issuers.register(adminOf('acme'), { url: 'https://rebound.example', audience }),
     ).rejects.toMatchObject({
-      code: 'issuer_unreachable',
+      code: 'issuer_unusable',
       message: expect.stringContaining('not public'),
     });
   });
@@ -225,7 +225,7 @@ describe('an issuer', () => {
     const { tenants, admin } = await world();
     const url = idp.url.replace('127.0.0.1', 'localhost');
     await expect(tenants.issuers.register(admin, { url, audience })).rejects.toMatchObject({
-      code: 'issuer_unreachable',
+      code: 'issuer_unusable',
     });
   });
 });

@@ -271,7 +271,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       const item = await load(tenant, signal);
       if (name !== tenant) {
         throw new AppError(
-          'invalid_input',
+          'fields_conflict',
           `name is ${JSON.stringify(name)}; to confirm, give the name of the tenant`,
           {
             detail: { field: 'name', value: name },
@@ -282,7 +282,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       const wish = await store.get<Wish>(at.pk, at.sk, signal);
       if (!wish || !sameText(wish.value.hash, sha256Hex(confirmation))) {
         throw new AppError(
-          'invalid_input',
+          'fields_conflict',
           'confirmation is not the one given within the last 15 minutes; ask for the deletion again',
           { detail: { field: 'confirmation' } },
         );
@@ -293,7 +293,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     async byOperator(operator, tenant, { confirm, force = false }, signal) {
       const item = await load(tenant, signal);
       if (confirm !== tenant) {
-        throw new AppError('invalid_input', `confirm is ${JSON.stringify(confirm)}; repeat the name of the tenant`, {
+        throw new AppError('fields_conflict', `confirm is ${JSON.stringify(confirm)}; repeat the name of the tenant`, {
           detail: { field: 'confirm', value: confirm },
         });
       }

@@ -121,7 +121,7 @@ function placeOf(cursor: string | undefined, sections: number): Place {
   } catch {
     // Said below.
   }
-  throw new AppError('invalid_input', `cursor ${JSON.stringify(cursor)} is not one that the export handed out`, {
+  throw new AppError('cursor_unknown', `cursor ${JSON.stringify(cursor)} is not one that the export handed out`, {
     detail: { field: 'cursor', value: cursor },
   });
 }

@@ -64,12 +64,12 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
       mustNotExceed(caller, { role: 'admin' });
       const refusal = documents ? documents.refusal(url) : 'this broker accepts no identity providers';
       if (refusal !== undefined) {
-        throw new AppError('invalid_input', `url is ${JSON.stringify(url)}: ${refusal}`, {
+        throw new AppError('url_refused', `url is ${JSON.stringify(url)}: ${refusal}`, {
           detail: { field: 'url', value: url },
         });
       }
       if (Object.keys(roles).length > 0 && claims.role === undefined) {
-        throw new AppError('invalid_input', 'roles maps the words of a claim; name that claim in claims.role', {
+        throw new AppError('fields_conflict', 'roles maps the words of a claim; name that claim in claims.role', {
           detail: { field: 'claims.role' },
         });
       }
@@ -78,7 +78,10 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
           detail: { limit: maxIssuers, of: 'issuers', retryAfterSeconds: 60 },
         });
       }
-      await keys.check(url, signal);
+      await keys.check(url, signal).catch((error: unknown) => {
+        if (codeOf(error) !== 'issuer_unreachable') throw error;
+        throw new AppError('issuer_unusable', (error as Error).message, { cause: error, detail: { field: 'url' } });
+      });
       // The same provider and audience is the same issuer, whoever races.
       const id = `is_${sha256Hex(`${url}\n${audience}`).slice(0, 26)}`;
       const record: IssuerRecord = { id, url, audience, claims, roles, createdAt: clock.now() };

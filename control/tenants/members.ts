@@ -85,7 +85,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
       const byEmail = email !== undefined && issuer === undefined && subject === undefined;
       const bySubject = email === undefined && issuer !== undefined && subject !== undefined;
       if (!byEmail && !bySubject) {
-        throw new AppError('invalid_input', 'a member is named by email alone, or by issuer and subject together', {
+        throw new AppError('fields_conflict', 'a member is named by email alone, or by issuer and subject together', {
           detail: { field: email === undefined ? 'subject' : 'email' },
         });
       }

@@ -25,7 +25,7 @@ export function checkTypes(types: readonly string[]): readonly string[] {
     const name = fullName(text);
     if (name !== undefined) return name;
     const accepted = '* for all, a type of the catalogue such as peering.phase-changed, or a group such as peering.*';
-    throw new AppError('invalid_input', `types has ${JSON.stringify(text)}; accepted are ${accepted}`, {
+    throw new AppError('event_type_unknown', `types has ${JSON.stringify(text)}; accepted are ${accepted}`, {
       detail: { field: 'types', value: text, accepted },
     });
   });

@@ -121,7 +121,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
   function checkUrl(url: string): string {
     const refused = means().webhookSender.refusal(url);
     if (refused === undefined) return url;
-    throw new AppError('invalid_input', `url is refused: ${refused}`, {
+    throw new AppError('url_refused', `url is refused: ${refused}`, {
       detail: { field: 'url', accepted: 'https://HOST[:PORT][/PATH][?QUERY] at a public address' },
     });
   }

@@ -42,7 +42,7 @@ const idempotencyKey = {
   in: 'header',
   required: false,
   description: 'Repeating the request with the same key within 24 hours gives the same answer and changes nothing.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
 } as const;
 
 const operationId = ({ method, path }: AnyRoute): string => {

@@ -230,7 +230,7 @@ describe('the REST API', () => {
 
   test.each([
     { what: 'no JSON', body: '{"consumer"', status: 400, code: 'malformed_request' },
-    { what: 'the same cluster twice', body: { consumer: 'ulm', provider: 'ulm' }, status: 422, code: 'peer_self' },
+    { what: 'the same cluster twice', body: { consumer: 'ulm', provider: 'ulm' }, status: 409, code: 'peer_self' },
     { what: 'an unknown cluster', body: { consumer: 'ulm', provider: 'oz' }, status: 404, code: 'cluster_unknown' },
     {
       what: 'resources that are no quantities',

@@ -36,12 +36,15 @@ export function createPathRouter<R extends PathRoute>(
     .sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
   return (method, rawPath) => {
     const actual = rawPath.split('/');
+    let nearest: string | undefined;
     const others = new Set<string>();
     for (const { route, segments } of compiled) {
       const pathParameters = parametersOf(segments, actual);
       if (pathParameters === undefined) continue;
       if (route.method === method) return { route, pathParameters };
-      others.add(route.method);
+      // Literal segments win here, too: only methods of the path that a client reads in the document.
+      nearest ??= route.path;
+      if (route.path === nearest) others.add(route.method);
     }
     if (others.size > 0) {
       const allow = [...others].sort().join(', ');

@@ -2,7 +2,12 @@
 import * as z from 'zod';
 
 const limit = z.coerce.number().int().min(1).max(200).optional().describe('1 to 200, default 50.');
-const cursor = z.string().min(1).max(2_000).optional().describe('From the previous answer.');
+export const cursor = z
+  .string()
+  .max(800)
+  .regex(/^[-A-Za-z0-9_.]+$/, 'must be a cursor as the list handed it out')
+  .optional()
+  .describe('From the previous answer.');
 export const Paging = z.object({ limit, cursor });
 
 /** Only what was given: exact optional properties want no `undefined`. */

@@ -23,7 +23,7 @@ export async function runOnce(attempt: Attempt, work: () => Promise<Reply>): Pro
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new AppError(
       'malformed_request',
-      `the header idempotency-key is ${JSON.stringify(key)}, accepted are 1 to 255 printable ASCII characters`,
+      `the header idempotency-key is ${JSON.stringify(key)}, accepted are 1 to 255 printable ASCII characters without blanks`,
       { detail: { field: 'idempotency-key', value: key } },
     );
   }

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { ensureCfnLint } from '#scripts/setup/cfn-lint.ts';
+import { cfnLint, ensurePythonTool } from '#scripts/setup/python-tool.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
@@ -16,7 +16,7 @@ const excused: readonly { readonly rule: string; readonly because: string }[] = 
   },
 ];
 
-const linter = await ensureCfnLint(cacheDir(), (line) => console.log(line));
+const linter = await ensurePythonTool(cfnLint, cacheDir(), (line) => console.log(line));
 rmSync(out, { recursive: true, force: true });
 const started = Date.now();
 await runCommand(

@@ -84,6 +84,34 @@ export const codes = {
     cause: 'the path exists, but not with this method',
     remedy: 'use one of the methods in the Allow header',
   },
+  event_type_unknown: {
+    http: 404,
+    retry: false,
+    exit: 2,
+    cause: 'the catalogue of events has no such type or group',
+    remedy: 'see docs/events.md for what there is',
+  },
+  issuer_unusable: {
+    http: 409,
+    retry: true,
+    exit: 7,
+    cause: 'the identity provider that is to be registered cannot be asked for its signing keys',
+    remedy: 'check the URL, and that the provider is reachable from the broker',
+  },
+  fields_conflict: {
+    http: 409,
+    retry: false,
+    exit: 2,
+    cause: 'each field is valid, but not together with the others',
+    remedy: 'change one of the fields that the message names',
+  },
+  url_refused: {
+    http: 403,
+    retry: false,
+    exit: 2,
+    cause: 'the broker does not call this URL',
+    remedy: 'give an https URL at a public address, or have the operator allow private ones',
+  },
   cursor_unknown: {
     http: 404,
     retry: false,
@@ -230,7 +258,7 @@ export const codes = {
 
   // peering
   peer_self: {
-    http: 422,
+    http: 409,
     retry: false,
     exit: 2,
     cause: 'consumer and provider are the same cluster',

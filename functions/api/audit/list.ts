@@ -13,7 +13,7 @@ export const handler = http(
     description: 'Newest first: who changed what, from where, before and after.',
     auth: 'key',
     permission: 'audit:read',
-    query: Paging.extend({ subject: z.string().optional() }),
+    query: Paging.extend({ subject: z.string().max(200).optional() }),
     answers: { 200: { description: 'A page of audit records.', body: AuditPage } },
   },
   async ({ control, caller, query, signal }) => ({

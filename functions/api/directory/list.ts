@@ -21,9 +21,9 @@ export const handler = http(
     auth: 'key',
     permission: 'directory:read',
     query: Paging.extend({
-      region: z.string().optional(),
+      region: z.string().max(100).optional(),
       labels: Labels.describe('Only those with all of these labels, KEY=VALUE separated by commas.'),
-      class: z.string().optional().describe('Only those that offer this class.'),
+      class: z.string().max(100).optional().describe('Only those that offer this class.'),
       mine: Flag,
     }),
     answers: { 200: { description: 'A page of published clusters.', body: DirectoryPage } },

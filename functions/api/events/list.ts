@@ -16,7 +16,7 @@ export const handler = http(
     auth: 'key',
     permission: 'events:read',
     query: Paging.extend({
-      subject: z.string().optional().describe('Only those about this subject, for example `peering/pe_…`.'),
+      subject: z.string().max(200).optional().describe('Only those about this subject, for example `peering/pe_…`.'),
       wait: Wait,
     }),
     answers: { 200: { description: 'Events after the cursor.', body: EventPage } },

@@ -16,9 +16,9 @@ export const handler = http(
     permission: 'peerings:read',
     query: Paging.extend({
       includeGone: Flag,
-      cluster: z.string().optional().describe('Only those in which this cluster takes part.'),
-      consumer: z.string().optional(),
-      provider: z.string().optional(),
+      cluster: z.string().max(63).optional().describe('Only those in which this cluster takes part.'),
+      consumer: z.string().max(63).optional(),
+      provider: z.string().max(63).optional(),
     }),
     answers: { 200: { description: 'A page of peerings.', body: PeeringPage } },
   },

@@ -1,6 +1,7 @@
 /** GET /v1/tenant/export */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
+import { cursor } from '#functions/runtime/queries.ts';
 
 export const handler = http(
   {
@@ -11,7 +12,7 @@ export const handler = http(
       'JSON lines {kind, id, version, value}, without any secret. The header x-next-cursor is there while more follows: ask again with it.',
     auth: 'key',
     permission: 'tenant:export',
-    query: z.object({ cursor: z.string().min(1).max(2_000).optional().describe('From the previous answer.') }),
+    query: z.object({ cursor }),
     answers: { 200: { description: 'A page of lines.', body: z.string(), type: 'application/x-ndjson' } },
   },
   async ({ control, caller, query, signal }) => {

@@ -1,5 +1,7 @@
 /** What the REST API answers with about other tenants (docs/cross-tenant.md): invitations, requests, approval rules, the directory. */
 import * as z from 'zod';
+import { GivenLabels, GivenQuantities, LabelValue, OneClass } from '../kubernetes-text.ts';
+import { printable } from '../printable-text.ts';
 import { ClusterId, Quantities } from '../protocol/agent-protocol.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
@@ -14,12 +16,9 @@ const TenantOrAll = z
 const Class = z
   .string()
   .regex(/^(\*|[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/, 'must be 1 to 63 letters, digits, -, _ and ., or *');
-const OneClass = z
-  .string()
-  .regex(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/, 'must be 1 to 63 letters, digits, -, _ and .');
 const Classes = z.array(Class).min(1).max(20).describe('Resource classes; `*` for all.');
 const Labels = z.record(z.string(), z.string());
-const Note = z.string().max(500);
+const Note = printable(z.string().max(500));
 const page = <T extends z.ZodType>(item: T) =>
   z.object({
     items: z.array(item),
@@ -60,7 +59,7 @@ export type IssuedInvitation = z.infer<typeof IssuedInvitation>;
 
 export const NewInvitation = z.object({
   cluster: ClusterId,
-  limits: Quantities.default({}),
+  limits: GivenQuantities.default({}),
   classes: Classes.default(['default']),
   expiresInSeconds: z
     .int()
@@ -75,7 +74,7 @@ export const NewRedemption = z.object({
   // No bounds: an error about a bound would repeat what is a secret.
   code: z.string().describe('As it was printed, isi_….'),
   consumer: ClusterId.describe('A cluster of yours.'),
-  resources: Quantities.default({}).describe("What is not named is asked for up to the invitation's limit."),
+  resources: GivenQuantities.default({}).describe("What is not named is asked for up to the invitation's limit."),
   class: OneClass.optional().describe('Default: the first class of the invitation.'),
 });
 
@@ -108,7 +107,7 @@ export const NewPeeringRequest = z.object({
   consumer: ClusterId.describe('A cluster of yours.'),
   providerTenant: Tenant,
   provider: ClusterId.describe('A cluster in the directory.'),
-  resources: Quantities.default({}),
+  resources: GivenQuantities.default({}),
   class: OneClass.optional(),
   reason: Note.default(''),
   expiresInSeconds: z
@@ -138,8 +137,8 @@ export const ApprovalRulePage = page(ApprovalRule);
 export const NewApprovalRule = z.object({
   name: z.string().min(1).max(100),
   tenants: z.array(TenantOrAll).min(1).max(50),
-  labels: Labels.default({}),
-  maxResources: Quantities.default({}),
+  labels: GivenLabels.default({}),
+  maxResources: GivenQuantities.default({}),
   classes: Classes.default(['default']),
   uses: z.int().min(1).max(10_000).default(100),
 });
@@ -160,9 +159,9 @@ export const DirectoryPage = page(DirectoryEntry);
 
 export const NewDirectoryEntry = z.object({
   cluster: ClusterId,
-  region: z.string().max(63).default(''),
-  labels: Labels.default({}),
+  region: LabelValue.default(''),
+  labels: GivenLabels.default({}),
   classes: Classes.default(['default']),
-  capacity: Quantities.default({}),
+  capacity: GivenQuantities.default({}),
   description: Note.default(''),
 });

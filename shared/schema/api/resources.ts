@@ -1,6 +1,7 @@
 /** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
 import { phases } from '#shared/domain/peering-phase.ts';
+import { GivenQuantities, OneClass } from '../kubernetes-text.ts';
 import { ClusterId, NetworkFacts, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
 import { NewPeeringNetwork, PeeringNetwork } from './network.ts';
 
@@ -155,8 +156,8 @@ export const NewJoinToken = z.object({ cluster: ClusterId });
 export const NewPeering = z.object({
   consumer: ClusterId,
   provider: ClusterId,
-  resources: Quantities.default({}).describe('Absent members are limited by the provider alone.'),
-  class: z.string().min(1).max(63).optional(),
+  resources: GivenQuantities.default({}).describe('Absent members are limited by the provider alone.'),
+  class: OneClass.optional(),
   network: NewPeeringNetwork.optional(),
 });
 

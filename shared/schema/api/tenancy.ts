@@ -1,6 +1,6 @@
 /** Tenants, members and identity providers in the REST API. */
 import * as z from 'zod';
-import { printable } from '../printable-text.ts';
+import { printable, webUrl } from '../printable-text.ts';
 import { IssuedApiKey, Role } from './resources.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
@@ -134,11 +134,7 @@ export const Issuer = z.object({
 export type Issuer = z.infer<typeof Issuer>;
 
 export const NewIssuer = z.object({
-  url: z
-    .string()
-    .min(1)
-    .max(500)
-    .describe('As in the iss claim of its tokens; its keys are found by OpenID Connect discovery.'),
+  url: webUrl(500).describe('As in the iss claim of its tokens; its keys are found by OpenID Connect discovery.'),
   audience: z.string().min(1).max(255).describe('As in the aud claim.'),
   claims: ClaimNames.optional(),
   roles: z

@@ -1,13 +1,9 @@
 /** Webhooks and their deliveries in the REST API (docs/events.md). */
 import * as z from 'zod';
-import { printable } from '../printable-text.ts';
+import { printable, webUrl } from '../printable-text.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');
-const Url = z
-  .string()
-  .min(1)
-  .max(2_000)
-  .describe('https only, at a public address. Whoever may read webhooks sees it whole.');
+const Url = webUrl(2_000).describe('https only, at a public address. Whoever may read webhooks sees it whole.');
 const Types = z
   .array(z.string().min(1).max(100))
   .min(1)
