@@ -38,7 +38,8 @@ export interface GatewayPlace {
   readonly link: () => Link | undefined;
   readonly self: () => GatewayPod | undefined;
   readonly tunnel: TunnelControl;
-  readonly isProgrammed: () => boolean;
+  /** Its namespace is programmed, or cannot be yet: the InternalFabric is made only for a link that has an active pod. */
+  readonly isReady: () => boolean;
 }
 
 export interface GatewayRoles {
@@ -59,9 +60,10 @@ export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayPlace, 
   return {
     look() {
       const self = place.self();
-      const usable = place.isProgrammed() && self !== undefined;
+      const link = place.link();
+      const usable = place.isReady() && self !== undefined;
       competition.should(usable && !self.terminating);
-      linkKeeping.should(usable && self.active && place.link()?.publicKey !== undefined);
+      linkKeeping.should(usable && self.active && link?.publicKey !== undefined && link.fabric !== undefined);
     },
     async ended() {
       await Promise.all([competition.ended(), linkKeeping.ended()]);

@@ -111,7 +111,8 @@ async function lookAfter(
     log,
     want,
     onPass: ({ failed, error }) => {
-      if (error !== undefined || planned === undefined) return;
+      if (error !== undefined) return;
+      if (planned === undefined) return roles.look();
       programmed = true;
       deps.userStatus.fared(pod.name, targets, failed);
       roles.look();
@@ -119,7 +120,7 @@ async function lookAfter(
   });
   const tunnel = namespace.tunnel(implementation);
   const place = { pod, link, self, tunnel, tenant, gatewayName, role, linkName };
-  const roles = createGatewayRoles(deps, { ...place, isProgrammed: () => programmed }, signal);
+  const roles = createGatewayRoles(deps, { ...place, isReady: () => programmed || waitingFor !== undefined }, signal);
   const unsubscribe = deps.onChange(() => {
     programmer.wake();
     roles.look();
