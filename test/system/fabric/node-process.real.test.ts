@@ -16,6 +16,7 @@ afterAll(() => world.close());
 test('two node processes bring a link up, with one active replica, its path measured and both nodes known', async () => {
   const began = performance.now();
   for (const node of world.a.nodes) world.startProcess(node);
+  await world.createInternalFabric(await eventually('one active replica', () => world.active()));
   const status = await eventually('Connected', async () => {
     const found = await world.connection();
     return found?.value === 'Connected' && found.mtu !== undefined && found;
@@ -23,7 +24,6 @@ test('two node processes bring a link up, with one active replica, its path meas
   console.log(`connected and measured ${Math.round(performance.now() - began)} ms after the start of both processes`);
   expect(status).toMatchObject({ mtu: 1340, peerEndpoint: `${world.b.nodes[1]!.ip}:31820` });
   expect(status.latency?.value).toMatch(/^\d+(ms|μs)$/);
-  await eventually('one active replica', () => world.active());
   for (const pod of world.podsA) expect(await pod.netns.who(view(), port)).toMatch(/^10\.71\./);
   const internal = await eventually('nodes know their addresses', async () => {
     const all = await world.cluster.api.list(networkKinds.internalNodes);

@@ -46,7 +46,7 @@ const script = (name: string): string => fileURLToPath(new URL(name, import.meta
 
 /** As the DaemonSet starts it: V8's young generation is most of an idle process. */
 export const nodeFlags =
-  process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --v8-pool-size=1 --single-threaded-gc';
+  process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --optimize-for-size --single-threaded';
 
 export interface GatewayReplica {
   readonly name: string;
@@ -204,7 +204,6 @@ export class FabricWorld {
   }
 
   async #createObjects(): Promise<void> {
-    const { put } = this;
     await this.put(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant } });
     await this.put(serviceAccounts, {
       apiVersion: 'v1',
@@ -265,17 +264,6 @@ export class FabricWorld {
       metadata,
       spec: { mtu: 1340, endpoint: { addresses: [this.b.nodes[1]!.ip], port: nodePort, protocol: 'UDP' } },
     });
-    await this.put(networkKinds.internalFabrics, {
-      apiVersion: networking,
-      kind: 'InternalFabric',
-      metadata: { ...metadata, annotations: { 'networking.isthmus.dev/vni': '4242' } },
-      spec: {
-        mtu: 1340,
-        remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16'],
-        interface: { node: { name: 'liqo.y' }, gateway: { ip: '10.80.1.1' } },
-        gatewayIP: this.replicas[0]!.pod.ip,
-      },
-    });
     await this.put(networkKinds.connections, {
       apiVersion: networking,
       kind: 'Connection',
@@ -283,7 +271,26 @@ export class FabricWorld {
       spec: { type: 'Client', gatewayRef: { kind: 'WgGatewayClient', name: peerId, namespace: tenant } },
     });
     for (const replica of this.replicas) await this.createPod(replica);
-    void put;
+  }
+
+  /** As the controller does it: for a link that has an active pod. */
+  async createInternalFabric(active: GatewayReplica): Promise<void> {
+    await this.put(networkKinds.internalFabrics, {
+      apiVersion: networking,
+      kind: 'InternalFabric',
+      metadata: {
+        name: peerId,
+        namespace: tenant,
+        labels: { 'liqo.io/remote-cluster-id': peerId },
+        annotations: { 'networking.isthmus.dev/vni': '4242' },
+      },
+      spec: {
+        mtu: 1340,
+        remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16'],
+        interface: { node: { name: 'liqo.y' }, gateway: { ip: '10.80.1.1' } },
+        gatewayIP: active.pod.ip,
+      },
+    });
   }
 
   async createPod(replica: GatewayReplica): Promise<void> {
@@ -321,11 +328,13 @@ export class FabricWorld {
       ISTHMUS_SERVICE_ACCOUNT_DIRECTORY: path.join(this.netns.folder, 'sa'),
       ISTHMUS_CNI_DIRECTORY: '/nowhere',
       TMPDIR: this.netns.folder,
+      MALLOC_ARENA_MAX: '1',
+      UV_THREADPOOL_SIZE: '2',
       ISTHMUS_LOG_LEVEL: process.env.FABRIC_LOG ?? 'warn',
     };
     const assignments = Object.entries(env).map(([key, value]) => `${key}=${value}`);
     const log = process.env.FABRIC_LOG_DIR ? `>>${process.env.FABRIC_LOG_DIR}/${node.name}.log 2>&1` : '>/dev/null';
-    const command = `exec env ${assignments.join(' ')} ${process.execPath} ${nodeFlags} ${this.#bundle} ${log}`;
+    const command = `exec env ${assignments.join(' ')} ${process.env.FABRIC_NODE ?? process.execPath} ${nodeFlags} ${this.#bundle} ${log}`;
     this.processes.set(
       node.name,
       this.netns.start('nsenter', ['-t', String(node.netns.pid), '-n', 'sh', '-c', command]),
@@ -351,7 +360,8 @@ export class FabricWorld {
         netns.exec('nft', '-s', 'list', 'ruleset'),
         netns.exec('ip', 'rule'),
         netns.exec('ip', '-4', 'route', 'show', 'table', 'all'),
-        netns.exec('ip', 'neigh', 'show', 'dev', 'liqo-overlay', 'nud', 'permanent'),
+        // In the order of a hash table.
+        netns.exec('sh', '-c', 'ip neigh show dev liqo-overlay nud permanent | sort'),
         netns.exec('ip', '-o', 'link', 'show', 'liqo-overlay'),
       ]);
       return [name, parts.join('\n').replaceAll(/^\d+: /gm, '')] as const;
