@@ -106,7 +106,7 @@ const command = [
   '/usr/local/bin/node',
   '--max-semi-space-size=1',
   '--optimize-for-size',
-  '--v8-pool-size=1',
+  '--single-threaded',
   '/app/fabric.mjs',
 ];
 
@@ -144,6 +144,8 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
             imagePullPolicy: 'IfNotPresent',
             command: [...command],
             env: [
+              { name: 'MALLOC_ARENA_MAX', value: '1' },
+              { name: 'UV_THREADPOOL_SIZE', value: '2' },
               { name: 'ISTHMUS_CLUSTER_ID', value: clusterId },
               { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
               { name: fullMasqueradeEnv, value: String(fullMasquerade ?? 'auto') },
