@@ -1,7 +1,7 @@
 /** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
 import { unknownCni } from '../host/cni.ts';
 import { covering, distinctAddresses } from '../host/ipv4.ts';
-import { type NftTable, nftTable, overlayDevice, overlayPort } from '../host/kernel-state.ts';
+import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../host/kernel-state.ts';
 import { chains, prefixMap, set } from '../host/nft-text.ts';
 import { ip6Guard } from '../host/overlay.ts';
 import type { NodeLink, NodeModel } from './model.ts';
@@ -18,6 +18,7 @@ export function nodeTables(model: NodeModel): NftTable[] {
     maps: { exposed: Object.fromEntries(exposed.map(({ exposed: outside, host }) => [outside, host])) },
     body: chains([
       ...underlay(model, links),
+      ownAddress(model, links),
       {
         name: 'prerouting',
         base: 'type nat hook prerouting priority dstnat',
@@ -64,6 +65,21 @@ function underlay(model: NodeModel, links: readonly NodeLink[]) {
       ],
     },
   ];
+}
+
+/** Peers answer a node by its address and never call it: neither its own ports nor NodePorts are for them. Pings of gateways are. */
+function ownAddress({ overlayAddress }: NodeModel, links: readonly NodeLink[]) {
+  const gateways = distinctAddresses(links.flatMap(({ gateway }) => gateway?.overlayAddress ?? []));
+  const called = `${fromOverlay} ip daddr ${overlayAddress}`;
+  return {
+    name: 'own_address',
+    base: 'type filter hook prerouting priority mangle',
+    rules: [
+      gateways.length === 0 ? '' : `${called} ip saddr ${set(gateways)} udp dport ${pingPort} accept`,
+      `${called} meta l4proto icmp accept`,
+      `${called} ct state new counter drop`,
+    ],
+  };
 }
 
 /** Callers from peers, and local ones that used the exposed address. */

@@ -117,7 +117,9 @@ class HostNamespace implements Namespace {
       while (!signal.aborted) {
         await delay(everyMs, undefined, { signal, ref: false });
         if (this.#expected === undefined || told === this.#applies) continue;
-        const drifted = await this.#inTurn(async () => this.#expected !== (await this.#fingerprint()));
+        const drifted = await this.#inTurn(
+          async () => this.#expected !== (await this.#fingerprint(await this.#readText())),
+        );
         if (!drifted || signal.aborted) continue;
         told = this.#applies;
         onChange();
@@ -150,9 +152,11 @@ class HostNamespace implements Namespace {
     };
     // guards before devices: nothing is ever open in between
     await attempt(() => this.#applyOwnTables(state.tables.filter(({ configuration }) => configuration === undefined)));
-    const observed = await this.#read();
+    const text = await this.#readText();
+    const observed = parseObserved(text);
+    const commands = diff(state, observed);
     await attempt(async () => {
-      const { lines, failed: refused } = await this.#ip(diff(state, observed));
+      const { lines, failed: refused } = await this.#ip(commands);
       failed.push(...refused);
       return lines;
     });
@@ -168,7 +172,7 @@ class HostNamespace implements Namespace {
       failed.push(...refused);
       return written;
     });
-    this.#expected = await this.#fingerprint();
+    this.#expected = await this.#fingerprint(commands.length === 0 ? text : await this.#readText());
     this.#applies += 1;
     if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
     return { wrote, failed, awaitsTunnel: state.tunnel !== undefined && !tunnelWillExist(state.tunnel, observed) };
@@ -309,9 +313,9 @@ class HostNamespace implements Namespace {
   }
 
   /** Equal as long as nothing of ours changed; traffic and other people's rules do not count. */
-  async #fingerprint(): Promise<string> {
+  async #fingerprint(text: string): Promise<string> {
     const hash = createHash('sha256');
-    for (const line of (await this.#readText()).split('\n')) {
+    for (const line of text.split('\n')) {
       const foreignRule = /^\d+:\t/.test(line) && !line.includes(`proto ${ownedProtocol}`);
       if (!foreignRule) hash.update(`${line}\n`);
     }

@@ -68,6 +68,23 @@ describe.each([
     }
   });
 
+  test('a peer cannot call a node by the address that it answers to', async () => {
+    const { a, b } = pair;
+    const [node] = a.cluster.nodes;
+    await node!.netns.serve(port + 1);
+    const address = b.view(a.cluster.nodeExposed(node!));
+    expect(await b.pods[0].netns.udp(address, port + 1, { timeoutMs: 200 })).toEqual({ answered: false });
+    expect((await b.pods[0].netns.udp(address, 12_345, { timeoutMs: 200 })).answered).toBe(false);
+  });
+
+  test('a ping of the gateway is answered by the node of the other one, and none else', async () => {
+    const { a, b } = pair;
+    await b.cluster.nodes[0]!.netns.serve(12_345);
+    const [node] = a.cluster.nodes;
+    const answer = await node!.netns.udp(a.link.overlayAddress, 12_345, { bind: node!.overlayAddress });
+    expect(answer).toEqual({ answered: true, from: b.link.overlayAddress, size: 16 });
+  });
+
   test('a NodePort on any node leads to a remote pod, which sees that node', async () => {
     const { a, b, net } = pair;
     for (const node of a.cluster.nodes) {
