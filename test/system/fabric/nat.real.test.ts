@@ -183,3 +183,13 @@ test.each([
   await eventually('traffic flows', () => two.netns.who(one.tunnelAddress, port), { withinMs: 10_000 });
   console.log(`followed after ${Math.round(performance.now() - began)} ms`);
 });
+
+test('a path that drops large packets without a word is measured: 1350 bytes outside are 1280 inside, in blocks of 16', async () => {
+  const [one, two] = [await endpoint('none', 1), await endpoint('none', 2)];
+  for (const { netns } of [one, two]) await netns.ip(['link set dev wan mtu 1500']);
+  // A switch port drops what is too large and tells nobody.
+  await net.ip([`link set dev w${serial} mtu 1350`]);
+  await dialEachOther(one, two);
+  const found = () => one.reports.at(-1)?.mtu;
+  expect(await eventually('measured', found, { withinMs: 30_000 })).toBe(1280);
+});
