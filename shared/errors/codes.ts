@@ -2,13 +2,10 @@
  * Every error that leaves a module has one of these codes. Columns: HTTP status, whether a retry can help, the CLI's exit code,
  * and, for the documentation page that `npm run gen` writes, cause and remedy. Keep sorted by prefix.
  */
-export interface CodeFacts {
-  readonly http: number;
-  readonly retry: boolean;
-  readonly exit: number;
-  readonly cause: string;
-  readonly remedy: string;
-}
+import { clusterCodes } from './cluster-codes.ts';
+import type { CodeFacts } from './code-facts.ts';
+
+export type { CodeFacts };
 
 export const codes = {
   // input
@@ -335,115 +332,7 @@ export const codes = {
     remedy: 'create it, or correct the name',
   },
 
-  // admission
-  namespace_not_offloaded: {
-    http: 409,
-    retry: true,
-    exit: 5,
-    cause: 'the namespace is labelled for offloading, but has no NamespaceOffloading named offloading',
-    remedy: 'create it with `isthmus offload namespace`, or remove the label liqo.io/scheduling-enabled',
-  },
-  quota_missing: {
-    http: 403,
-    retry: false,
-    exit: 6,
-    cause: 'the provider keeps no Quota for the user that creates the pod',
-    remedy: 'wait until the ResourceSlice is accepted, and use the credentials of that slice',
-  },
-  quota_cordoned: {
-    http: 403,
-    retry: false,
-    exit: 6,
-    cause: 'the provider takes no new pods of this slice or tenant for now',
-    remedy: 'ask the provider to uncordon it; running pods stay',
-  },
-  quota_exceeded: {
-    http: 403,
-    retry: false,
-    exit: 6,
-    cause: 'the pod asks for more than is left of what the provider granted',
-    remedy: 'ask for more with `isthmus peer`, or lower the requests that the message names',
-  },
-  sandbox_refused: {
-    http: 403,
-    retry: false,
-    exit: 6,
-    cause: 'the pod asks for rights on the provider node that a guest does not get',
-    remedy: 'remove the field that the message names from the pod',
-  },
-
-  // Kubernetes API
-  kube_unreachable: {
-    http: 503,
-    retry: true,
-    exit: 7,
-    cause: 'the Kubernetes API server did not answer',
-    remedy: 'check the server URL in the kubeconfig and that the API server runs',
-  },
-  kube_unauthorized: {
-    http: 502,
-    retry: false,
-    exit: 3,
-    cause: 'the Kubernetes API server refused the credentials',
-    remedy: 'renew the kubeconfig',
-  },
-  kube_forbidden: {
-    http: 502,
-    retry: false,
-    exit: 3,
-    cause: 'the credentials have no right for this on that cluster',
-    remedy: 'grant the right that the message names',
-  },
-  kube_not_found: {
-    http: 502,
-    retry: false,
-    exit: 4,
-    cause: 'the object does not exist on that cluster',
-    remedy: 'check kind, namespace and name',
-  },
-  kube_already_exists: {
-    http: 502,
-    retry: false,
-    exit: 5,
-    cause: 'the object exists already on that cluster',
-    remedy: 'update it instead',
-  },
-  kube_conflict: {
-    http: 502,
-    retry: true,
-    exit: 5,
-    cause: 'the object changed meanwhile, or another manager owns the field',
-    remedy: 'read it again and repeat',
-  },
-  kube_invalid: {
-    http: 502,
-    retry: false,
-    exit: 2,
-    cause: 'the API server or an admission webhook refused the object',
-    remedy: 'correct the field that the message names',
-  },
-  kube_gone: {
-    http: 502,
-    retry: true,
-    exit: 7,
-    cause: 'the requested resource version is too old',
-    remedy: 'list again',
-  },
-  kube_throttled: {
-    http: 503,
-    retry: true,
-    exit: 7,
-    cause: 'the API server asked to slow down',
-    remedy: 'wait and retry',
-  },
-  kube_failed: {
-    http: 502,
-    retry: true,
-    exit: 7,
-    cause: 'the API server answered with an unexpected status',
-    remedy: 'look at the message and the API server log',
-  },
-
+  ...clusterCodes,
   // broker and waiting
   broker_unreachable: {
     http: 503,
