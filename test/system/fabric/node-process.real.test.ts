@@ -50,8 +50,8 @@ test('an active gateway that is killed under traffic costs at most 3 s, and no t
   const agent = await client.netns.agent();
   const stream = agent.ask('stream', { address: view(), port, everyMs: 10, forMs: 9_000 });
   const transfer = client.netns.transfer(view(), port, 60_000_000, 'down');
-  await eventually('the transfer runs', async () => (await world.connection())?.value === 'Connected');
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  const arrived = async () => ((await (await world.podB.netns.agent()).ask('received', {})) as { bytes: number }).bytes;
+  await eventually('datagrams arrive', async () => (await arrived()) > 50, { everyMs: 20 });
   before.wireguard.kill('SIGKILL');
   const after = await eventually('another active replica', async () => {
     const now = await world.active();

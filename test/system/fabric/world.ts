@@ -14,7 +14,6 @@ import {
   clusterRoleBindings,
   customResourceDefinitions as crds,
   namespaces,
-  nodes,
   pods,
   serviceAccounts,
 } from '#shared/domain/core-kinds.ts';
@@ -27,7 +26,6 @@ import { startApiServer, type TestApiServer } from '../../harness/kube-apiserver
 import { type Netns, NetnsWorld } from '../../harness/netns.ts';
 import {
   type LinkEnd,
-  nodePort,
   openUnderlay,
   startWireGuard,
   TestCluster,
@@ -35,12 +33,9 @@ import {
   type TestPod,
   wireGuardKeys,
 } from '../../harness/netns-cluster.ts';
+import { createInternalFabric, createObjects, peerId, tenant } from './objects.ts';
 
-export const peerId = 'milan';
-export const tenant = `liqo-tenant-${peerId}`;
 export const port = 8080;
-const networking = 'networking.liqo.io/v1beta1';
-const ipam = 'ipam.liqo.io/v1alpha1';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
@@ -82,7 +77,8 @@ export class FabricWorld {
     for (const definition of customResourceDefinitions()) await this.cluster.api.create(crds, definition as never);
     await this.#openUnderlay();
     await this.#serviceAccount();
-    await this.#createObjects();
+    await createObjects(this);
+    for (const replica of this.replicas) await this.createPod(replica);
     await this.#bundleProcess();
   }
 
@@ -195,102 +191,17 @@ export class FabricWorld {
   }
 
   /** Creates or replaces; the status goes along. */
-  async put<T extends KubeObject>(type: ResourceType<T>, object: object): Promise<void> {
+  readonly put = async <T extends KubeObject>(type: ResourceType<T>, object: object): Promise<void> => {
     const typed = object as T & { status?: unknown };
     const options = { fieldManager: 'test' };
     await this.cluster.api.apply(type, typed as never, options);
     if (typed.status !== undefined)
       await this.cluster.api.apply(type, typed as never, { ...options, subresource: 'status' });
-  }
-
-  async #createObjects(): Promise<void> {
-    await this.put(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant } });
-    await this.put(serviceAccounts, {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: 'default', namespace: tenant },
-    });
-    for (const { name, podCidr, ip, overlayAddress } of this.a.nodes) {
-      await this.put(nodes, {
-        apiVersion: 'v1',
-        kind: 'Node',
-        metadata: { name },
-        spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
-        status: { addresses: [{ type: 'InternalIP', address: ip }] },
-      });
-      await this.put(networkKinds.internalNodes, {
-        apiVersion: networking,
-        kind: 'InternalNode',
-        metadata: { name },
-        spec: { interface: { gateway: { name: 'liqo.x' }, node: { ip: overlayAddress } } },
-      });
-      const exposed = overlayAddress.replace('10.80.0.', '10.70.1.');
-      await this.put(networkKinds.ips, {
-        apiVersion: ipam,
-        kind: 'IP',
-        metadata: { name: `node-${name}`, namespace: 'liqo' },
-        spec: { ip: overlayAddress },
-        status: { ip: exposed, cidr: this.a.external },
-      });
-    }
-    for (const [type, cidr] of [
-      ['pod-cidr', this.a.podCidr],
-      ['external-cidr', this.a.external],
-    ])
-      await this.put(networkKinds.networks, {
-        apiVersion: ipam,
-        kind: 'Network',
-        metadata: { name: type, namespace: 'liqo', labels: { 'ipam.liqo.io/network-type': type } },
-        spec: { cidr },
-        status: { cidr },
-      });
-    const metadata = { name: peerId, namespace: tenant, labels: { 'liqo.io/remote-cluster-id': peerId } };
-    await this.put(networkKinds.configurations, {
-      apiVersion: networking,
-      kind: 'Configuration',
-      metadata,
-      spec: { remote: { cidr: { pod: [this.b.podCidr], external: [this.b.external] } } },
-      status: { remote: { cidr: { pod: ['10.71.0.0/16'], external: ['10.72.0.0/16'] } } },
-    });
-    await this.put(networkKinds.publicKeys, {
-      apiVersion: networking,
-      kind: 'PublicKey',
-      metadata,
-      spec: { publicKey: this.atB.publicKey },
-    });
-    await this.put(networkKinds.gatewayClients, {
-      apiVersion: networking,
-      kind: 'GatewayClient',
-      metadata,
-      spec: { mtu: 1340, endpoint: { addresses: [this.b.nodes[1]!.ip], port: nodePort, protocol: 'UDP' } },
-    });
-    await this.put(networkKinds.connections, {
-      apiVersion: networking,
-      kind: 'Connection',
-      metadata: { ...metadata, name: `gw-${peerId}` },
-      spec: { type: 'Client', gatewayRef: { kind: 'WgGatewayClient', name: peerId, namespace: tenant } },
-    });
-    for (const replica of this.replicas) await this.createPod(replica);
-  }
+  };
 
   /** As the controller does it: for a link that has an active pod. */
   async createInternalFabric(active: GatewayReplica): Promise<void> {
-    await this.put(networkKinds.internalFabrics, {
-      apiVersion: networking,
-      kind: 'InternalFabric',
-      metadata: {
-        name: peerId,
-        namespace: tenant,
-        labels: { 'liqo.io/remote-cluster-id': peerId },
-        annotations: { 'networking.isthmus.dev/vni': '4242' },
-      },
-      spec: {
-        mtu: 1340,
-        remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16'],
-        interface: { node: { name: 'liqo.y' }, gateway: { ip: '10.80.1.1' } },
-        gatewayIP: active.pod.ip,
-      },
-    });
+    await createInternalFabric({ put: this.put }, active.pod.ip);
   }
 
   async createPod(replica: GatewayReplica): Promise<void> {
