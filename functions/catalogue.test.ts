@@ -59,7 +59,7 @@ describe('the catalogue', () => {
       expect([name, access.includes('stream:read')]).toEqual([name, name === 'events-dispatch']);
     }
     const without = cloudFunctions.filter(({ access }) => access.length === 0).map(({ name }) => name);
-    expect(without.sort()).toEqual(['api-health', 'api-openapi-document']);
+    expect(without.sort()).toEqual(['api-health', 'api-no-route', 'api-openapi-document']);
   });
 
   test('ends requests before the gateway gives up on them', () => {
