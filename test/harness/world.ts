@@ -6,13 +6,15 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { groupProcesses, nodeGroup } from '#test/testbed/cgroups.ts';
 import { endProcess, killAll } from '#test/testbed/processes.ts';
 import { slotOf } from '#test/testbed/slots.ts';
+import type { ClusterRequest } from '#test/testbed/spec.ts';
 import { type Bed, type BedCluster, down, up } from '#test/testbed/testbed.ts';
 import { eventually } from './eventually.ts';
 import { background, type Ended, must, run } from './program.ts';
 
 export interface WorldOptions {
   readonly root: string;
-  readonly clusters: readonly string[];
+  /** A name alone is a cluster of one node, in ranges of its own. */
+  readonly clusters: readonly (string | ClusterRequest)[];
   /** State of broker and CLI; the test bed has its own folder inside. Default `.testbed` of the repository. */
   readonly dir?: string;
   readonly log?: (line: string) => void;
@@ -52,7 +54,8 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const dir = path.resolve(options.dir ?? path.join(root, '.testbed'));
   const state = path.join(dir, 'world');
   const image = await buildAgentImage(root, { unique: true, log });
-  const bed = await up({ dir, clusters: options.clusters.map((name) => ({ name })), log });
+  const clusters = options.clusters.map((cluster) => (typeof cluster === 'string' ? { name: cluster } : cluster));
+  const bed = await up({ dir, clusters, log });
   mkdirSync(state, { recursive: true });
   log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
   await Promise.all(bed.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
