@@ -46,7 +46,7 @@ type Container = z.infer<typeof Container>;
 const GuestPod = z.looseObject({
   containers: z.array(Container).min(1),
   initContainers: z.array(Container).nullish(),
-  ephemeralContainers: z.array(z.unknown()).max(0, 'ephemeral containers are added to running pods only').nullish(),
+  ephemeralContainers: z.array(Container).nullish(),
   volumes: z.array(z.looseObject({ name: text, hostPath: z.unknown() })).nullish(),
   hostNetwork: flag,
   hostPID: flag,
@@ -123,7 +123,7 @@ function* refusals(pod: GuestPod, annotations: Readonly<Record<string, string>>)
       yield ['securityContext.sysctls', `${name} is not one of the safe ones: ${[...sysctls].join(', ')}`];
   }
   yield* profileRefusals('securityContext', pod.securityContext);
-  for (const list of ['containers', 'initContainers'] as const) {
+  for (const list of ['containers', 'initContainers', 'ephemeralContainers'] as const) {
     for (const [i, container] of (pod[list] ?? []).entries()) yield* containerRefusals(`${list}[${i}]`, container);
   }
   for (const [key, value] of Object.entries(annotations)) {

@@ -3,6 +3,7 @@
  * ago. Nobody is refused on what a cache says: before a refusal the API server is asked, so a deleted pod's share is free at once.
  */
 import { creatorIndex, shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
+import { isFinished } from '#agent/controllers/shadow-pod/decide.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { keyOf, type Namespace } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
@@ -23,6 +24,12 @@ export interface ShadowPodHookDeps {
   readonly namespaceOf: (name: string, signal: AbortSignal) => Promise<Namespace | undefined>;
 }
 
+/** A pod that asks for more than before has to fit into the quota anew; one that shrinks always may. */
+function grows(before: ShadowPod, after: ShadowPod): boolean {
+  const was = podUsage(before.spec.pod);
+  return Object.entries(podUsage(after.spec.pod)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
+}
+
 type Creation = Review<ShadowPod> & { readonly object: ShadowPod };
 const userIndex = 'user';
 const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
@@ -40,12 +47,12 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   const readQuotas = async (creator: string, signal: AbortSignal): Promise<readonly Quota[]> =>
     (await api.list(quotas, {}, signal)).filter((quota) => userOf(quota).includes(creator));
 
-  /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. */
+  /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the new size. */
   const used = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
-    const others = shadows.filter((shadow) => keyOf(shadow) !== key);
-    const counted = new Set([key, ...others.map(keyOf)]);
-    const missing = [...reserved].filter(([other]) => !counted.has(other)).map(([, amounts]) => amounts);
-    return missing.reduce(addAmounts, usageOf(others));
+    const finished = new Set(shadows.filter(isFinished).map(keyOf));
+    const others = shadows.filter((shadow) => keyOf(shadow) !== key && !reserved.has(keyOf(shadow)));
+    const promised = [...reserved].filter(([other]) => other !== key && !finished.has(other));
+    return promised.map(([, amounts]) => amounts).reduce(addAmounts, usageOf(others));
   };
 
   async function judgeUsage(
@@ -94,7 +101,12 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       const change = judgeChange(before, object, user.name);
       // On its way out everything but the rules on changes is moot.
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
-      return judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+      const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+      if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
+      return judgeUsage(review as Creation, signal);
+    }
+    if (object.spec?.pod?.ephemeralContainers?.length) {
+      return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
     }
     const owner = (await namespaceOf(namespace, signal))?.metadata;
     const consumer = owner?.annotations?.[annotation.managedByNamespaceMap]

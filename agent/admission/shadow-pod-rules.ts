@@ -38,7 +38,7 @@ export function judgeOrigin(shadow: ShadowPod, namespace: string, namespaceOrigi
   return deny('forbidden', `metadata.labels[${label.origin}] is ${given}, but namespace ${namespace} ${owner}`);
 }
 
-/** Images, deadline and tolerations may change; who made it and for whom may not. */
+/** What the API lets change in a living pod may change; who made it and for whom may not. The caller judges the new sizes by the quota. */
 export function judgeChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
   const sameMeta =
     isDeepStrictEqual(before.metadata.labels ?? {}, after.metadata.labels ?? {}) &&
@@ -58,12 +58,13 @@ export function judgeChange(before: ShadowPod, after: ShadowPod, userName: strin
   if (changed === undefined) return allow;
   return deny(
     'invalid_input',
-    `spec.pod.${changed} cannot change: accepted are changes of container images, activeDeadlineSeconds and tolerations; delete the ShadowPod and create it anew`,
+    `spec.pod.${changed} cannot change: accepted are changes of container images and of cpu and memory, activeDeadlineSeconds, tolerations, and more ephemeralContainers; delete the ShadowPod and create it anew`,
   );
 }
 
 const containerLists = ['containers', 'initContainers'];
-const changeable = new Set([...containerLists, 'activeDeadlineSeconds', 'tolerations']);
+const changeable = new Set([...containerLists, 'ephemeralContainers', 'activeDeadlineSeconds', 'tolerations']);
+const resizable = new Set(['cpu', 'memory']);
 
 type Loose = Readonly<Record<string, unknown>>;
 
@@ -71,8 +72,35 @@ function changedField(before: unknown = {}, after: unknown = {}): string | undef
   const [was, is] = [before as Loose, after as Loose];
   const keys = new Set([...Object.keys(was), ...Object.keys(is)]);
   const plain = [...keys].filter((key) => !changeable.has(key)).find((key) => !isDeepStrictEqual(was[key], is[key]));
-  return plain ?? containerLists.find((list) => !isDeepStrictEqual(withoutImages(was[list]), withoutImages(is[list])));
+  if (plain !== undefined) return plain;
+  const list = containerLists.find((name) => !isDeepStrictEqual(fixedParts(was[name]), fixedParts(is[name])));
+  if (list !== undefined) return list;
+  return isPrefix(was.ephemeralContainers, is.ephemeralContainers) ? undefined : 'ephemeralContainers';
 }
 
-const withoutImages = (containers: unknown): unknown =>
-  Array.isArray(containers) ? containers.map(({ image, ...rest }: Loose) => rest) : (containers ?? []);
+const fixedParts = (containers: unknown): unknown =>
+  Array.isArray(containers)
+    ? containers.map(({ image, resources, ...rest }: Loose) => ({ ...rest, ...fixedResources(resources) }))
+    : (containers ?? []);
+
+function fixedResources(resources: unknown): Loose {
+  if (!isRecord(resources)) return resources == null ? {} : { resources };
+  const { requests, limits, ...rest } = resources;
+  const others = { ...rest, ...fixedAmounts('requests', requests), ...fixedAmounts('limits', limits) };
+  return Object.keys(others).length ? { resources: others } : {};
+}
+
+function fixedAmounts(key: string, amounts: unknown): Loose {
+  if (!isRecord(amounts)) return amounts == null ? {} : { [key]: amounts };
+  const kept = Object.entries(amounts).filter(([resource]) => !resizable.has(resource));
+  return kept.length ? { [key]: Object.fromEntries(kept) } : {};
+}
+
+const isRecord = (value: unknown): value is Loose =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Ephemeral containers are added and never change. */
+function isPrefix(before: unknown, after: unknown): boolean {
+  const [was, is] = [Array.isArray(before) ? before : [], Array.isArray(after) ? after : []];
+  return was.every((container, index) => isDeepStrictEqual(container, is[index]));
+}

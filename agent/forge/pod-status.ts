@@ -46,7 +46,9 @@ export function nextRecord(local: Pod, remoteUid: string): RemoteRecord {
   if (known === undefined) return { uid: remoteUid };
   if (known.uid === remoteUid) return known;
   const restarts = { ...known.restarts };
-  for (const status of local.status?.containerStatuses ?? []) restarts[status.name] = status.restartCount + 1;
+  const { containerStatuses = [], initContainerStatuses = [] } = local.status ?? {};
+  for (const { name, restartCount } of [...containerStatuses, ...initContainerStatuses])
+    restarts[name] = restartCount + 1;
   return { uid: remoteUid, restarts };
 }
 
@@ -118,8 +120,9 @@ export function reflectedStatus({ local, remote, hostIp, restarts, available, no
     hostIPs: [{ ip: hostIp }],
     podIP: status.podIP,
     podIPs: status.podIP ? [{ ip: status.podIP }] : undefined,
-    initContainerStatuses: status.initContainerStatuses,
+    initContainerStatuses: status.initContainerStatuses?.map((container) => counted(container, restarts)),
     containerStatuses: status.containerStatuses?.map((container) => counted(container, restarts)),
+    ephemeralContainerStatuses: status.ephemeralContainerStatuses,
   });
 }
 

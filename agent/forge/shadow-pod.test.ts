@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
-import { mutableSpec, shadowPod } from './shadow-pod.ts';
+import { mutableSpec } from './mutable-spec.ts';
+import { shadowPod } from './shadow-pod.ts';
 
 const token = { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } };
 const rootCa = { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } };

@@ -6,14 +6,14 @@
  * ordinary pods start at once; other projected volumes lose only their token sources.
  */
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
-import { annotation, isthmusAnnotation, label, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { podAntiAffinityOf } from './anti-affinity.ts';
+import { remoteTolerations } from './mutable-spec.ts';
 
 type Container = PodSpec['containers'][number];
 type Volume = NonNullable<PodSpec['volumes']>[number];
-type Toleration = NonNullable<PodSpec['tolerations']>[number];
 type Texts = Readonly<Record<string, string>>;
 
 export interface ShadowPodInput {
@@ -29,14 +29,6 @@ export interface ShadowPodInput {
 export interface ShadowMetadata {
   readonly labels: Record<string, string>;
   readonly annotations: Record<string, string>;
-}
-
-/** The members of a pod's spec that may change while it lives, and that the provider's admission lets us change. */
-export interface MutableSpec {
-  readonly containers: readonly { readonly name: string; readonly image?: string }[];
-  readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
-  readonly activeDeadlineSeconds?: number;
-  readonly tolerations?: readonly Toleration[];
 }
 
 const stateOfOurs: ReadonlySet<string> = new Set([label.shadowPod, label.remoteUnavailable]);
@@ -58,28 +50,6 @@ export function shadowMetadata({ pod, consumer, provider, nodeName, patch }: Sha
       ...without(pod.metadata.annotations, [isthmusAnnotation.remotePod, ...(patch?.annotationsNotReflected ?? [])]),
       ...(pod.metadata.uid === undefined ? {} : { [isthmusAnnotation.localPodUid]: pod.metadata.uid }),
     },
-  };
-}
-
-/** Tolerations for the remote pod: ours is meaningless there, the VirtualNode's are added. */
-function tolerationsOf(
-  tolerations: readonly Toleration[] | undefined,
-  patch: OffloadingPatch | undefined,
-): Toleration[] {
-  return [...(tolerations ?? []).filter((t) => t.key !== virtualNodeTaint.key), ...(patch?.tolerations ?? [])];
-}
-
-const imageOf = ({ name, image }: { name: string; image?: string | undefined }): { name: string; image?: string } =>
-  image === undefined ? { name } : { name, image };
-
-/** Works on whole and on pruned specs alike. */
-export function mutableSpec(spec: MutableSpec | PodSpec, patch?: OffloadingPatch): MutableSpec {
-  const tolerations = tolerationsOf(spec.tolerations, patch);
-  return {
-    containers: spec.containers.map(imageOf),
-    ...(spec.initContainers?.length ? { initContainers: spec.initContainers.map(imageOf) } : {}),
-    ...(spec.activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds: spec.activeDeadlineSeconds }),
-    ...(tolerations.length ? { tolerations } : {}),
   };
 }
 
@@ -113,6 +83,7 @@ const copied = [
   'hostname',
   'imagePullSecrets',
   'readinessGates',
+  'resources',
   'restartPolicy',
   'securityContext',
   'setHostnameAsFQDN',
@@ -168,7 +139,7 @@ export function shadowPod(input: ShadowPodInput): ShadowPod {
   const spec = pod.spec;
   if (!spec) throw new TypeError(`pod ${pod.metadata.namespace}/${pod.metadata.name} has no spec`);
   const metadata = shadowMetadata(input);
-  const tolerations = tolerationsOf(spec.tolerations, patch);
+  const tolerations = remoteTolerations(spec.tolerations, patch);
   const affinity = affinityOf(input, metadata.labels);
   const runtimeClassName = runtimeClassOf(pod, patch);
   const remote = {

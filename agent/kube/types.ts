@@ -17,7 +17,15 @@ export interface DeleteOptions {
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }
 
-export type Subresource = 'status' | 'approval' | 'binding' | 'eviction' | 'token' | 'scale';
+export type Subresource =
+  | 'status'
+  | 'approval'
+  | 'binding'
+  | 'eviction'
+  | 'token'
+  | 'scale'
+  | 'resize'
+  | 'ephemeralcontainers';
 
 /** An object to server-side apply: whatever fields we own. */
 export type Applied<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind'> & {

@@ -38,6 +38,7 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('', ['pods'], full),
   rule('', ['pods/status'], ['get', 'patch', 'update']),
   rule('', ['pods/eviction'], ['create']),
+  rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   rule('', ['nodes'], full),
   rule('', ['nodes/status'], ['get', 'patch', 'update']),
   rule('', ['events'], ['create', 'patch', 'update']),

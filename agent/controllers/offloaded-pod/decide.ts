@@ -3,6 +3,7 @@ import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
+import { type JsonOperation, mutableOperations, mutableSpec } from '../../forge/mutable-spec.ts';
 import {
   abortedStatus,
   nextRecord,
@@ -16,7 +17,7 @@ import {
   waitingStatus,
   withReadiness,
 } from '../../forge/pod-status.ts';
-import { mutableSpec, shadowMetadata } from '../../forge/shadow-pod.ts';
+import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
 export type Mapping =
   /** The namespace exists at the provider and is ours. */
@@ -52,12 +53,6 @@ export type Action =
   | { readonly do: 'status'; readonly patch: Record<string, unknown>; readonly record?: RemoteRecord }
   | { readonly do: 'removeLocal' }
   | { readonly do: 'event'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
-
-export interface JsonOperation {
-  readonly op: 'add' | 'replace' | 'remove' | 'test';
-  readonly path: string;
-  readonly value?: unknown;
-}
 
 export function decide(observed: Observed, context: Context): readonly Action[] {
   const { local, shadow, mapping } = observed;
@@ -150,7 +145,7 @@ function updating(shadow: ShadowPod, local: Pod, context: Context): readonly Act
   const patch = [
     ...mapOperations('/metadata/labels', shadow.metadata.labels, want.labels, [label.creatorUser]),
     ...mapOperations('/metadata/annotations', shadow.metadata.annotations, want.annotations, []),
-    ...specOperations(shadow, local, context),
+    ...(local.spec ? mutableOperations(mutableSpec(shadow.spec.pod), mutableSpec(local.spec, context.patch)) : []),
   ];
   const test: JsonOperation = { op: 'test', path: '/metadata/uid', value: uidOf(shadow) };
   return patch.length ? [{ do: 'updateShadow', uid: uidOf(shadow), patch: [test, ...patch] }] : [];
@@ -173,41 +168,6 @@ function mapOperations(
     ...Object.entries(want)
       .filter(([key, value]) => have[key] !== value)
       .map(([key, value]): JsonOperation => ({ op: 'add', path: `${path}/${escaped(key)}`, value })),
-  ];
-}
-
-/** Images, deadline and tolerations: what may change in a living pod. Containers are matched by position, which never changes. */
-function specOperations(shadow: ShadowPod, local: Pod, { patch }: Context): JsonOperation[] {
-  if (!local.spec) return [];
-  const have = mutableSpec(shadow.spec.pod);
-  const want = mutableSpec(local.spec, patch);
-  return [
-    ...imageOperations('containers', have.containers, want.containers),
-    ...imageOperations('initContainers', have.initContainers ?? [], want.initContainers ?? []),
-    ...memberOperations('activeDeadlineSeconds', have.activeDeadlineSeconds, want.activeDeadlineSeconds),
-    ...memberOperations('tolerations', have.tolerations, want.tolerations),
-  ];
-}
-
-type Named = readonly { readonly name: string; readonly image?: string }[];
-function imageOperations(list: string, have: Named, want: Named): JsonOperation[] {
-  return have.flatMap(({ name, image }, index): JsonOperation[] => {
-    const wanted = want[index];
-    if (wanted?.name !== name || wanted.image === undefined || wanted.image === image) return [];
-    const at = `/spec/pod/${list}/${index}`;
-    return [
-      { op: 'test', path: `${at}/name`, value: name },
-      { op: 'add', path: `${at}/image`, value: wanted.image },
-    ];
-  });
-}
-
-function memberOperations(key: string, have: unknown, want: unknown): JsonOperation[] {
-  if (sameJson(have, want)) return [];
-  return [
-    want === undefined
-      ? { op: 'remove', path: `/spec/pod/${key}` }
-      : { op: 'add', path: `/spec/pod/${key}`, value: want },
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { ObjectMeta, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { mutableSpec } from '../../forge/shadow-pod.ts';
+import { mutableSpec } from '../../forge/mutable-spec.ts';
 
 function leanMetadata(metadata: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...rest } = metadata as ObjectMeta & { managedFields?: unknown };

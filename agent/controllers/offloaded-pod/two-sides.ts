@@ -2,8 +2,8 @@
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import type { JsonOperation } from '../../forge/mutable-spec.ts';
 import type { KubeApi } from '../../kube/types.ts';
-import type { JsonOperation } from './decide.ts';
 
 type Json = Record<string, unknown>;
 

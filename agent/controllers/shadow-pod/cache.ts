@@ -20,12 +20,14 @@ const slimContainers = (containers: unknown): Container[] =>
 
 /** What may change in a living pod, and what quota counts. */
 function slimSpec(spec: PodSpec): PodSpec {
-  const { activeDeadlineSeconds, tolerations, restartPolicy, overhead, resources, nodeName } = spec;
+  const { activeDeadlineSeconds, tolerations, restartPolicy, overhead, resources, nodeName, ephemeralContainers } =
+    spec;
   return {
     containers: slimContainers(spec.containers),
     ...(spec.initContainers && { initContainers: slimContainers(spec.initContainers) }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds }),
     ...(tolerations && { tolerations }),
+    ...(ephemeralContainers?.length && { ephemeralContainers }),
     ...(restartPolicy !== undefined && { restartPolicy }),
     ...(overhead && { overhead }),
     ...(resources && { resources }),

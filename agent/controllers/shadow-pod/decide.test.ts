@@ -115,3 +115,41 @@ describe('changes of a ShadowPod', () => {
     expect(decision.do === 'follow' && decision.metadata?.metadata).not.toHaveProperty('labels');
   });
 });
+
+describe('a resized ShadowPod', () => {
+  const sized = (cpu: string, more: object = {}) => ({
+    containers: [{ name: 'a', image: 'a:1', resources: { requests: { cpu } } }],
+    ...more,
+  });
+  const withInjected = (pod: Pod): Pod => ({
+    ...pod,
+    spec: { ...pod.spec, containers: [{ name: 'proxy', image: 'p' }, ...(pod.spec?.containers ?? [])] },
+  });
+
+  test('resizes its pod by container name, keeping what was filled in there; equal amounts are equal', () => {
+    const pod = withInjected(podFor(shadow({ phase: 'Running', pod: sized('500m') })));
+    const resources = pod.spec?.containers[1]?.resources;
+    if (resources?.requests) resources.requests.memory = '64Mi';
+    const s = shadow({ phase: 'Running', pod: sized('1') });
+    expect(decide({ shadow: s, pod })).toMatchObject({
+      spec: [],
+      resize: [
+        { op: 'test', path: '/metadata/uid', value: 'p1' },
+        { op: 'add', path: '/spec/containers/1/resources', value: { requests: { cpu: '1', memory: '64Mi' } } },
+      ],
+    });
+    const same = podFor(shadow({ phase: 'Running', pod: sized('1000m') }));
+    expect(decide({ shadow: s, pod: same })).toEqual({ do: 'follow', pod: same, spec: [] });
+  });
+
+  test('gets its ephemeral containers after its pod is there, once each', () => {
+    const s = shadow({ phase: 'Running', pod: sized('1', { ephemeralContainers: [{ name: 'debug', image: 'd' }] }) });
+    const pod = podFor(s);
+    expect(pod.spec).not.toHaveProperty('ephemeralContainers');
+    expect(decide({ shadow: s, pod })).toMatchObject({
+      ephemeralcontainers: [{}, { path: '/spec/ephemeralContainers', value: [{ name: 'debug', image: 'd' }] }],
+    });
+    const debugged = { ...pod, spec: { ...pod.spec, ephemeralContainers: [{ name: 'debug', image: 'd', tty: true }] } };
+    expect(decide({ shadow: s, pod: debugged as Pod })).not.toHaveProperty('ephemeralcontainers');
+  });
+});

@@ -3,7 +3,7 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod, ShadowPodPhase } from '#shared/schema/liqo/shadow-pod.ts';
 import { managedByShadowPod } from './cache.ts';
-import { type JsonPatch, metadataPatch, specPatch } from './forge.ts';
+import { debugPatch, type JsonPatch, metadataPatch, resizePatch, specPatch } from './forge.ts';
 
 export interface Observed {
   readonly shadow?: ShadowPod;
@@ -23,6 +23,9 @@ export type Decision =
       readonly pod: Pod;
       readonly metadata?: { readonly metadata: Record<string, unknown> };
       readonly spec: JsonPatch;
+      /** For the subresources of the same name. */
+      readonly resize?: JsonPatch;
+      readonly ephemeralcontainers?: JsonPatch;
       readonly phase?: ShadowPodPhase;
     }
   | { readonly do: 'refuse'; readonly reason: string; readonly message: string };
@@ -60,10 +63,14 @@ export function decide({ shadow, pod, namespaceOrigin }: Observed): Decision {
   if (isFinished(shadow)) return { do: 'nothing' };
   const phase = phaseOf(shadow, pod);
   const metadata = going ? undefined : metadataPatch(shadow, pod);
+  const resize = going ? [] : resizePatch(shadow, pod);
+  const ephemeralcontainers = going ? [] : debugPatch(shadow, pod);
   return {
     do: 'follow',
     pod,
     spec: going ? [] : specPatch(shadow, pod),
+    ...(resize.length > 0 && { resize }),
+    ...(ephemeralcontainers.length > 0 && { ephemeralcontainers }),
     ...(metadata && { metadata }),
     ...(phase !== undefined && { phase }),
   };

@@ -1,6 +1,7 @@
 /** Shapes the Pod that runs for a ShadowPod, and the changes that carry later edits over to it. */
 import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import { amountsOf } from '#shared/domain/pod-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { managedByShadowPod } from './cache.ts';
 
@@ -32,6 +33,11 @@ function carried({ metadata }: ShadowPod): Carried {
   return { labels, annotations: { ...annotations, [isthmusAnnotation.propagated]: JSON.stringify(keys) } };
 }
 
+/** A new pod may not have ephemeral containers; they follow once it is there. */
+function startable({ ephemeralContainers: _, ...spec }: Spec): Spec {
+  return spec;
+}
+
 /** `shadow` is the whole object, not the reduced one of the cache. */
 export const podOf = (shadow: ShadowPod): Pod => ({
   apiVersion: 'v1',
@@ -42,7 +48,7 @@ export const podOf = (shadow: ShadowPod): Pod => ({
     ...carried(shadow),
     ownerReferences: [ownerOf(shadow)],
   },
-  spec: shadow.spec.pod,
+  spec: startable(shadow.spec.pod),
 });
 
 /** Keys that came from the ShadowPod at the last writing. */
@@ -105,4 +111,45 @@ function newTolerations(want: Spec['tolerations'] = [], have: Spec['tolerations'
   if (missing.length === 0) return [];
   if (have.length === 0) return [{ op: 'add', path: '/spec/tolerations', value: missing }];
   return missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value }));
+}
+
+type Resources = NonNullable<Spec['containers'][number]['resources']>;
+const resizable = ['cpu', 'memory'];
+
+/** Compared by amount: `1000m` is `1`. What is not asked for was filled in by the API server and is not ours to take away. */
+function resized(want: Resources | undefined, have: Resources | undefined): Resources | undefined {
+  const differs = (['requests', 'limits'] as const).some((list) => {
+    const [wanted, had] = [amountsOf(want?.[list]), amountsOf(have?.[list])];
+    return resizable.some((resource) => wanted[resource] !== undefined && wanted[resource] !== had[resource]);
+  });
+  if (!differs) return undefined;
+  return {
+    ...(want?.requests || have?.requests ? { requests: { ...have?.requests, ...want?.requests } } : {}),
+    ...(want?.limits || have?.limits ? { limits: { ...have?.limits, ...want?.limits } } : {}),
+  };
+}
+
+/** For the subresource `resize`. Empty: every container has the cpu and memory that is asked for. */
+export function resizePatch(shadow: ShadowPod, pod: Pod): JsonPatch {
+  const operations = (['containers', 'initContainers'] as const).flatMap((list) =>
+    (shadow.spec.pod[list] ?? []).flatMap(({ name, resources }) => {
+      const index = (pod.spec?.[list] ?? []).findIndex((container) => container.name === name);
+      const wanted = index < 0 ? undefined : resized(resources, pod.spec?.[list]?.[index]?.resources);
+      return wanted ? [{ op: 'add', path: `/spec/${list}/${index}/resources`, value: wanted }] : [];
+    }),
+  );
+  return operations.length === 0 ? [] : [{ op: 'test', path: '/metadata/uid', value: pod.metadata.uid }, ...operations];
+}
+
+/** For the subresource `ephemeralcontainers`. By name; those that somebody here added stay. */
+export function debugPatch(shadow: ShadowPod, pod: Pod): JsonPatch {
+  const have = pod.spec?.ephemeralContainers ?? [];
+  const missing = (shadow.spec.pod.ephemeralContainers ?? []).filter(
+    ({ name }) => !have.some((container) => container.name === name),
+  );
+  if (missing.length === 0) return [];
+  return [
+    { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
+    { op: 'add', path: '/spec/ephemeralContainers', value: [...have, ...missing] },
+  ];
 }

@@ -145,7 +145,7 @@ async function remove({ api }: Cluster, pod: Pod, signal: AbortSignal): Promise<
 async function follow(
   { api, events }: Cluster,
   ref: ObjectRef,
-  { phase, metadata, spec }: Follow,
+  { phase, metadata, spec, resize, ephemeralcontainers }: Follow,
   shadow: ShadowPod | undefined,
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -154,6 +154,10 @@ async function follow(
       await api.mergePatch(shadowPods, ref, { status: { phase } }, { subresource: 'status' }, signal);
     if (metadata) await api.mergePatch(pods, ref, metadata, {}, signal);
     if (spec.length > 0) await api.jsonPatch(pods, ref, spec, {}, signal);
+    if (ephemeralcontainers) {
+      await api.jsonPatch(pods, ref, ephemeralcontainers, { subresource: 'ephemeralcontainers' }, signal);
+    }
+    if (resize) await api.jsonPatch(pods, ref, resize, { subresource: 'resize' }, signal);
     return settled;
   } catch (error) {
     const code = codeOf(error);
