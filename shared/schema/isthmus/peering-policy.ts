@@ -15,6 +15,8 @@ const Peers = z
   .default(['*'])
   .describe('Cluster IDs; `*` for all.');
 
+const loose = z.looseObject({}).meta({ 'x-kubernetes-preserve-unknown-fields': true });
+
 export const ReflectedKind = z.enum([
   'service',
   'endpointslice',
@@ -49,6 +51,21 @@ export const PeeringPolicySpec = z.object({
         'Most that one consumer gets; what is not named is not limited.',
       ),
       classes: z.array(z.string().min(1)).default(['default']).describe('Resource classes that may be asked for.'),
+      overcommitPercent: z
+        .int()
+        .min(1)
+        .max(10_000)
+        .optional()
+        .describe(
+          'Most that all consumers together are granted, in percent of what the nodes of this cluster can allocate; absent: not looked at.',
+        ),
+      namespaceDefaults: z
+        .object({
+          limitRange: loose.optional().describe('Spec of a LimitRange (core/v1).'),
+          networkPolicy: loose.optional().describe('Spec of a NetworkPolicy (networking.k8s.io/v1).'),
+        })
+        .optional()
+        .describe('Put into every namespace of these consumers, and kept there; guests cannot change it.'),
     })
     .optional()
     .describe('Giving capacity to others; absent: refused.'),

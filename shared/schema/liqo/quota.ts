@@ -17,7 +17,13 @@ export const QuotaSpec = z.object({
 });
 export type QuotaSpec = z.infer<typeof QuotaSpec>;
 
-export type Quota = KubeResource<QuotaSpec>;
+export const QuotaStatus = z.object({
+  used: ResourceList.optional().describe('Taken by the ShadowPods of this user that have not finished.'),
+  free: ResourceList.optional().describe('What is left of `spec.resources`.'),
+});
+export type QuotaStatus = z.infer<typeof QuotaStatus>;
+
+export type Quota = KubeResource<QuotaSpec, QuotaStatus>;
 
 export const quotas = defineKind<Quota>({
   group: 'offloading.liqo.io',
@@ -28,7 +34,7 @@ export const quotas = defineKind<Quota>({
   shortNames: ['qt'],
   categories: ['liqo'],
   description: 'What one consumer identity may use on this provider.',
-  writers: { object: 'quota creator (provider)' },
+  writers: { object: 'quota creator (provider)', status: 'quota controller (provider)' },
   columns: [
     { name: 'Enforcement', type: 'string', jsonPath: '.spec.limitsEnforcement' },
     { name: 'Cordoned', type: 'boolean', jsonPath: '.spec.cordoned' },
@@ -36,4 +42,5 @@ export const quotas = defineKind<Quota>({
     { name: 'User', type: 'string', jsonPath: '.spec.user', priority: 1 },
   ],
   spec: QuotaSpec,
+  status: QuotaStatus,
 });

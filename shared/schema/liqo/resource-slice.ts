@@ -21,6 +21,15 @@ export type ResourceSliceConditionStatus = z.infer<typeof ResourceSliceCondition
 export const ResourceSliceCondition = conditionOf(ResourceSliceConditionType, ResourceSliceConditionStatus);
 export type ResourceSliceCondition = z.infer<typeof ResourceSliceCondition>;
 
+/** Liqo does not know these and drops them. */
+export const ProviderCondition = z.object({
+  type: z.enum(['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'Cordoned']),
+  status: z.enum(['True', 'False']),
+  reason: z.string(),
+  message: z.string(),
+});
+export type ProviderCondition = z.infer<typeof ProviderCondition>;
+
 export const ResourceSliceSpec = z.object({
   consumerClusterID: ClusterId.optional().describe('Filled in by the slice controller of the consumer.'),
   providerClusterID: ClusterId.optional().describe('Filled in from the tenant namespace when missing.'),
@@ -39,6 +48,10 @@ export const ResourceSliceStatus = z.object({
   loadBalancerClasses: z.array(LoadBalancerType).optional().describe('Offered by the provider.'),
   nodeLabels: StringMap.optional().describe('Labels for the virtual node.'),
   nodeSelector: StringMap.optional().describe('Added to every offloaded pod; only external classes use it.'),
+  nodeConditions: z
+    .array(ProviderCondition)
+    .optional()
+    .describe('State of the nodes behind the virtual node, and whether new pods are taken; the virtual node shows it.'),
 });
 export type ResourceSliceStatus = z.infer<typeof ResourceSliceStatus>;
 

@@ -22,6 +22,8 @@ export type ShadowPodSpec = z.infer<typeof ShadowPodSpec>;
 
 export const ShadowPodStatus = z.object({
   phase: ShadowPodPhase.default('Unknown').describe('Phase of the pod.'),
+  reason: z.string().optional().describe('Why there is no pod (yet), in one word; absent when there is one.'),
+  message: z.string().optional().describe('The same for people; the consumer shows it on its own pod.'),
 });
 export type ShadowPodStatus = z.infer<typeof ShadowPodStatus>;
 
