@@ -1,11 +1,14 @@
 /** Handles for the built-in kinds that Isthmus reads or writes. Custom kinds have theirs beside their schema. */
 import type {
+  CoreV1Event,
   V1CertificateSigningRequest,
   V1ClusterRole,
   V1ClusterRoleBinding,
   V1CustomResourceDefinition,
   V1DaemonSet,
   V1Deployment,
+  V1EndpointSlice,
+  V1Ingress,
   V1MutatingWebhookConfiguration,
   V1Role,
   V1Service,
@@ -37,6 +40,10 @@ export type CertificateSigningRequest = Meta<Wire<V1CertificateSigningRequest>>;
 export type CustomResourceDefinition = Meta<Wire<V1CustomResourceDefinition>>;
 export type MutatingWebhookConfiguration = Meta<Wire<V1MutatingWebhookConfiguration>>;
 export type ValidatingWebhookConfiguration = Meta<Wire<V1ValidatingWebhookConfiguration>>;
+export type Ingress = Meta<Wire<V1Ingress>>;
+export type EndpointSlice = Meta<Wire<V1EndpointSlice>>;
+/** v1: the older form of the same objects, with their source and count. */
+export type CoreEvent = Meta<Wire<CoreV1Event>>;
 /** events.k8s.io/v1; written, never cached. */
 export type KubeEvent = KubeObject & Record<string, unknown>;
 
@@ -56,6 +63,9 @@ export const configMaps = kind<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps', t
 export const services = kind<Service>('', 'v1', 'Service', 'services', true);
 export const serviceAccounts = kind<ServiceAccount>('', 'v1', 'ServiceAccount', 'serviceaccounts', true);
 export const events = kind<KubeEvent>('events.k8s.io', 'v1', 'Event', 'events', true);
+export const coreEvents = kind<CoreEvent>('', 'v1', 'Event', 'events', true);
+export const ingresses = kind<Ingress>('networking.k8s.io', 'v1', 'Ingress', 'ingresses', true);
+export const endpointSlices = kind<EndpointSlice>('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', true);
 export const leases = kind<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const deployments = kind<Deployment>('apps', 'v1', 'Deployment', 'deployments', true);
 export const daemonSets = kind<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets', true);

@@ -23,6 +23,7 @@ export const label = {
   origin: 'offloading.liqo.io/origin',
   destination: 'offloading.liqo.io/destination',
   nodeName: 'offloading.liqo.io/nodename',
+  serviceAccountName: 'offloading.liqo.io/service-account-name',
   storageAvailable: 'storage.liqo.io/available',
 } as const;
 
@@ -35,6 +36,14 @@ export const annotation = {
   managedByNamespaceMap: 'liqo.io/managed-by-namespace-map',
   originalName: 'liqo.io/original-name',
   remoteRuntimeClassName: 'liqo.io/remote-runtime-class-name',
+  skipReflection: 'liqo.io/skip-reflection',
+  allowReflection: 'liqo.io/allow-reflection',
+  forceRemoteNodePort: 'liqo.io/force-remote-node-port',
+  apiServerSupport: 'liqo.io/api-server-support',
+  remoteServiceAccountName: 'liqo.io/remote-service-account-name',
+  tokenPodName: 'offloading.liqo.io/service-account-for-pod-name',
+  tokenPodUid: 'offloading.liqo.io/service-account-for-pod-uid',
+  tokenExpiration: 'offloading.liqo.io/service-account-expiration',
 } as const;
 
 export const finalizer = {
@@ -88,10 +97,14 @@ export const isthmusAnnotation = {
   nodeApplied: 'isthmus.dev/applied',
   /** On pods made of ShadowPods, JSON: the label and annotation keys that came from there, so that dropped ones can be removed. */
   propagated: 'isthmus.dev/propagated',
+  /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
+  reflected: 'isthmus.dev/reflected',
 } as const;
 export const fieldManager = {
   /** Objects desired by the broker. */
   broker: 'isthmus-broker',
+  /** What is reflected to a provider: Liqo's, so that a cluster that moves from Liqo owns its fields. */
+  reflection: 'reflection.liqo.io',
   /** Everything the agent's own controllers write. */
   agent: 'isthmus',
 } as const;
