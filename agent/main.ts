@@ -12,12 +12,15 @@ import { createLog } from '#agent/runtime/log.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
+import { proxyTokens } from './api-proxy/token.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
+import { createApiServerProxyController } from './controllers/api-server-proxy/index.ts';
 import { ensureClusterKeys } from './controllers/keys/ensure-keys.ts';
 import { createNetworkControllers } from './controllers/network-controllers.ts';
 import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
 import { createPeeringControllers } from './controllers/peering-controllers.ts';
+import { createConnectPeer } from './controllers/replicator/connect-peer.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
 import { createConnectProvider } from './kubelet/peer.ts';
 import { startHealth } from './runtime/health.ts';
@@ -48,6 +51,8 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
   const clock = systemClock;
   const connection = await connect(config);
   const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
+  const { hostname, port } = connection.server;
+  const upstream = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 443 };
   const health = await startHealth({ port: config.healthPort }, signal);
   const admission = await startAdmission({
     cluster,
@@ -61,7 +66,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
     { api: cluster.api, caches: cluster.caches, clock, log },
     { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
     signal,
-    (led) => lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '' }, led),
+    (led) => lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '', upstream }, led),
   );
   health.ready();
   log.info('agent started', { version, node: process.version });
@@ -75,16 +80,25 @@ interface Lead {
   readonly cluster: Cluster;
   readonly log: Log;
   readonly apiServerCa: string;
+  /** The API server as this process reaches it. */
+  readonly upstream: { readonly host: string; readonly port: number };
 }
 
 /** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
-async function lead({ config, cluster, log, apiServerCa }: Lead, signal: AbortSignal): Promise<void> {
+async function lead({ config, cluster, log, apiServerCa, upstream }: Lead, signal: AbortSignal): Promise<void> {
   const { clusterId, systemNamespace } = config;
   const common = { cluster, clusterId, clock: systemClock, log, ids: systemIds };
   const keys = await ensureClusterKeys(cluster.api, systemNamespace, signal);
+  const privateKey = createPrivateKey(keys.privateKey);
+  const newId = () => systemIds.next('jti');
+  // A pair that Liqo left behind may be of another kind; providers take tokens by Ed25519 only.
+  const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
+  const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
+  const peers = { clock: systemClock, log, ...(signsTokens ? { proxyToken } : {}) };
   const controllers = [
     ...createPeeringControllers({
       ...common,
+      connectPeer: createConnectPeer(peers),
       config: {
         apiServerUrl: config.apiServerUrl,
         apiServerCa,
@@ -94,17 +108,24 @@ async function lead({ config, cluster, log, apiServerCa }: Lead, signal: AbortSi
     }),
     ...createOffloadingControllers(common),
     ...createNetworkControllers({ ...common, systemNamespace }),
+    createApiServerProxyController({
+      ...common,
+      systemNamespace,
+      apiServerUrl: config.apiServerUrl,
+      upstream,
+      podIp: config.podIp,
+    }),
     createVirtualNodeController({
       ...common,
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
-      connectPeer: createConnectProvider({ clock: systemClock, log }),
+      connectPeer: createConnectProvider(peers),
       systemNamespace,
     }),
   ];
   const channel = createChannel({
     ...common,
-    privateKey: createPrivateKey(keys.privateKey),
+    privateKey,
     config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
   });
   await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);

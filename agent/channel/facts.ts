@@ -3,7 +3,14 @@ import type { Cache, Cluster } from '#agent/kube/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
-import { ipType, type NetworkType, networkLabel, networkName, networkType } from '#shared/domain/network-keys.ts';
+import {
+  ipType,
+  type NetworkType,
+  networkLabel,
+  networkName,
+  networkPort,
+  networkType,
+} from '#shared/domain/network-keys.ts';
 import { addQuantities } from '#shared/domain/quantity.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -32,7 +39,6 @@ export interface FactsSource {
 
 /** What this agent can do beyond protocol version 1; the broker ignores names it does not know. */
 const capabilities: readonly string[] = ['authentication', 'offloading'];
-const apiServerProxyPort = 8118;
 const maxNodeAddresses = 16;
 
 export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }: FactsDeps): FactsSource {
@@ -63,7 +69,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
       podCidrs: granted(networkType.pod),
       externalCidrs: granted(networkType.external),
       nodeAddresses: nodeAddresses(nodeCache.list()),
-      ...(at === undefined ? {} : { apiServerProxy: `${at}:${apiServerProxyPort}` }),
+      ...(at === undefined ? {} : { apiServerProxy: `${at}:${networkPort.apiServerProxy}` }),
     };
   }
 

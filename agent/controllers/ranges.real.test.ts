@@ -240,7 +240,7 @@ test('a Network whose range is taken says by whom, and gets it when that one goe
   expect(refused.message).toContain('Network liqo/first');
   await eventually('an Event', async () =>
     (await world.cluster.api.list(events, { namespace: 'liqo' })).some(
-      ({ regarding, reason }) => regarding?.name === 'second' && reason === 'RangeTaken',
+      ({ regarding, reason }) => (regarding as { name?: string })?.name === 'second' && reason === 'RangeTaken',
     ),
   );
   await world.cluster.api.delete(networks, { namespace: 'liqo', name: 'first' });

@@ -5,13 +5,15 @@ import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type ClusterConnection, parseServer, rotatingToken } from './connect.ts';
-import { createAgent, type TlsMaterial } from './tls-agent.ts';
+import { createAgent, type ProxyToken, type TlsMaterial } from './tls-agent.ts';
 
 export interface KubeconfigOptions {
   /** Default: the file's `current-context`. */
   readonly context?: string;
   /** What relative file names in the kubeconfig are relative to. */
   readonly directory?: string;
+  /** For a proxy that asks who we are. `cluster`: the name that the kubeconfig gives to the cluster behind it. */
+  readonly proxyToken?: (cluster: string, nonce: string) => string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,9 +32,11 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   const user = userName === undefined || userName === '' ? {} : entry(config, 'users', 'user', userName);
   const userAt = `users[${userName}].user`;
   const proxy = parseProxy(optional(cluster, 'proxy-url', `${at}.proxy-url`), `${at}.proxy-url`);
+  const { proxyToken } = options;
   const place: Place = {
     server,
     proxy,
+    proxyToken: proxyToken && ((nonce) => proxyToken(clusterName, nonce)),
     namespace: optional(context, 'namespace', `contexts[${contextName}].context.namespace`),
     tls: {
       ...definedString('servername', optional(cluster, 'tls-server-name', `${at}.tls-server-name`)),
@@ -53,12 +57,13 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     const missing = tls.cert === undefined ? 'client-certificate-data' : 'client-key-data';
     throw refuse(`${userAt}.${missing}`, 'is missing; a client certificate needs its key and the key its certificate');
   }
-  return connection(place, createAgent(server, tls, proxy), tls.ca);
+  return connection(place, createAgent(server, tls, proxy, place.proxyToken), tls.ca);
 }
 
 interface Place {
   readonly server: URL;
   readonly proxy: URL | undefined;
+  readonly proxyToken: ProxyToken | undefined;
   readonly namespace: string | undefined;
   readonly tls: TlsMaterial;
   readonly credentials: () => Readonly<Record<string, string>>;
@@ -112,7 +117,7 @@ async function connectByPlugin(
       ...definedString('key', asText(found.key)),
     };
     if (agent === undefined || next.cert !== material.cert || next.key !== material.key || next.ca !== material.ca) {
-      agent = createAgent(place.server, next, place.proxy);
+      agent = createAgent(place.server, next, place.proxy, place.proxyToken);
       material = next;
     }
     const given = Object.entries(found.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
@@ -127,7 +132,7 @@ async function connectByPlugin(
       return material.ca;
     },
     get agent() {
-      return agent ?? createAgent(place.server, material, place.proxy);
+      return agent ?? createAgent(place.server, material, place.proxy, place.proxyToken);
     },
     headers: () => headers,
     authorize,

@@ -17,6 +17,8 @@ export interface TlsMaterial {
 /** Sockets idle for longer are closed here: the API server closes them after 90 s, and a request on a dying socket fails. */
 const idleSocketMs = 45_000;
 
+const proxyAnswerMs = 10_000;
+
 const pooling: http.AgentOptions = {
   keepAlive: true,
   keepAliveMsecs: 15_000,
@@ -24,7 +26,10 @@ const pooling: http.AgentOptions = {
   timeout: idleSocketMs,
 };
 
-export function createAgent(server: URL, material: TlsMaterial, proxy?: URL): http.Agent {
+/** What to show a proxy that asks for a token of ours: for its nonce, a new one each time. */
+export type ProxyToken = (nonce: string) => string;
+
+export function createAgent(server: URL, material: TlsMaterial, proxy?: URL, token?: ProxyToken): http.Agent {
   if (server.protocol === 'http:') return new http.Agent(pooling);
   const options: https.AgentOptions = {
     ...pooling,
@@ -34,7 +39,7 @@ export function createAgent(server: URL, material: TlsMaterial, proxy?: URL): ht
     ...(material.servername === undefined ? {} : { servername: material.servername }),
     rejectUnauthorized: material.insecure !== true,
   };
-  return proxy === undefined ? new https.Agent(options) : new TunnelAgent(options, proxy);
+  return proxy === undefined ? new https.Agent(options) : new TunnelAgent(options, proxy, token);
 }
 
 type Connected = (error: Error | null, socket: Duplex) => void;
@@ -42,10 +47,14 @@ type Connected = (error: Error | null, socket: Duplex) => void;
 /** Opens each socket through `CONNECT` at a proxy, then speaks TLS with the API server inside. */
 class TunnelAgent extends https.Agent {
   readonly #proxy: URL;
+  readonly #token: ProxyToken | undefined;
+  /** Of the run of the proxy that was met last. */
+  #nonce: string | undefined;
 
-  constructor(options: https.AgentOptions, proxy: URL) {
+  constructor(options: https.AgentOptions, proxy: URL, token: ProxyToken | undefined) {
     super(options);
     this.#proxy = proxy;
+    this.#token = token;
   }
 
   // Node's agent takes the answer through `done` when nothing is returned.
@@ -63,32 +72,53 @@ class TunnelAgent extends https.Agent {
     return undefined;
   }
 
-  #tunnel(target: string, fail: (error: Error) => void, opened: (socket: Duplex) => void): void {
+  /** A proxy that asks for a token with a nonce gets one, once; any other proxy never sees any. */
+  #tunnel(target: string, fail: (error: Error) => void, opened: (socket: Duplex) => void, isAnswer = false): void {
     const proxy = this.#proxy;
     const secure = proxy.protocol === 'https:';
-    const headers: Record<string, string> = { host: target };
-    if (proxy.username !== '') {
-      const login = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-      headers['proxy-authorization'] = `Basic ${Buffer.from(login).toString('base64')}`;
-    }
+    const shown = this.#nonce;
     const request = (secure ? https : http).request({
-      host: proxy.hostname,
+      host: proxy.hostname.replace(/^\[|\]$/g, ''),
       port: proxy.port || (secure ? 443 : 80),
       method: 'CONNECT',
       path: target,
-      headers,
+      headers: { host: target, ...this.#credentials(shown) },
       agent: false,
-      timeout: 10_000,
+      timeout: proxyAnswerMs,
     });
     request.once('timeout', () => request.destroy(new Error(`the proxy ${proxy.host} did not answer within 10 s`)));
-    request.once('error', fail);
+    // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
+    request.on('error', fail);
     request.once('connect', (reply, socket) => {
+      request.setTimeout(0);
       if (reply.statusCode === 200) return opened(socket);
+      socket.on('error', () => undefined);
       socket.destroy();
+      const nonce = this.#token === undefined ? undefined : challengeOf(reply);
+      if (nonce !== undefined && nonce !== shown && !isAnswer) {
+        this.#nonce = nonce;
+        return this.#tunnel(target, fail, opened, true);
+      }
       fail(
         new AppError('kube_unreachable', `the proxy ${proxy.host} answered ${reply.statusCode} to CONNECT ${target}`),
       );
     });
     request.end();
   }
+
+  #credentials(nonce: string | undefined): Record<string, string> {
+    const { username, password } = this.#proxy;
+    if (username !== '') {
+      const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+      return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
+    }
+    if (nonce === undefined || this.#token === undefined) return {};
+    return { 'proxy-authorization': `Bearer ${this.#token(nonce)}` };
+  }
 }
+
+/** The nonce of a proxy that takes our tokens. */
+const challengeOf = ({ statusCode, headers }: http.IncomingMessage): string | undefined =>
+  statusCode === 407
+    ? /^Bearer realm="isthmus", nonce="([\w-]{16,128})"$/.exec(headers['proxy-authenticate'] ?? '')?.[1]
+    : undefined;

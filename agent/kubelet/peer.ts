@@ -3,7 +3,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { openCluster } from '../kube/cluster.ts';
 import type { ClusterConnection } from '../kube/connect.ts';
-import { connectKubeconfig } from '../kube/kubeconfig.ts';
+import { connectKubeconfig, type KubeconfigOptions } from '../kube/kubeconfig.ts';
 import type { Caches, KubeApi } from '../kube/types.ts';
 
 export interface ProviderConnection {
@@ -13,13 +13,16 @@ export interface ProviderConnection {
   readonly connection: ClusterConnection;
 }
 
+/** By the name of the provider's cluster, and by the nonce of the proxy in front of it. */
+export type ProxyTokens = NonNullable<KubeconfigOptions['proxyToken']>;
+
 /** Lives until `signal` aborts. Fails with `invalid_input` when the text is no kubeconfig. */
 export type ConnectProvider = (kubeconfig: string, signal: AbortSignal) => Promise<ProviderConnection>;
 
 export const createConnectProvider =
-  (deps: { readonly clock: Clock; readonly log: Log }): ConnectProvider =>
+  (deps: { readonly clock: Clock; readonly log: Log; readonly proxyToken?: ProxyTokens }): ConnectProvider =>
   async (kubeconfig, signal) => {
-    const connection = await connectKubeconfig(kubeconfig);
+    const connection = await connectKubeconfig(kubeconfig, deps.proxyToken ? { proxyToken: deps.proxyToken } : {});
     signal.addEventListener('abort', () => connection.close(), { once: true });
     const { api, caches } = openCluster(connection, deps, signal);
     return { api, caches, connection };

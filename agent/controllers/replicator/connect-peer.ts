@@ -1,15 +1,19 @@
 /** Opens a provider's API server with a consumer identity. */
 import { createKubeApi } from '#agent/kube/api.ts';
 import { createCaches } from '#agent/kube/caches.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import { connectKubeconfig, type KubeconfigOptions } from '#agent/kube/kubeconfig.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ConnectPeer } from '../peering-deps.ts';
 
 export const createConnectPeer =
-  (deps: { readonly clock: Clock; readonly log: Log }): ConnectPeer =>
+  (deps: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly proxyToken?: KubeconfigOptions['proxyToken'];
+  }): ConnectPeer =>
   async (kubeconfig, signal) => {
-    const connection = await connectKubeconfig(kubeconfig);
+    const connection = await connectKubeconfig(kubeconfig, deps.proxyToken ? { proxyToken: deps.proxyToken } : {});
     signal.addEventListener('abort', () => connection.close(), { once: true });
     return { api: createKubeApi(connection, deps), caches: createCaches(connection, deps, signal) };
   };

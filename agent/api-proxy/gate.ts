@@ -1,0 +1,98 @@
+/** Who may pass the proxy, to where, how often. Remembers what was shown once; opens nothing itself. */
+import type { KeyObject } from 'node:crypto';
+import type { Clock } from '#shared/ports/clock.ts';
+import { proxyClockSkewSeconds, proxyTokenLifeSeconds, type ReadToken, readProxyToken } from './token.ts';
+import { TokenBuckets } from './token-buckets.ts';
+
+export interface GateOptions {
+  /** This cluster's ID. */
+  readonly clusterId: string;
+  /** `host:port` of the API server by every name that consumers call it, lower-case. Nothing else is reached. */
+  readonly targets: ReadonlySet<string>;
+  /** Of this run of the proxy, unguessable. */
+  readonly nonce: string;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Public keys of this consumer, none when it has no business here. */
+  readonly keysOf: (consumer: string) => readonly KeyObject[];
+}
+
+export interface Caller {
+  readonly method: string;
+  /** As in the request line. */
+  readonly target: string;
+  readonly authorization: string | undefined;
+  /** Network address. */
+  readonly from: string;
+}
+
+/** `say` is for the caller and the log; it repeats nothing that the caller sent. */
+export type Verdict =
+  | { readonly pass: true; readonly consumer: string }
+  | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
+
+/** A consumer opens a connection per watch at start, then keeps them. */
+const perConsumer = { burst: 300, perSecond: 20 } as const;
+/** Before it is known who calls; peers may come from behind one address. */
+const perAddress = { burst: 600, perSecond: 60 } as const;
+
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #consumers = new TokenBuckets(perConsumer, 1_000);
+  readonly #addresses = new TokenBuckets(perAddress, 1_000);
+  /** `jti` of each token that was accepted, by consumer, to the second from which it is expired anyway. In order of arrival. */
+  readonly #shown = new Map<string, number>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  judge({ method, target, authorization, from }: Caller): Verdict {
+    const now = this.#options.clock.now();
+    if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
+    if (method !== 'CONNECT') return refuse(405, 'this is a proxy for CONNECT and nothing else');
+    const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
+    if (text === undefined) return refuse(407, 'a token of a consumer cluster is missing');
+    const token = readProxyToken(text);
+    if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
+    const consumer = token.claims.iss;
+    const objection = this.#objection(token, now);
+    if (objection !== undefined) return refuse(407, objection);
+    if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
+    this.#remember(token, now);
+    if (!this.#options.targets.has(target.toLowerCase()))
+      return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
+    return { pass: true, consumer };
+  }
+
+  /** Tokens shown so far that could be shown again. */
+  get remembered(): number {
+    return this.#shown.size;
+  }
+
+  #objection({ claims, isSignedBy }: ReadToken, now: number): string | undefined {
+    const { clusterId, nonce, keysOf } = this.#options;
+    const seconds = now / 1000;
+    // Whose it is comes first: what a stranger's token says is nobody's business.
+    if (!keysOf(claims.iss).some((key) => isSignedBy(key)))
+      return 'the token is not signed by a consumer that peers through the link';
+    if (claims.aud !== clusterId) return 'the token is for another cluster';
+    if (claims.nonce !== nonce) return 'the token is for another run of this proxy';
+    if (claims.exp - claims.iat > proxyTokenLifeSeconds) return 'the token lives too long';
+    if (claims.exp + proxyClockSkewSeconds < seconds) return 'the token has expired';
+    if (claims.iat - proxyClockSkewSeconds > seconds) return 'the token is from the future';
+    if (this.#shown.has(`${claims.iss} ${claims.jti}`)) return 'the token was shown before';
+    return undefined;
+  }
+
+  #remember({ claims }: ReadToken, now: number): void {
+    for (const [key, until] of this.#shown) {
+      if (until >= now / 1000) break;
+      this.#shown.delete(key);
+    }
+    // All wait equally long, whatever their own expiry: then the oldest is always the first to go.
+    const until = now / 1000 + proxyTokenLifeSeconds + 2 * proxyClockSkewSeconds + 1;
+    this.#shown.set(`${claims.iss} ${claims.jti}`, until);
+  }
+}
+
+const refuse = <S extends 403 | 405 | 407 | 429>(status: S, say: string) => ({ pass: false, status, say }) as const;

@@ -1,0 +1,151 @@
+/** The listener of the proxy: reads one CONNECT per connection, asks the gate, then joins the caller with the API server. TLS passes through untouched. */
+import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { join } from '#agent/kubelet/stream-proxy.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { Gate } from './gate.ts';
+import { TokenBuckets } from './token-buckets.ts';
+
+export interface ApiProxyOptions {
+  readonly gate: Pick<Gate, 'judge'>;
+  /** Sent with every 407, so that a consumer can make a token for this run. */
+  readonly nonce: string;
+  /** Where this cluster's API server is, whatever name the caller has for it. */
+  readonly upstream: { readonly host: string; readonly port: number };
+  readonly port: number;
+  readonly host?: string;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  /** Of one consumer at a time. */
+  readonly maxTunnels?: number;
+  /** For the whole request; then the caller is let go. */
+  readonly headersMs?: number;
+}
+
+export interface ApiProxy {
+  readonly port: number;
+  /** Tunnels that are open, by consumer. */
+  open(): ReadonlyMap<string, number>;
+  /** Cuts what belongs to consumers for which this is false. */
+  retain(mayStay: (consumer: string) => boolean): void;
+  /** Closes the listener and cuts all tunnels. */
+  close(): Promise<void>;
+}
+
+const limits = { headerBytes: 8192, headersMs: 5_000, dialMs: 10_000, connections: 4096, tunnels: 1024 } as const;
+
+export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy> {
+  const { gate, nonce, upstream, clock, log, maxTunnels = limits.tunnels, headersMs = limits.headersMs } = options;
+  const tunnels = new Map<string, Set<Duplex>>();
+  /** Before a tunnel is open; the server forgets a socket once it has upgraded. */
+  const pending = new Set<Duplex>();
+  const logged = new TokenBuckets({ burst: 1, perSecond: 1 / 60 }, 256);
+
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: headersMs,
+    requestTimeout: headersMs,
+    connectionsCheckingInterval: Math.min(1_000, headersMs),
+    keepAlive: false,
+  });
+  server.maxConnections = limits.connections;
+
+  function judge(request: IncomingMessage, from: string): ReturnType<Gate['judge']> {
+    const { method = '', url = '' } = request;
+    const all = request.headersDistinct['proxy-authorization'] ?? [];
+    const authorization = all.length === 1 ? all[0] : undefined;
+    const verdict = gate.judge({ method, target: url, authorization, from });
+    if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
+    // Once a minute for the same: who is refused all the time must not fill the log.
+    if (logged.take(`${from} ${verdict.say}`, clock.now()))
+      log.warn('proxy refused', { from, status: verdict.status, why: verdict.say, consumer: verdict.consumer });
+    return verdict;
+  }
+
+  const challenge = (status: number): string =>
+    status === 407 ? `Proxy-Authenticate: Bearer realm="isthmus", nonce="${nonce}"\r\n` : '';
+
+  function answer(socket: Duplex, status: number, say: string): void {
+    if (socket.destroyed || !socket.writable) return void socket.destroy();
+    const body = `${say}\n`;
+    socket.on('error', () => socket.destroy());
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challenge(status)}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      // Whatever else the caller would still send is of no interest.
+      () => socket.destroy(),
+    );
+  }
+
+  server.on('request', (request, response) => {
+    const verdict = judge(request, request.socket.remoteAddress ?? '');
+    const status = verdict.pass ? 405 : verdict.status;
+    response.writeHead(status, { connection: 'close', 'content-type': 'text/plain' });
+    response.end(`${verdict.pass ? '' : verdict.say}\n`);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    answer(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, 'this request cannot be read'),
+  );
+
+  server.on('connect', (request, client, head) => {
+    const socket = client as Socket;
+    const verdict = judge(request, socket.remoteAddress ?? '');
+    if (!verdict.pass) return answer(socket, verdict.status, verdict.say);
+    const { consumer } = verdict;
+    if ((tunnels.get(consumer)?.size ?? 0) >= maxTunnels)
+      return answer(socket, 429, `a consumer has at most ${maxTunnels} connections`);
+    dial(consumer, socket, head);
+  });
+
+  function dial(consumer: string, client: Socket, head: Buffer): void {
+    const mine = tunnels.get(consumer) ?? new Set();
+    tunnels.set(consumer, mine);
+    mine.add(client);
+    const forget = (): void => {
+      mine.delete(client);
+      if (mine.size === 0 && tunnels.get(consumer) === mine) tunnels.delete(consumer);
+    };
+    client.once('close', forget);
+    const giveUp = (): void => void target.destroy();
+    const target = connect({ ...upstream, noDelay: true, timeout: limits.dialMs });
+    client.on('error', giveUp);
+    client.once('close', giveUp);
+    const fail = (): void => {
+      target.destroy();
+      answer(client, 502, 'the API server does not answer');
+    };
+    target.once('timeout', fail);
+    target.once('error', fail);
+    // Connected first, promised then: a consumer whose stream breaks after a 200 would look for the fault at the API server.
+    target.once('connect', () => {
+      target.off('error', fail).off('timeout', fail).setTimeout(0);
+      client.off('close', giveUp);
+      client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      if (head.length > 0) target.write(head);
+      void join(client, target);
+    });
+  }
+
+  server.on('connection', (socket) => {
+    pending.add(socket);
+    socket.once('close', () => pending.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    open: () => new Map([...tunnels].map(([consumer, sockets]) => [consumer, sockets.size])),
+    retain(mayStay) {
+      for (const [consumer, sockets] of tunnels)
+        if (!mayStay(consumer)) for (const socket of [...sockets]) socket.destroy();
+    },
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of [...pending]) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * What a consumer shows at the proxy in front of a provider's API server: a compact JWS (RFC 7515) over the claims below, EdDSA by the consumer
+ * cluster's own key. Good for one connection, within a minute, at one provider, for one run of its proxy. Pure.
+ */
+import { type KeyObject, sign, verify } from 'node:crypto';
+
+export interface ProxyClaims {
+  /** Cluster ID of the consumer. */
+  readonly iss: string;
+  /** Cluster ID of the provider. */
+  readonly aud: string;
+  /** Seconds since the epoch. */
+  readonly iat: number;
+  readonly exp: number;
+  readonly jti: string;
+  /** As in the proxy's challenge: what was shown to another run of the proxy is worth nothing. */
+  readonly nonce: string;
+}
+
+export const proxyTokenLifeSeconds = 60;
+/** How far the clocks of two clusters may be apart. */
+export const proxyClockSkewSeconds = 30;
+/** No token of ours comes near it. */
+export const proxyTokenMaxLength = 2048;
+
+const header = Buffer.from('{"alg":"EdDSA","typ":"JWT"}').toString('base64url');
+
+export function signProxyToken(claims: Omit<ProxyClaims, 'exp'>, privateKey: KeyObject): string {
+  const { iss, aud, iat, jti, nonce } = claims;
+  const body = JSON.stringify({ iss, aud, iat, exp: iat + proxyTokenLifeSeconds, jti, nonce });
+  const signed = `${header}.${Buffer.from(body).toString('base64url')}`;
+  return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`;
+}
+
+export interface ReadToken {
+  /** Worth nothing before `isSignedBy` says so. */
+  readonly claims: ProxyClaims;
+  isSignedBy(publicKey: KeyObject): boolean;
+}
+
+/** Undefined: not a token of this kind. The algorithm is ours, whatever its header says: a header that says otherwise is refused. */
+export function readProxyToken(text: string): ReadToken | undefined {
+  if (text.length > proxyTokenMaxLength) return undefined;
+  const parts = text.split('.');
+  const [head = '', body = '', signature = ''] = parts;
+  if (parts.length !== 3 || !parts.every((part) => /^[\w-]+$/.test(part))) return undefined;
+  const [stated, claims] = [parseObject(head), parseObject(body)];
+  if (stated?.alg !== 'EdDSA' || 'crit' in stated || !isClaims(claims)) return undefined;
+  const signed = Buffer.from(`${head}.${body}`);
+  return {
+    claims,
+    isSignedBy: (key) =>
+      key.asymmetricKeyType === 'ed25519' && verify(null, signed, key, Buffer.from(signature, 'base64url')),
+  };
+}
+
+function parseObject(part: string): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isClaims(found: object | undefined): found is ProxyClaims {
+  const { iss, aud, iat, exp, jti, nonce } = (found ?? {}) as Record<string, unknown>;
+  return (
+    [iss, aud, jti, nonce].every((text) => typeof text === 'string' && text !== '' && text.length <= 253) &&
+    [iat, exp].every((seconds) => Number.isSafeInteger(seconds))
+  );
+}
+
+export interface TokenSource {
+  /** Cluster ID of this cluster. */
+  readonly consumer: string;
+  /** Ed25519. */
+  readonly privateKey: KeyObject;
+  readonly nowMs: () => number;
+  readonly newId: () => string;
+}
+
+/** A new token for each call: `provider` is the cluster that must read it, `nonce` its proxy's. */
+export const proxyTokens =
+  ({ consumer, privateKey, nowMs, newId }: TokenSource) =>
+  (provider: string, nonce: string): string =>
+    signProxyToken({ iss: consumer, aud: provider, iat: Math.floor(nowMs() / 1000), jti: newId(), nonce }, privateKey);

@@ -1,0 +1,81 @@
+/** The objects by which consumers find the proxy in front of this API server, and who may use it. Pure. */
+
+import type { Applied } from '#agent/kube/types.ts';
+import { readPublicKey } from '#agent/pki/cluster-keys.ts';
+import type { Service } from '#shared/domain/core-kinds.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { networkPort } from '#shared/domain/network-keys.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import type { EndpointSlice } from '../ip/decide.ts';
+
+export const proxyServiceName = 'isthmus-api-server-proxy';
+const portName = 'proxy';
+
+/** Without a selector: of all replicas only the leader serves, so that a token is accepted once. */
+export const forgeProxyService = (namespace: string): Applied<Service> => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: proxyServiceName, namespace, labels: { [label.managed]: 'true' } },
+  spec: { ports: [{ name: portName, port: networkPort.apiServerProxy, protocol: 'TCP' }] },
+});
+
+/** `at`: where the listener is; undefined while there is none. */
+export const forgeProxyEndpoints = (
+  namespace: string,
+  at: { readonly ip: string; readonly port: number } | undefined,
+): Applied<EndpointSlice> => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    name: proxyServiceName,
+    namespace,
+    labels: {
+      [label.managed]: 'true',
+      'kubernetes.io/service-name': proxyServiceName,
+      'endpointslice.kubernetes.io/managed-by': 'isthmus',
+    },
+  },
+  addressType: 'IPv4',
+  endpoints: at === undefined ? [] : [{ addresses: [at.ip], conditions: { ready: true } }],
+  ports: [{ name: portName, port: at?.port ?? networkPort.apiServerProxy, protocol: 'TCP' }],
+});
+
+/**
+ * Consumers that were told to come through the proxy and hold credentials for what is behind it; each with the keys that their Tenants name. One
+ * that is drained or going has no business there.
+ */
+export function proxyUsers(tenants: readonly Tenant[]): ReadonlyMap<string, readonly string[]> {
+  const users = new Map<string, string[]>();
+  for (const { metadata, spec, status } of tenants) {
+    const isWelcome =
+      spec.proxyURL &&
+      spec.publicKey &&
+      status?.authParams !== undefined &&
+      spec.tenantCondition !== 'Drained' &&
+      metadata.deletionTimestamp === undefined;
+    if (isWelcome) users.set(spec.clusterID, [...(users.get(spec.clusterID) ?? []), spec.publicKey as string]);
+  }
+  return users;
+}
+
+/** What a Tenant calls its public key; undefined when it is none that signs tokens. */
+export function proxyKey(publicKey: string): ReturnType<typeof readPublicKey> | undefined {
+  try {
+    const key = readPublicKey(Buffer.from(publicKey, 'base64'));
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `host:port` by which consumers and pods call this API server. */
+export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
+  const { host, port } = new URL(apiServerUrl);
+  const told = port === '' ? `${host}:443` : host;
+  return new Set([
+    told,
+    'kubernetes.default:443',
+    'kubernetes.default.svc:443',
+    'kubernetes.default.svc.cluster.local:443',
+  ]);
+}

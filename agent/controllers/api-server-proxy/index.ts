@@ -1,0 +1,132 @@
+/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer is to come through it. */
+import { Gate } from '#agent/api-proxy/gate.ts';
+import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
+import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
+import type { Applied, Cluster, Controller } from '#agent/kube/types.ts';
+import { services } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
+import { ipType, networkPort, networkType } from '#shared/domain/network-keys.ts';
+import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { endpointSlices } from '../ip/decide.ts';
+import { ensureExposedService } from '../ip/exposed-service.ts';
+import { networkOfType } from '../network-ipam.ts';
+import { tenantsByCluster } from '../peering-caches.ts';
+import { covers } from '../peering-writes.ts';
+import {
+  forgeProxyEndpoints,
+  forgeProxyService,
+  proxyKey,
+  proxyServiceName,
+  proxyTargets,
+  proxyUsers,
+} from './decide.ts';
+
+export interface ApiServerProxyDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly systemNamespace: string;
+  readonly ids: Ids;
+  /** How peers know this API server. */
+  readonly apiServerUrl: string;
+  /** Where it is from here. */
+  readonly upstream: { readonly host: string; readonly port: number };
+  /** Of this process, for the Service. */
+  readonly podIp: string;
+  /** Default: the well-known one; 0: any. */
+  readonly port?: number;
+}
+
+const key = 'proxy';
+
+export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
+  const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp } = deps;
+  const { api, caches } = cluster;
+  const managed = { labelSelector: `${label.managed}=true` };
+  const serviceCache = caches.cache(services, managed);
+  const sliceCache = caches.cache(endpointSlices, managed);
+  const tenants = tenantsByCluster(caches);
+  const ips = caches.cache(networkKinds.ips);
+  const networks = caches.cache(networkKinds.networks);
+  const targets = proxyTargets(deps.apiServerUrl);
+  const place = { namespace, name: proxyServiceName };
+  let proxy: ApiProxy | undefined;
+
+  // Asked at each connection: what a Tenant says now counts.
+  const keysOf = (consumer: string) =>
+    (proxyUsers(tenants.byIndex('cluster', consumer)).get(consumer) ?? []).flatMap((text) => proxyKey(text) ?? []);
+
+  async function open(): Promise<ApiProxy> {
+    const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
+    const gate = new Gate({ clusterId, targets, nonce, clock, keysOf });
+    const { upstream, port = networkPort.apiServerProxy } = deps;
+    const opened = await startApiProxy({ gate, nonce, upstream, port, clock, log: log.with({ part: 'api-proxy' }) });
+    log.info('proxy to the API server opened', { port: opened.port });
+    return opened;
+  }
+
+  async function close(): Promise<void> {
+    const was = proxy;
+    proxy = undefined;
+    if (was === undefined) return;
+    await was.close();
+    log.info('proxy to the API server closed');
+  }
+
+  async function ensure<T extends KubeObject>(
+    type: ResourceType<T>,
+    actual: T | undefined,
+    wanted: Applied<T>,
+    signal: AbortSignal,
+  ) {
+    if (!covers(actual, wanted)) await api.apply(type, wanted, { fieldManager: fieldManager.agent }, signal);
+  }
+
+  async function reconcile(_key: string, signal: AbortSignal): Promise<Outcome> {
+    const users = proxyUsers(tenants.list());
+    proxy?.retain((consumer) => users.has(consumer));
+    if (users.size === 0) await close();
+    else proxy ??= await open();
+    // Where there is no network, nobody comes this way.
+    if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
+    const service = serviceCache.get(place);
+    await ensure(services, service, forgeProxyService(namespace), signal);
+    const at = proxy && { ip: podIp, port: proxy.port };
+    await ensure(endpointSlices, sliceCache.get(place), forgeProxyEndpoints(namespace, at), signal);
+    const clusterIp = service?.spec?.clusterIP;
+    if (clusterIp === undefined) return again(1_000);
+    const exposed = { name: ipType.apiServerProxy, namespace, ipType: ipType.apiServerProxy, clusterIp };
+    return ensureExposedService(cluster, ips, exposed, signal);
+  }
+
+  const mine = (name: string) => (object: KubeObject) =>
+    object.metadata.namespace === namespace && object.metadata.name === name ? [key] : [];
+  const controller = createController(
+    {
+      name: 'api-server-proxy',
+      watches: [
+        watch(tenants, () => [key]),
+        watch(serviceCache, mine(proxyServiceName)),
+        watch(sliceCache, mine(proxyServiceName)),
+        watch(ips, mine(ipType.apiServerProxy)),
+        watch(networks, () => [key]),
+      ],
+      workers: 1,
+      reconcile,
+    },
+    deps,
+  );
+  return {
+    ...controller,
+    async run(signal) {
+      try {
+        await controller.run(signal);
+      } finally {
+        // Whoever leads next has its own.
+        await close();
+      }
+    },
+  };
+}
