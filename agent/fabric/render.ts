@@ -82,13 +82,13 @@ function ownAddress({ overlayAddress }: NodeModel, links: readonly NodeLink[]) {
   };
 }
 
-/** Callers from peers, and local ones that used the exposed address. */
+/** Callers from peers, whatever a Service's address was translated to meanwhile, and local ones that used the exposed address. */
 function hiddenCallers({ masqueradedHosts }: NodeModel): string[] {
   const hosts = distinctAddresses(masqueradedHosts.map(({ host }) => host));
   if (hosts.length === 0) return [];
   const exposed = distinctAddresses(masqueradedHosts.map((entry) => entry.exposed));
   return [
-    `${fromOverlay} ip daddr ${set(hosts)} masquerade`,
+    `${fromOverlay} ct original ip daddr ${set(hosts)} masquerade`,
     `ct original ip daddr ${set(exposed)} ip daddr ${set(hosts)} masquerade`,
   ];
 }

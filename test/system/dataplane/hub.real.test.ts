@@ -86,3 +86,31 @@ describe('a host behind the hub', () => {
     expect(await hubPods[1].netns.who(exposed.host.exposed, port)).toBe(hub.nodes[1]!.ip);
   });
 });
+
+describe('a Service of the hub', () => {
+  const service = '10.96.0.9';
+  /** What kube-proxy makes of the Service on every node: one endpoint. */
+  const kubeProxy = (endpoint: string): string =>
+    `add table ip kube\nflush table ip kube\nadd chain ip kube services { type nat hook prerouting priority dstnat; }\nadd rule ip kube services ip daddr ${service} dnat to ${endpoint}\n`;
+
+  test('is reached by its exposed address wherever its pod runs, and no more once that is taken back', async () => {
+    const { hub, hubPods, podsA } = topology;
+    const before = { exposed: hub.exposed, hosts: hub.hosts, masqueradedHosts: hub.masqueradedHosts };
+    const own = { host: service, exposed: '10.70.4.2' };
+    hub.exposed = [...before.exposed, { ip: service, exposed: own.exposed }];
+    hub.hosts = [...before.hosts, service];
+    hub.masqueradedHosts = [...before.masqueradedHosts, own];
+    await hub.program();
+    const callers: string[] = [];
+    for (const { ip } of hubPods) {
+      for (const { netns } of hub.nodes) await netns.nft(kubeProxy(ip));
+      callers.push(await podsA[0].netns.who(fromLeaf(own.exposed), port));
+    }
+    // The node of the gateway, by whichever of its addresses leads to that pod: the pod would answer 10.71 past that node.
+    for (const caller of callers) expect(caller).not.toMatch(/^10\.71\./);
+    Object.assign(hub, before);
+    await hub.program();
+    await expect(podsA[0].netns.who(fromLeaf(own.exposed), port)).rejects.toThrow();
+    for (const { netns } of hub.nodes) await netns.nft('delete table ip kube\n');
+  });
+});
