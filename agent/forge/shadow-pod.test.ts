@@ -4,11 +4,6 @@ import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { mutableSpec } from './mutable-spec.ts';
 import { shadowPod } from './shadow-pod.ts';
 
-const token = { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } };
-const rootCa = { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } };
-const access = { name: 'kube-api-access-x1', projected: { sources: [token, rootCa] } };
-const mount = { name: 'kube-api-access-x1', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' };
-
 function pod(spec: Record<string, unknown> = {}, annotations: Record<string, string> = {}): Pod {
   return {
     apiVersion: 'v1',
@@ -97,43 +92,6 @@ test('what makes the pod itself goes along', () => {
     topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'z', whenUnsatisfiable: 'DoNotSchedule' }],
   };
   expect(forge(pod(own)).spec.pod).toMatchObject(own);
-});
-
-test('the auto-mounted API access goes with its mounts; other projected volumes lose only their tokens', () => {
-  const { spec } = forge(
-    pod({
-      containers: [
-        {
-          name: 'app',
-          image: 'i',
-          volumeMounts: [mount, { name: 'mixed', mountPath: '/m' }, { name: 'only', mountPath: '/o' }],
-        },
-      ],
-      initContainers: [{ name: 'init', image: 'i', volumeMounts: [mount] }],
-      volumes: [
-        access,
-        { name: 'mixed', projected: { sources: [token, { configMap: { name: 'c' } }] } },
-        { name: 'only', projected: { sources: [token] } },
-      ],
-    }),
-  );
-  expect(spec.pod.volumes).toEqual([
-    { name: 'mixed', projected: { sources: [{ configMap: { name: 'c' } }] } },
-    { name: 'only', emptyDir: {} },
-  ]);
-  expect(spec.pod.containers[0]?.volumeMounts?.map((m) => m.name)).toEqual(['mixed', 'only']);
-  expect(spec.pod.initContainers?.[0]?.volumeMounts).toEqual([]);
-  expect(JSON.stringify(spec)).not.toContain('serviceAccountToken"');
-});
-
-test("a pod that asks for the provider's API keeps its volumes and names its account there", () => {
-  const annotations = { 'liqo.io/api-server-support': 'remote', 'liqo.io/remote-service-account-name': 'there' };
-  const { spec } = forge(pod({ serviceAccountName: 'here', volumes: [access] }, annotations));
-  expect(spec.pod).toMatchObject({
-    serviceAccountName: 'there',
-    automountServiceAccountToken: true,
-    volumes: [access],
-  });
 });
 
 test.each([

@@ -1,19 +1,12 @@
-/**
- * Turns a local pod into the ShadowPod that stands for it at the provider (reference/liqo-offloading.md 5.2.2 and 5.2.3).
- *
- * API access is `Disabled` unless the pod asks for `remote`: service-account tokens of the consumer are never sent. As long as ConfigMaps
- * are not reflected, the auto-mounted `kube-api-access-*` volume could not be filled either, so it goes together with its mounts and
- * ordinary pods start at once; other projected volumes lose only their token sources.
- */
+/** Turns a local pod into the ShadowPod that stands for it at the provider (reference/liqo-offloading.md 5.2.2 and 5.2.3). */
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { podAntiAffinityOf } from './anti-affinity.ts';
+import { accessSpec, type HomeApi } from './api-access.ts';
 import { remoteTolerations } from './mutable-spec.ts';
 
-type Container = PodSpec['containers'][number];
-type Volume = NonNullable<PodSpec['volumes']>[number];
 type Texts = Readonly<Record<string, string>>;
 
 export interface ShadowPodInput {
@@ -23,6 +16,7 @@ export interface ShadowPodInput {
   readonly provider: string;
   readonly nodeName: string;
   readonly patch?: OffloadingPatch | undefined;
+  readonly home?: HomeApi | undefined;
 }
 
 /** The labels and annotations that a ShadowPod must have; those that the provider adds (creator) are not ours to judge. */
@@ -51,27 +45,6 @@ export function shadowMetadata({ pod, consumer, provider, nodeName, patch }: Sha
       ...(pod.metadata.uid === undefined ? {} : { [isthmusAnnotation.localPodUid]: pod.metadata.uid }),
     },
   };
-}
-
-export type ApiAccess = 'disabled' | 'remote';
-export const apiAccessOf = (pod: Pod): ApiAccess =>
-  pod.metadata.annotations?.['liqo.io/api-server-support']?.toLowerCase() === 'remote' ? 'remote' : 'disabled';
-
-const isAutoMounted = (volume: Volume): boolean =>
-  volume.name.startsWith('kube-api-access-') && volume.projected !== undefined;
-
-/** A projected volume without its token sources; an empty directory when nothing is left, so that its mounts stay valid. */
-function withoutTokens(volume: Volume): Volume {
-  const sources = volume.projected?.sources;
-  if (!sources?.some((source) => source.serviceAccountToken)) return volume;
-  const kept = sources.filter((source) => !source.serviceAccountToken);
-  if (kept.length === 0) return { name: volume.name, emptyDir: {} };
-  return { ...volume, projected: { ...volume.projected, sources: kept } };
-}
-
-function withoutMounts(container: Container, volumes: ReadonlySet<string>): Container {
-  if (!container.volumeMounts?.some((mount) => volumes.has(mount.name))) return container;
-  return { ...container, volumeMounts: container.volumeMounts.filter((mount) => !volumes.has(mount.name)) };
 }
 
 const copied = [
@@ -104,28 +77,6 @@ function runtimeClassOf(pod: Pod, patch: OffloadingPatch | undefined): string | 
   return [asked, pod.spec?.runtimeClassName, patch?.runtimeClassName].find((name) => name && name !== 'liqo');
 }
 
-function accessOf(pod: Pod, spec: PodSpec): Partial<PodSpec> {
-  const volumes = spec.volumes ?? [];
-  if (apiAccessOf(pod) === 'remote') {
-    const account = pod.metadata.annotations?.['liqo.io/remote-service-account-name'] ?? spec.serviceAccountName;
-    return {
-      containers: spec.containers,
-      ...(spec.initContainers ? { initContainers: spec.initContainers } : {}),
-      ...(volumes.length ? { volumes } : {}),
-      ...(account === undefined ? {} : { serviceAccountName: account }),
-      automountServiceAccountToken: true,
-    };
-  }
-  const removed = new Set(volumes.filter(isAutoMounted).map((volume) => volume.name));
-  const kept = volumes.filter((volume) => !removed.has(volume.name)).map(withoutTokens);
-  return {
-    containers: spec.containers.map((container) => withoutMounts(container, removed)),
-    ...(spec.initContainers ? { initContainers: spec.initContainers.map((c) => withoutMounts(c, removed)) } : {}),
-    ...(kept.length ? { volumes: kept } : {}),
-    automountServiceAccountToken: false,
-  };
-}
-
 function affinityOf(input: ShadowPodInput, labels: Texts): PodSpec['affinity'] | undefined {
   const nodeAffinity = input.patch?.affinity?.nodeAffinity;
   const podAntiAffinity = podAntiAffinityOf(input.pod, labels);
@@ -144,7 +95,7 @@ export function shadowPod(input: ShadowPodInput): ShadowPod {
   const runtimeClassName = runtimeClassOf(pod, patch);
   const remote = {
     ...copyOf(spec),
-    ...accessOf(pod, spec),
+    ...accessSpec(input, spec),
     hostIPC: false,
     hostNetwork: false,
     hostPID: false,

@@ -3,6 +3,7 @@ import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
+import type { HomeApi } from '../../forge/api-access.ts';
 import { type JsonOperation, mutableOperations, mutableSpec } from '../../forge/mutable-spec.ts';
 import {
   abortedStatus,
@@ -40,6 +41,7 @@ export interface Context {
   readonly provider: string;
   readonly nodeName: string;
   readonly patch?: OffloadingPatch | undefined;
+  readonly home?: HomeApi | undefined;
   readonly hostIp: string;
   /** RFC 3339. */
   readonly now: string;

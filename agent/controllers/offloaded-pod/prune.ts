@@ -2,6 +2,7 @@
 import type { ObjectMeta, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import { tokenVolumes } from '../../forge/api-access.ts';
 import { mutableSpec } from '../../forge/mutable-spec.ts';
 
 function leanMetadata(metadata: ObjectMeta): ObjectMeta {
@@ -17,7 +18,9 @@ export function leanLocalPod(pod: Pod): Pod {
   const metadata = leanMetadata(pod.metadata);
   const { spec } = pod;
   if (!spec || pod.metadata.labels?.[label.shadowPod] !== 'true') return { ...pod, metadata };
-  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName } as PodSpec;
+  const volumes = tokenVolumes(spec);
+  const tokens = volumes.length ? { volumes, serviceAccountName: spec.serviceAccountName } : {};
+  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName, ...tokens } as PodSpec;
   return { ...pod, metadata, spec: kept };
 }
 
