@@ -12,7 +12,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import * as control from './control-plane-rules.ts';
 import { createNetworkHooks } from './network-hooks.ts';
 import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.ts';
-import { podPatch } from './pod-rules.ts';
+import { gatePatch, podPatch } from './pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
 import { createShadowPodHooks } from './shadow-pod-hooks.ts';
 
@@ -130,7 +130,8 @@ async function mutatePod(
       `namespace ${namespace} is labelled liqo.io/scheduling-enabled=true, but NamespaceOffloading ${namespace}/${namespaceOffloadingName} does not exist (yet): create it, or remove the label`,
     );
   }
-  return offloading.metadata.deletionTimestamp ? allow : patched(podPatch(object, offloading.spec));
+  if (offloading.metadata.deletionTimestamp) return allow;
+  return patched([...podPatch(object, offloading.spec), ...gatePatch(object, offloading)]);
 }
 
 async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {

@@ -1,9 +1,10 @@
 /** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isthmusLabel, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { bothTerms, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
-import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
-import type { PatchOperation } from './review.ts';
+import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
+import { isGated, offloadingGate, waitsFor } from '../controllers/scheduling-gate/decide.ts';
+import { labelPatch, type PatchOperation } from './review.ts';
 
 type Toleration = NonNullable<NonNullable<Pod['spec']>['tolerations']>[number];
 type Policy = Pick<NamespaceOffloadingSpec, 'podOffloadingStrategy' | 'clusterSelector'>;
@@ -40,6 +41,19 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
 export function podPatch(pod: Pod, policy: Policy): PatchOperation[] {
   if (policy.podOffloadingStrategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
   return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, imposedTerms(policy))];
+}
+
+/** A pod that could run nowhere yet waits behind our gate; one that is bound already cannot. */
+export function gatePatch(pod: Pod, offloading: NamespaceOffloading): PatchOperation[] {
+  const { schedulingGates, nodeName, runtimeClassName } = pod.spec ?? {};
+  if (nodeName || runtimeClassName === ownRuntimeClass || isGated(pod) || waitsFor(offloading) === undefined) return [];
+  const gate = { name: offloadingGate };
+  return [
+    schedulingGates
+      ? { op: 'add', path: '/spec/schedulingGates/-', value: gate }
+      : { op: 'add', path: '/spec/schedulingGates', value: [gate] },
+    ...labelPatch(pod, isthmusLabel.gated, 'true'),
+  ];
 }
 
 function tolerationPatch(tolerations: readonly Toleration[] | undefined): PatchOperation[] {

@@ -4,6 +4,7 @@ import type { ControllerDeps } from '#agent/kube/controller.ts';
 import type { Cluster, Controller } from '#agent/kube/types.ts';
 import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';
+import { createSchedulingGateController } from './scheduling-gate/index.ts';
 import { createShadowPodController } from './shadow-pod/index.ts';
 
 export interface OffloadingControllersDeps extends ControllerDeps {
@@ -13,6 +14,7 @@ export interface OffloadingControllersDeps extends ControllerDeps {
 
 export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [
   createNamespaceOffloadingController(deps),
+  createSchedulingGateController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
 ];

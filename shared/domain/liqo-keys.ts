@@ -87,6 +87,8 @@ export const name = {
 export const isthmusLabel = {
   /** On everything that the channel applied for a peering: its id at the broker. */
   peering: 'isthmus.dev/peering',
+  /** On local pods that wait behind our scheduling gate until their namespace is offloaded. */
+  gated: 'isthmus.dev/waiting-for-offloading',
 } as const;
 export const isthmusAnnotation = {
   /** On ShadowPods: UID of the local pod they stand for; a different one means the pod was replaced under the same name. */
@@ -97,6 +99,8 @@ export const isthmusAnnotation = {
   nodeApplied: 'isthmus.dev/applied',
   /** On pods made of ShadowPods, JSON: the label and annotation keys that came from there, so that dropped ones can be removed. */
   propagated: 'isthmus.dev/propagated',
+  /** On a NamespaceOffloading, `true`: pods that a changed policy no longer allows where they run are evicted, within their disruption budgets. */
+  drainOnPolicyChange: 'isthmus.dev/drain-on-policy-change',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
 } as const;

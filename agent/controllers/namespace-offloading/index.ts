@@ -10,7 +10,8 @@ import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { apply } from './apply.ts';
-import { decide, type Observed } from './decide.ts';
+import { type Decision, decide, type Observed } from './decide.ts';
+import { evictAll, held, isTightening, listPods, planDrain, wantsDrain } from './drain.ts';
 import { isOwnMap, type OffloadingCaches, observe } from './observe.ts';
 
 export interface OffloadingDeps extends ControllerDeps {
@@ -20,6 +21,7 @@ export interface OffloadingDeps extends ControllerDeps {
 
 const waitMs = 60_000;
 const staleMs = 100;
+const drainMs = 1_000;
 
 /** Selectors look at nothing but name and labels; the cache itself needs UID and version. */
 const labelsOnly = ({ apiVersion, kind, metadata: { name, uid, resourceVersion, labels } }: Node): Node => ({
@@ -44,11 +46,25 @@ export function createNamespaceOffloadingController(deps: OffloadingDeps): Contr
     const cached = observe(caches, caches.maps.list(), namespace, clusterId, clock.now());
     if (!cached) return dropOrphans(cluster, caches, namespace, signal);
     const { observed, decision } = await confirmed(cached, namespace, signal);
-    await apply(cluster.api, observed.offloading, decision, signal);
     if (decision.problem) {
       cluster.events.emit(observed.offloading, 'Warning', decision.problem.reason, decision.problem.message);
     }
+    if (wantsDrain(observed.offloading) && isTightening(observed, decision)) {
+      return drain(observed, decision, signal);
+    }
+    await apply(cluster.api, observed.offloading, decision, signal);
     return decision.waitingOn === undefined ? settled : waiting(decision.waitingOn, waitMs);
+  };
+
+  /** The new policy holds for new pods first, then those that it does not allow where they are go, then their mappings. */
+  const drain = async (observed: Observed, decision: Decision, signal: AbortSignal): Promise<Outcome> => {
+    const { offloading } = observed;
+    const plan = planDrain(observed, await listPods(cluster.api, offloading.metadata.namespace ?? '', signal));
+    await apply(cluster.api, offloading, held(decision, observed, plan), signal);
+    if (plan.left === 0) return decision.waitingOn === undefined ? settled : waiting(decision.waitingOn, waitMs);
+    const blocked = await evictAll(plan, cluster.api, signal);
+    if (blocked !== undefined) cluster.events.emit(offloading, 'Warning', 'DrainBlocked', blocked);
+    return waiting(blocked ?? `${plan.left} pods to leave nodes that the policy no longer allows`, drainMs);
   };
 
   /** Before the finalizer goes, the maps are read anew: the cache may not know yet what we wrote a moment ago. */
