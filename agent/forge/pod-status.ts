@@ -57,6 +57,8 @@ export interface ReflectInput {
   readonly remote: Pod;
   /** Address of the virtual node. */
   readonly hostIp: string;
+  /** Of the remote pod, as this cluster reaches it; absent while it has none. */
+  readonly podIp?: string | undefined;
   readonly restarts: Readonly<Record<string, number>>;
   /** False: the provider does not answer, whatever was last heard. */
   readonly available: boolean;
@@ -100,8 +102,9 @@ export const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
   remote.status?.phase !== 'Failed';
 
 /** The remote status as the local pod's. Members that mean nothing here (generations, claims, nominations) are left out. */
-export function reflectedStatus({ local, remote, hostIp, restarts, available, now }: ReflectInput): PodStatus {
+export function reflectedStatus({ local, remote, hostIp, podIp, ...input }: ReflectInput): PodStatus {
   const known = local.status?.conditions ?? [];
+  const { restarts, available, now } = input;
   // A container that may not restart cannot leave its terminated state here, so the end of a remote pod that will be replaced is not shown.
   if (isBeingReplaced(local, remote)) return withReadiness(local, reason.remoteMissing, now);
   const status = remote.status ?? {};
@@ -118,8 +121,8 @@ export function reflectedStatus({ local, remote, hostIp, restarts, available, no
     qosClass: local.status?.qosClass,
     hostIP: hostIp,
     hostIPs: [{ ip: hostIp }],
-    podIP: status.podIP,
-    podIPs: status.podIP ? [{ ip: status.podIP }] : undefined,
+    podIP: podIp,
+    podIPs: podIp === undefined ? undefined : [{ ip: podIp }],
     initContainerStatuses: status.initContainerStatuses?.map((container) => counted(container, restarts)),
     containerStatuses: status.containerStatuses?.map((container) => counted(container, restarts)),
     ephemeralContainerStatuses: status.ephemeralContainerStatuses,

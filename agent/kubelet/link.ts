@@ -1,26 +1,55 @@
-/** The network link to a provider, as its summary says. */
+/** The network link to a provider: whether it works, as its summary says, and what the provider's ranges are called here. */
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type NetworkState, networkState } from '../forge/node.ts';
+import { sameJson } from '../forge/pod-status.ts';
+import { type RemoteRanges, remoteRanges } from '../forge/remote-address.ts';
 import type { Caches } from '../kube/types.ts';
 
 export interface Link {
   state(): NetworkState;
-  /** Calls back when the state has changed; returns the function that ends it. */
+  remoteRanges(): RemoteRanges;
+  /** Resolves when what `remoteRanges` says is knowledge and not ignorance. */
+  synced(signal: AbortSignal): Promise<void>;
+  /** Calls back when something has changed; returns the function that ends it. */
   follow(): () => void;
 }
 
-export function createLink(caches: Caches, virtualNode: () => VirtualNode, onChange: () => void): Link {
+export function createLink(
+  caches: Caches,
+  virtualNode: () => VirtualNode,
+  onChange: { readonly state: () => void; readonly ranges: () => void },
+): Link {
   const peers = caches.cache(foreignClusters);
+  const configurations = caches.cache<Configuration>(networkKinds.configurations);
   const stateOf = (foreign: ForeignCluster | undefined): NetworkState =>
     networkState(foreign, virtualNode().spec.disableNetworkCheck);
   const isPeers = (foreign: ForeignCluster | undefined): boolean =>
     foreign?.spec.clusterID === virtualNode().spec.clusterID;
+  const isOfPeer = ({ metadata }: KubeObject): boolean =>
+    metadata.namespace === virtualNode().metadata.namespace &&
+    metadata.labels?.[label.remoteClusterId] === virtualNode().spec.clusterID;
   return {
     state: () => stateOf(peers.list().find(isPeers)),
-    follow: () =>
-      peers.subscribe(({ before, after }) => {
-        if (isPeers(after ?? before) && stateOf(before) !== stateOf(after)) onChange();
-      }),
+    remoteRanges: () => remoteRanges(configurations.list().find(isOfPeer)),
+    synced: (signal) => configurations.synced(signal),
+    follow() {
+      const ends = [
+        peers.subscribe(({ before, after }) => {
+          if (isPeers(after ?? before) && stateOf(before) !== stateOf(after)) onChange.state();
+        }),
+        configurations.subscribe(({ before, after }) => {
+          const subject = after ?? before;
+          if (subject && isOfPeer(subject) && !sameJson(remoteRanges(before), remoteRanges(after))) onChange.ranges();
+        }),
+      ];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
   };
 }

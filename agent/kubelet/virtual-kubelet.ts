@@ -92,11 +92,10 @@ export class VirtualKubelet {
     const bound = { fieldSelector: `spec.nodeName=${name}`, transform: leanLocalPod, indexes: byNamespace };
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
     this.#maps = cluster.caches.cache(namespaceMaps);
-    this.#link = createLink(
-      cluster.caches,
-      () => this.#virtualNode,
-      () => this.#keeper.look(),
-    );
+    this.#link = createLink(cluster.caches, () => this.#virtualNode, {
+      state: () => this.#keeper.look(),
+      ranges: () => this.#lookAtAllPods(),
+    });
     this.#clientCa = cluster.caches.cache(configMaps, {
       namespace: authenticationConfig.namespace,
       fieldSelector: `metadata.name=${authenticationConfig.name}`,
@@ -257,6 +256,7 @@ export class VirtualKubelet {
           nodeName: this.#virtualNode.metadata.name,
           patch: this.#virtualNode.spec.offloadingPatch,
           hostIp: this.#deps.podIp,
+          remoteRanges: this.#link.remoteRanges(),
         }),
         clock,
         log: this.#log,
@@ -265,12 +265,10 @@ export class VirtualKubelet {
       stop,
     );
     this.#connectProblem = undefined;
-    if (this.#maps.isSynced()) this.#session.start(this.#map());
-    else
-      this.#maps.synced(stop.signal).then(
-        () => this.#session?.start(this.#map()),
-        () => undefined,
-      );
+    Promise.all([this.#maps.synced(stop.signal), this.#link.synced(stop.signal)]).then(
+      () => this.#session?.start(this.#map()),
+      () => undefined,
+    );
     this.#health.again();
   }
 

@@ -10,6 +10,7 @@ const context: Context = {
   provider: 'prov',
   nodeName: 'vn1',
   hostIp: '10.1.1.1',
+  remoteRanges: [],
   now: '2026-01-01T00:00:00Z',
 };
 const accepted = { kind: 'accepted', remoteNamespace: 'demo-cons' } as const;
@@ -313,4 +314,17 @@ test('what caches keep is enough to decide, and pruning twice is pruning once', 
   expect(leanLocalPod(lean.local)).toEqual(lean.local);
   expect(leanShadowPod(lean.shadow)).toEqual(lean.shadow);
   expect(leanRemotePod(lean.remote)).toEqual(lean.remote);
+});
+
+test.each([
+  { when: 'the range of the remote pod has another name here', views: ['10.8.0.0/16'], podIP: '10.8.0.1' },
+  { when: 'the range of the remote pod has no name here yet', views: [], podIP: undefined },
+])('where $when, the local pod has an address that leads to it, or none', ({ views, podIP }) => {
+  const [view] = views;
+  const remoteRanges = [{ real: '10.9.0.0/16', ...(view === undefined ? {} : { view }) }];
+  const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
+  const actions = decide(observed, { ...context, remoteRanges });
+  const patch = actions.flatMap((action) => (action.do === 'status' ? [action.patch] : []))[0] as Pod['status'];
+  expect(patch).toMatchObject({ phase: 'Running', hostIP: '10.1.1.1' });
+  expect([patch?.podIP, patch?.podIPs?.map(({ ip }) => ip)]).toEqual([podIP, podIP && [podIP]]);
 });

@@ -18,6 +18,7 @@ import {
   waitingStatus,
   withReadiness,
 } from '../../forge/pod-status.ts';
+import { type RemoteRanges, reachedAt } from '../../forge/remote-address.ts';
 import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
 export type Mapping =
@@ -43,6 +44,8 @@ export interface Context {
   readonly patch?: OffloadingPatch | undefined;
   readonly home?: HomeApi | undefined;
   readonly hostIp: string;
+  /** Of the provider, and what they are called here. */
+  readonly remoteRanges: RemoteRanges;
   /** RFC 3339. */
   readonly now: string;
 }
@@ -126,12 +129,15 @@ function labelling(local: Pod, nodeReady: boolean): readonly Action[] {
   return Object.keys(labels).length ? [{ do: 'label', labels }] : [];
 }
 
-function reflect(local: Pod, remote: Pod, nodeReady: boolean, { hostIp, now }: Context): readonly Action[] {
+function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context): readonly Action[] {
   // A remote pod that no kubelet has looked at yet says nothing worth a write.
   if (remote.status?.phase === 'Pending' && !remote.status.conditions && !local.status?.reason) return [];
   const record = nextRecord(local, uidOf(remote));
   const restarts = record.restarts ?? {};
-  const status = reflectedStatus({ local, remote, hostIp, restarts, available: nodeReady, now });
+  const { hostIp, now } = context;
+  const real = remote.status?.podIP;
+  const podIp = real === undefined ? undefined : reachedAt(context.remoteRanges, real);
+  const status = reflectedStatus({ local, remote, hostIp, podIp, restarts, available: nodeReady, now });
   return writeStatus(local, status, sameJson(record, remoteRecordOf(local)) ? undefined : record);
 }
 
