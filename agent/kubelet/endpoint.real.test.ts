@@ -169,12 +169,14 @@ async function upgrade(url: string, protocol = 'SPDY/3.1', method = 'POST'): Pro
 const execPath = '/api/v1/namespaces/demo/pods/web/exec?command=sh&command=-c&container=app&stdin=true&stdout=true';
 
 describe('who may call', () => {
-  test('a caller without a client certificate is refused with 401, whatever it asks', async () => {
+  test('B124 a caller without a client certificate is refused with 401, whatever it asks', async () => {
     for (const url of [
       '/pods',
       '/healthz',
       '/containerLogs/demo/web/app',
       '/exec/demo/web/app?command=id',
+      '/stats/summary',
+      '/metrics/resource',
       '/nonsense',
     ]) {
       const { status, body } = await ask(url);
@@ -191,7 +193,7 @@ describe('who may call', () => {
     expect(body).toContain('client-ca-file');
   });
 
-  test('a known user without rights is refused with 403 that names the right', async () => {
+  test('B124 a known user without rights is refused with 403 that names the right', async () => {
     const { status, body } = await ask('/containerLogs/demo/web/app', await userOf('nobody'));
     expect(status).toBe(403);
     expect(body).toContain('user "nobody" may not get nodes/proxy of node vn1');
@@ -271,7 +273,7 @@ async function userOf(commonName: string): Promise<KeyPair> {
 }
 
 describe('what passes', () => {
-  test('a log comes from the pod next door, with its parameters', async () => {
+  test('B123 a log comes from the pod next door, with its parameters', async () => {
     const text = await world.consumer.api.getPath(
       '/api/v1/namespaces/demo/pods/web/log?container=app&tailLines=0&timestamps=true',
     );
@@ -314,7 +316,7 @@ describe('what passes', () => {
     await eventually('the stream closed at the provider', () => worker.sockets.size === 0);
   });
 
-  test('port-forward and attach upgrade too', async () => {
+  test('B123 port-forward and attach upgrade too', async () => {
     for (const url of [
       '/api/v1/namespaces/demo/pods/web/portforward',
       '/api/v1/namespaces/demo/pods/web/attach?container=app&stdout=true',
@@ -329,13 +331,13 @@ describe('what passes', () => {
     await eventually('the streams closed at the provider', () => worker.sockets.size === 0);
   });
 
-  test('what is not there is said: foreign pods, namespaces that are not offloaded, unknown routes', async () => {
+  test('B123 what is not there is said: foreign pods, namespaces that are not offloaded, unknown routes', async () => {
     const admin = await pki('admin');
     const refusals = [
       ['/containerLogs/demo/other/app', 'not on node vn1'],
       ['/containerLogs/idle/waiting/app', 'not offloaded'],
       ['/containerLogs/demo/..%2f..%2fsecrets/app', 'has no GET'],
-      ['/metrics/resource', 'measures nothing'],
+      ['/metrics/unheard-of', 'has no GET'],
       ['/configz', 'has no GET'],
     ] as const;
     for (const [url, reason] of refusals) {

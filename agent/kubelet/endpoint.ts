@@ -8,7 +8,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ClusterConnection } from '../kube/connect.ts';
 import { callerOf, type NodeAccess } from './caller.ts';
-import { providerPath, type Route, routeOf } from './routes.ts';
+import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
 import { passPlain, passUpgrade } from './stream-proxy.ts';
 
@@ -24,6 +24,8 @@ export interface EndpointDeps {
   readonly target: (namespace: string, pod: string) => Target;
   /** A v1 PodList of this node. */
   readonly podList: (running: boolean, signal: AbortSignal) => Promise<unknown>;
+  /** Text of one page; JSON for `summary`. Never fails because the provider has no metrics. */
+  readonly usage: (page: UsagePage, signal: AbortSignal) => Promise<string>;
   readonly log: Log;
 }
 
@@ -160,8 +162,12 @@ export class KubeletEndpoint {
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list));
         return;
       }
-      case 'absent':
-        throw new AppError('not_found', route.why);
+      case 'usage': {
+        const page = await this.#deps.usage(route.page, this.#stop.signal);
+        const type = route.page === 'summary' ? 'application/json' : 'text/plain; version=0.0.4; charset=utf-8';
+        response.writeHead(200, { 'content-type': type }).end(page);
+        return;
+      }
       case 'unknown':
         throw new AppError('not_found', `a virtual node has no ${request.method} ${request.url?.split('?')[0]}`);
       case 'stream': {

@@ -78,6 +78,10 @@ export class ProviderSession {
     this.#deps.onRemoteChange();
   }
 
+  followed(): readonly RemoteNamespace[] {
+    return this.#namespaces.list();
+  }
+
   remote(namespace: string): RemoteNamespace | undefined {
     return this.#namespaces.of(namespace);
   }

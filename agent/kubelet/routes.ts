@@ -2,6 +2,8 @@
 
 export type StreamVerb = 'exec' | 'attach' | 'portForward' | 'containerLogs';
 
+export type UsagePage = 'summary' | 'resource' | 'cadvisor' | 'probes' | 'kubelet';
+
 export type Route =
   | { readonly kind: 'healthz' }
   | { readonly kind: 'pods'; readonly running: boolean }
@@ -13,8 +15,8 @@ export type Route =
       readonly container?: string;
       readonly query: URLSearchParams;
     }
-  /** A route of the real kubelet that a virtual node has no answer for. */
-  | { readonly kind: 'absent'; readonly why: string }
+  /** Usage of the offloaded pods: `summary` as JSON, the others as Prometheus text. */
+  | { readonly kind: 'usage'; readonly page: UsagePage }
   | { readonly kind: 'unknown' };
 
 const streamVerbs: Readonly<Record<string, { readonly methods: readonly string[]; readonly container: boolean }>> = {
@@ -23,6 +25,14 @@ const streamVerbs: Readonly<Record<string, { readonly methods: readonly string[]
   portForward: { methods: ['GET', 'POST'], container: false },
   containerLogs: { methods: ['GET'], container: true },
 };
+
+const usagePages: Readonly<Record<string, UsagePage>> = Object.assign(Object.create(null), {
+  'stats/summary': 'summary',
+  metrics: 'kubelet',
+  'metrics/resource': 'resource',
+  'metrics/cadvisor': 'cadvisor',
+  'metrics/probes': 'probes',
+});
 
 /** `url` is path and query as received. Undefined method for a path that exists: `unknown`. */
 export function routeOf(method: string, url: string): Route {
@@ -35,12 +45,8 @@ export function routeOf(method: string, url: string): Route {
     if (first === 'healthz') return { kind: 'healthz' };
     if (first === 'pods' || first === 'runningpods') return { kind: 'pods', running: first === 'runningpods' };
   }
-  if (first === 'stats' || first === 'metrics') {
-    return {
-      kind: 'absent',
-      why: 'a virtual node measures nothing itself; ask the provider for the usage of its pods',
-    };
-  }
+  const page = usagePages[parts.join('/')];
+  if (method === 'GET' && page !== undefined) return { kind: 'usage', page };
   const verb = Object.hasOwn(streamVerbs, first) ? streamVerbs[first] : undefined;
   if (!verb?.methods.includes(method) || namespace === undefined || pod === undefined) return { kind: 'unknown' };
   // The kubelet also takes NAMESPACE/POD/UID/CONTAINER.

@@ -25,6 +25,7 @@ import type { ConnectProvider } from './peer.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { ProviderSession } from './provider-session.ts';
 import { keepCertificate, selfSigned } from './serving-certificate.ts';
+import { usagePagesOf } from './usage-pages.ts';
 
 export interface VirtualKubeletDeps {
   readonly cluster: Cluster;
@@ -120,12 +121,14 @@ export class VirtualKubelet {
       clock,
       log: this.#log,
     });
+    const usage = usagePagesOf(name, deps, this.localPods, () => this.#session);
     this.#endpoint = new KubeletEndpoint(
       {
         nodeName: name,
         access: deps.access,
         target: (namespace, pod) => this.#target(namespace, pod),
         podList: (running, signal) => this.#podList(running, signal),
+        usage: (page, signal) => usage.page(page, signal),
         log: this.#log,
       },
       selfSigned(this.#servingSubject(), deps),
