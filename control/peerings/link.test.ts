@@ -304,7 +304,11 @@ describe('an API server behind the link', () => {
     const early = run([signed], there, { spec: inBand, provider });
     expect(wanted(early.desiredProvider?.objects, 'Tenant')).toBeUndefined();
     expect(early.state.conditions.find(({ status }) => status !== 'True')?.type).toBe('NetworkReady');
-    const known = run([signed, ...here], there, { spec: inBand, provider, state: early.state });
+    const configured = run([signed, ...here], there, { spec: inBand, provider, state: early.state });
+    expect(wanted(configured.desiredProvider?.objects, 'Tenant')).toBeUndefined();
+    const up = [connection('milan', 'Connected'), connection('rome', 'Connected')] as const;
+    const linked = { ...provider, observed: report('provider', [...there, up[1]]).observed } as SideInput;
+    const known = run([signed, ...here, up[0]], [], { spec: inBand, provider: linked, state: configured.state });
     expect(wanted(known.desiredProvider?.objects, 'Tenant')).toMatchObject({
       spec: { proxyURL: 'http://10.71.0.9:8118' },
     });

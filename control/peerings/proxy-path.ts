@@ -6,21 +6,28 @@ import type { PeeringSpec } from './records.ts';
 
 export type ProxyPath =
   | { readonly kind: 'direct' }
-  /** The provider offers none yet, or the consumer has no name for it. */
+  /** The provider offers none yet, the consumer has no name for it, or nothing has crossed the link yet. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'proxy'; readonly url: string };
 
+export interface ProxyInput {
+  readonly provider: ClusterFacts;
+  readonly consumer: EndReport;
+  /** What was found out before: it stays, whatever becomes of the link. */
+  readonly known: string | undefined;
+  /** Both ends say that the link is up. */
+  readonly linked: boolean;
+}
+
 /** The provider's proxy, by the address that the consumer knows it by: same place in the range that the consumer was granted for it. */
-export function proxyPath(
-  spec: PeeringSpec,
-  { network }: ClusterFacts,
-  consumer: EndReport,
-  before: string | undefined,
-): ProxyPath {
+export function proxyPath(spec: PeeringSpec, { provider, consumer, known: before, linked }: ProxyInput): ProxyPath {
   if (!spec.network?.inBand) return { kind: 'direct' };
   const known: ProxyPath = before === undefined ? { kind: 'unknown' } : { kind: 'proxy', url: before };
+  const { network } = provider;
   const offered = network?.apiServerProxy;
   const views = consumer.remote?.external ?? [];
+  // An identity that is used before the link is up fails, and backs off just when it could succeed.
+  if (before === undefined && !linked) return known;
   if (!network || offered === undefined || !consumer.isConfigured) return known;
   const at = offered.lastIndexOf(':');
   for (const [i, range] of network.externalCidrs.entries()) {

@@ -145,7 +145,12 @@ function linkOf(input: ReconcileInput): Network | undefined {
   return {
     link,
     condition: networkCondition({ spec, link, reports, consumer, provider, wasUp }),
-    proxy: proxyPath(spec, provider.facts, reports.consumer, before.proxyUrl),
+    proxy: proxyPath(spec, {
+      provider: provider.facts,
+      consumer: reports.consumer,
+      known: before.proxyUrl,
+      linked: isLinked(link),
+    }),
   };
 }
 
