@@ -139,6 +139,13 @@ const validating: readonly Entry[] = [
   {
     ...usual,
     ...offloading,
+    name: 'vkoptionstemplate.validate.liqo.io',
+    path: '/validate/vkoptionstemplates',
+    resources: ['vkoptionstemplates'],
+  },
+  {
+    ...usual,
+    ...offloading,
     name: 'namespacemap.validate.liqo.io',
     path: '/validate/replicas',
     resources: ['namespacemaps'],

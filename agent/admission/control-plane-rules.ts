@@ -5,6 +5,7 @@ import { annotation, controlPlaneGroup, label, virtualNodeType } from '#shared/d
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import type { VkOptionsTemplateSpec } from '#shared/schema/liqo/vk-options-template.ts';
 import { allow, deny, labelPatch, type PatchOperation, type Review, type Verdict } from './review.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -144,12 +145,16 @@ export function judgeNewVirtualNode(
   );
 }
 
-/** Only what is absent. The template of Liqo's virtual kubelet is not filled in: here all virtual nodes run in the agent. */
-export function virtualNodePatch({ spec }: VirtualNode): PatchOperation[] {
+/** Only what is absent. The Deployment of Liqo's virtual kubelet is not filled in: here all virtual nodes run in the agent. */
+export function virtualNodePatch(
+  { spec }: VirtualNode,
+  options: Partial<Pick<VkOptionsTemplateSpec, 'createNode' | 'disableNetworkCheck'>> = {},
+): PatchOperation[] {
+  const { createNode = true, disableNetworkCheck = false } = options;
   return [
-    ...(spec.createNode === undefined ? [{ op: 'add', path: '/spec/createNode', value: true } as const] : []),
+    ...(spec.createNode === undefined ? [{ op: 'add', path: '/spec/createNode', value: createNode } as const] : []),
     ...(spec.disableNetworkCheck === undefined
-      ? [{ op: 'add', path: '/spec/disableNetworkCheck', value: false } as const]
+      ? [{ op: 'add', path: '/spec/disableNetworkCheck', value: disableNetworkCheck } as const]
       : []),
   ];
 }

@@ -2,16 +2,19 @@
 import type { Cache, Cluster, KubeApi } from '#agent/kube/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
-import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import { systemNamespace as defaultNamespace, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import { optionsTemplateRef } from '../forge/vk-options.ts';
 import * as control from './control-plane-rules.ts';
 import { createNetworkHooks } from './network-hooks.ts';
 import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.ts';
+import { judgeOptions } from './options-rules.ts';
 import { gatePatch, podPatch } from './pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
 import { createShadowPodHooks } from './shadow-pod-hooks.ts';
@@ -22,6 +25,7 @@ export interface HookDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
   readonly clock: Clock;
+  readonly systemNamespace?: string;
 }
 
 const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
@@ -40,7 +44,7 @@ export interface Hooks {
   synced(signal?: AbortSignal): Promise<void>;
 }
 
-export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
+export function createHooks({ cluster, clusterId, clock, systemNamespace = defaultNamespace }: HookDeps): Hooks {
   const { api, caches } = cluster;
   const known = {
     namespaces: caches.cache(namespaces),
@@ -63,12 +67,13 @@ export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
       '/mutate/tenants',
       on<Tenant>(({ object }) => patched(control.remoteClusterPatch(object, object.spec?.clusterID))),
     ],
-    ['/mutate/virtualnodes', on<VirtualNode>(({ object }) => patched(control.virtualNodePatch(object)))],
+    ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
     ['/validate/replicas', (review) => (control.isConsumer(review) ? control.judgeReplica(review) : allow)],
     ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
-    ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(api, review, signal))],
+    ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
+    ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => judgeOptions(object))],
     ...createNetworkHooks(api),
   ]);
 
@@ -96,6 +101,33 @@ export function createHooks({ cluster, clusterId, clock }: HookDeps): Hooks {
       before ? [] : api.list(tenants, {}, signal),
     ]);
     return control.judgeTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
+  }
+
+  const optionsOf = (virtualNode: VirtualNode, signal: AbortSignal) =>
+    api.get(vkOptionsTemplates, optionsTemplateRef(virtualNode, systemNamespace), signal);
+
+  async function mutateVirtualNode(
+    { object, namespace }: Review<VirtualNode> & { object: VirtualNode },
+    signal: AbortSignal,
+  ) {
+    if (object.spec.createNode !== undefined && object.spec.disableNetworkCheck !== undefined) return allow;
+    const options = await optionsOf({ ...object, metadata: { ...object.metadata, namespace } }, signal);
+    return patched(control.virtualNodePatch(object, options?.spec));
+  }
+
+  async function validateVirtualNode(
+    { object, namespace }: Review<VirtualNode> & { object: VirtualNode },
+    signal: AbortSignal,
+  ) {
+    const named = object.spec.vkOptionsTemplateRef?.name;
+    if (named && !(await optionsOf({ ...object, metadata: { ...object.metadata, namespace } }, signal))) {
+      return deny(
+        'not_found',
+        `spec.vkOptionsTemplateRef names VkOptionsTemplate ${named}, which does not exist: create it first, or leave the field out`,
+      );
+    }
+    const node = await api.get(nodes, { name: object.metadata.name }, signal);
+    return control.judgeNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
   }
 
   return {
@@ -138,13 +170,4 @@ async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal
   const verdict = control.isConsumer(review) ? control.judgeReplica(review) : allow;
   if (!verdict.allowed || review.before || !review.object) return verdict;
   return control.judgeSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
-}
-
-async function validateVirtualNode(
-  api: KubeApi,
-  { object }: { object: VirtualNode },
-  signal: AbortSignal,
-): Promise<Verdict> {
-  const node = await api.get(nodes, { name: object.metadata.name }, signal);
-  return control.judgeNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
 }

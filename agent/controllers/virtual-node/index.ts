@@ -7,7 +7,9 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { isOurs } from '../../forge/node.ts';
+import { optionsTemplateRef, withOptions } from '../../forge/vk-options.ts';
 import { timestamp } from '../../kube/conditions.ts';
 import { createController, watch } from '../../kube/controller.ts';
 import type { Controller } from '../../kube/types.ts';
@@ -45,6 +47,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   const { api, caches, events } = cluster;
   const all = caches.cache(virtualNodes);
   const maps = caches.cache(namespaceMaps);
+  const templates = caches.cache(vkOptionsTemplates);
   const peers = caches.cache(foreignClusters);
   const nodeCache = virtualNodeNodes(caches);
   const access = new NodeAccess({ api, clock });
@@ -59,6 +62,12 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
       watches: [
         watch(all, (virtualNode) => [keyOf(virtualNode)]),
         watch(maps, ({ metadata }) => keysWhere((vn) => vn.metadata.namespace === metadata.namespace)),
+        watch(templates, ({ metadata }) =>
+          keysWhere((vn) => {
+            const { namespace, name } = optionsTemplateRef(vn, deps.systemNamespace);
+            return namespace === metadata.namespace && name === metadata.name;
+          }),
+        ),
         watch(peers, ({ spec }) => keysWhere((vn) => vn.spec.clusterID === spec.clusterID)),
         watch(nodeCache, ({ metadata }) => keysWhere((vn) => vn.metadata.name === metadata.name)),
       ],
@@ -69,7 +78,8 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   );
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const virtualNode = all.get(refOfKey(key));
+    const plain = all.get(refOfKey(key));
+    const virtualNode = plain && withOptions(plain, templates.get(optionsTemplateRef(plain, deps.systemNamespace)));
     if (!virtualNode) {
       await stop(key);
       return settled;
