@@ -124,6 +124,7 @@ describe('isthmus join', () => {
       'controller',
       `--api-server-address-override=${server.url}`,
       '--cluster-labels=region=eu,tier=gold',
+      '--tls-compatibility-mode=false',
     ]);
     expect((await kube.get(configMaps, { ...liqo, name: 'liqo-clusterid-configmap' }))?.data).toEqual({
       CLUSTER_ID: 'rome',

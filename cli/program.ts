@@ -5,7 +5,9 @@ import { brokerCommand } from './commands/broker.ts';
 import { completionCommand } from './commands/completion.ts';
 import { describeCommand } from './commands/describe.ts';
 import { directoryCommand } from './commands/directory.ts';
+import { deleteCommand, generateCommand } from './commands/generate.ts';
 import { getCommand } from './commands/get.ts';
+import { installCommand } from './commands/install.ts';
 import { inviteCommand } from './commands/invite.ts';
 import { joinCommand } from './commands/join.ts';
 import { keyCommand } from './commands/key.ts';
@@ -17,6 +19,7 @@ import { peerCommand, unpeerCommand } from './commands/peer.ts';
 import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { tenantCommand } from './commands/tenant.ts';
+import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
 import { webhookCommand } from './commands/webhook.ts';
 import type { CliIo } from './io.ts';
@@ -51,8 +54,12 @@ export function createProgram(io: CliIo): Command {
     .addCommand(loginCommand(io))
     .addCommand(joinCommand(io))
     .addCommand(leaveCommand(io))
+    .addCommand(installCommand(io))
+    .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))
     .addCommand(unpeerCommand(io))
+    .addCommand(generateCommand(io))
+    .addCommand(deleteCommand(io))
     .addCommand(offloadCommand(io))
     .addCommand(unoffloadCommand(io))
     .addCommand(getCommand(io))

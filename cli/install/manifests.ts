@@ -9,6 +9,7 @@ import type {
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricTenantRole } from '#shared/domain/network-keys.ts';
+import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
@@ -72,6 +73,8 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     ...customResourceDefinitions(),
     ...(options.network === undefined ? [] : networkOf(options, options.network)),
     ...remoteRoles(),
+    tenantRoleOfPeeringUsers(),
+    systemRoleOfPeeringUsers(),
     clusterRole(),
     clusterRoleBinding(),
     serverCaBinding(),
@@ -237,11 +240,12 @@ function deployment(options: InstallOptions): Deployment {
               name: 'controller-manager',
               image: options.image,
               imagePullPolicy: 'IfNotPresent',
-              // The agent reads its environment; the two flags are where liqoctl looks for the same facts.
+              // The agent reads its environment; the flags are where liqoctl looks for the same facts.
               args: [
                 'controller',
                 `--api-server-address-override=${options.apiServerUrl}`,
                 ...(labels === '' ? [] : [`--cluster-labels=${labels}`]),
+                '--tls-compatibility-mode=false',
               ],
               env: [
                 { name: 'ISTHMUS_CLUSTER_ID', value: options.clusterId },

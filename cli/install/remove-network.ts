@@ -63,7 +63,7 @@ export async function removeNetworkObjects(io: CliIo, kube: KubeClient, step: St
 }
 
 /** An API server that has not served a kind before says 429 for a moment. */
-const listPatiently = (io: CliIo, kube: KubeClient, type: ResourceType): Promise<KubeObject[]> =>
+export const listPatiently = (io: CliIo, kube: KubeClient, type: ResourceType): Promise<KubeObject[]> =>
   poll(
     io,
     10_000,

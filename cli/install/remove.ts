@@ -10,7 +10,7 @@ import {
   validatingWebhookConfigurations,
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
-import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { poll, typeOf } from './apply.ts';
@@ -52,6 +52,33 @@ export interface Removal {
   /** Also the CRDs, and with them every object of those kinds. */
   readonly purge: boolean;
   readonly timeoutMs: number;
+}
+
+/** While the agent still runs: whatever finalizers are left in them are its own. */
+export async function removeTenantNamespaces(
+  io: CliIo,
+  kube: KubeClient,
+  timeoutMs: number,
+  step: Step,
+): Promise<void> {
+  const selector = `${label.tenantNamespace}=true`;
+  let left = await kube.list(namespaces, selector);
+  await Promise.all(left.map((namespace) => kube.delete(namespaces, refOf(namespace))));
+  await poll(
+    io,
+    timeoutMs,
+    async () => {
+      left = await kube.list(namespaces, selector);
+      step.update(left.map(({ metadata }) => metadata.name).join(', '));
+      return left.length === 0 ? true : undefined;
+    },
+    () =>
+      new AppError(
+        'deadline_exceeded',
+        `the tenant namespaces ${left.map(({ metadata }) => metadata.name).join(', ')} do not go away`,
+        { detail: { remedy: 'see what is left in them: kubectl get liqo -n NAMESPACE' } },
+      ),
+  );
 }
 
 export async function removeAgent(

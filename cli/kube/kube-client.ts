@@ -26,7 +26,7 @@ export interface KubeClient {
   create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T>;
   /** False when it was absent already. */
   delete(type: ResourceType, ref: ObjectRef): Promise<boolean>;
-  mergePatch(type: ResourceType, ref: ObjectRef, patch: unknown): Promise<void>;
+  mergePatch(type: ResourceType, ref: ObjectRef, patch: unknown, subresource?: 'status' | 'approval'): Promise<void>;
   /** Kubernetes version, for example v1.34.4; proves that the API server answers. */
   version(): Promise<string>;
 }
@@ -110,7 +110,13 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
       call('POST', pathOf(type, object.metadata.namespace ? { namespace: object.metadata.namespace } : {}), object),
     delete: async (type, ref) =>
       (await found(call('DELETE', `${pathOf(type, ref)}?propagationPolicy=Background`))) !== undefined,
-    mergePatch: (type, ref, patch) => call('PATCH', pathOf(type, ref), patch, 'application/merge-patch+json'),
+    mergePatch: (type, ref, patch, subresource) =>
+      call(
+        'PATCH',
+        pathOf(type, ref) + (subresource === undefined ? '' : `/${subresource}`),
+        patch,
+        'application/merge-patch+json',
+      ),
     version: async () => (await call<{ gitVersion: string }>('GET', '/version')).gitVersion,
   };
 }

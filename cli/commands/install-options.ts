@@ -1,0 +1,43 @@
+/** The options that `join` and `install` share. */
+import { type Command, Option } from 'commander';
+import { agentImage } from '#cli/version.ts';
+import { collect, contextOption, kubeconfigOption, labelList, positiveInt, timeoutOption } from './options.ts';
+
+export interface InstallFlags {
+  readonly kubeconfig: string;
+  readonly context?: string;
+  readonly image?: string;
+  readonly apiServerUrl?: string;
+  readonly replicas?: number;
+  readonly labels: Record<string, string>;
+  readonly network: boolean;
+  readonly podCidr: readonly string[];
+  readonly serviceCidr?: string;
+  readonly externalCidr?: string;
+  readonly internalCidr?: string;
+  readonly reservedSubnet: readonly string[];
+  readonly gatewayReplicas?: number;
+  readonly fullMasquerade?: boolean;
+  readonly timeout: string;
+}
+
+const listOption = (flags: string, description: string, preset: string): Option =>
+  new Option(flags, description).argParser(collect).default([], preset);
+
+export const installOptions = (command: Command): Command =>
+  command
+    .addOption(kubeconfigOption())
+    .addOption(contextOption())
+    .option('--image <ref>', `image of the agent (default: what is installed, else ${agentImage})`)
+    .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")
+    .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
+    .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
+    .option('--no-network', 'install no network between clusters')
+    .addOption(listOption('--pod-cidr <cidr>', 'range of the pods; may be repeated', 'found in the cluster'))
+    .option('--service-cidr <cidr>', 'range of the Services (default: found in the cluster)')
+    .option('--external-cidr <cidr>', 'range by which peers reach what is no pod (default: by the name of the cluster)')
+    .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
+    .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'))
+    .option('--gateway-replicas <n>', 'pods of each gateway, one active (default: 1)', positiveInt)
+    .option('--full-masquerade', 'pods reach peers by the address of their node (default: as the CNI needs it)')
+    .addOption(timeoutOption('3m'));

@@ -1,0 +1,47 @@
+/** isthmus install: the agent without a broker. Peerings come from manifests or liqoctl. */
+import { Command } from 'commander';
+import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
+import type { CliIo } from '#cli/io.ts';
+import { openCluster } from '#cli/kube/kube-client.ts';
+import { createProgress } from '#cli/output/progress.ts';
+import { type InstallFlags, installOptions } from './install-options.ts';
+import { clusterName, timeoutMsOf } from './options.ts';
+
+type Options = InstallFlags & { readonly clusterId: string };
+
+export const installCommand = (io: CliIo): Command =>
+  installOptions(
+    new Command('install')
+      .description('install or update the agent in a cluster that peers without a broker')
+      .requiredOption('--cluster-id <id>', 'name of the cluster, by which peers know it', clusterName),
+  )
+    .addHelpText(
+      'after',
+      `
+Needs administrator rights in the cluster and nothing else: no login, no broker. Peer it by manifests (isthmus generate peering) or with
+liqoctl. It may join a broker later: isthmus join ID. Running it again updates the agent and repairs what is missing.
+
+Example:
+  isthmus install --kubeconfig rome.kubeconfig --cluster-id rome`,
+    )
+    .action((options: Options) => install(io, options));
+
+async function install(io: CliIo, options: Options): Promise<void> {
+  const { clusterId } = options;
+  const progress = createProgress(io);
+  const deadline = io.clock.now() + timeoutMsOf(options);
+  const kube = await openCluster(options, io.signal);
+  const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
+  const state = await lookAt(
+    progress,
+    kube,
+    clusterId,
+    (known) =>
+      `update it with --cluster-id ${known}, or remove it first with \`isthmus uninstall --kubeconfig ${options.kubeconfig}\``,
+  );
+  if (state.link !== undefined) progress.note(`keeps its broker ${state.link.spec.url}`);
+  const network = await settleRangesOf(progress, kube, clusterId, options);
+  const { joinStamp } = state;
+  await installAgent(io, progress, kube, options, { clusterId, apiServerUrl, state, network, joinStamp, deadline });
+  io.stdout.write(`cluster ${clusterId} is ready to peer, API server for peers ${apiServerUrl}\n`);
+}

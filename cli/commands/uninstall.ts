@@ -1,0 +1,68 @@
+/** isthmus uninstall: takes the agent out of a cluster that has no peerings any more. */
+import { Command } from 'commander';
+import { readCluster } from '#cli/install/cluster-state.ts';
+import { remainingPeerings } from '#cli/install/remaining-peerings.ts';
+import { removeAgent, removeTenantNamespaces } from '#cli/install/remove.ts';
+import type { CliIo } from '#cli/io.ts';
+import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
+import { createProgress, during } from '#cli/output/progress.ts';
+import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { contextOption, kubeconfigOption, timeoutMsOf, timeoutOption } from './options.ts';
+
+interface Options {
+  readonly kubeconfig: string;
+  readonly context?: string;
+  readonly purge?: boolean;
+  readonly timeout: string;
+}
+
+export const uninstallCommand = (io: CliIo): Command =>
+  new Command('uninstall')
+    .description('remove the agent from a cluster that peers without a broker')
+    .addOption(kubeconfigOption())
+    .addOption(contextOption())
+    .option('--purge', 'also remove the tenant namespaces and the custom resource definitions')
+    .addOption(timeoutOption('2m'))
+    .addHelpText('after', '\nRefused while the cluster has peerings or offloaded namespaces; it says which.')
+    .action((options: Options) => uninstall(io, options));
+
+async function uninstall(io: CliIo, options: Options): Promise<void> {
+  const progress = createProgress(io);
+  const kube = await openCluster(options, io.signal);
+  const { clusterId, link, image } = await readCluster(kube);
+  if (link !== undefined) {
+    throw new AppError('in_use', `this cluster is connected to the broker ${link.spec.url} as ${link.spec.clusterId}`, {
+      detail: { remedy: `let it leave: isthmus leave ${link.spec.clusterId} --kubeconfig ${options.kubeconfig}` },
+    });
+  }
+  if (clusterId === undefined && image === undefined && options.purge !== true) {
+    io.stdout.write(`Isthmus is not installed in namespace ${systemNamespace} of this cluster; nothing to remove\n`);
+    return;
+  }
+  await during(progress, 'peerings', () => refuseWhilePeered(io, kube));
+  const removal = { purge: options.purge === true, timeoutMs: timeoutMsOf(options) };
+  if (removal.purge) {
+    await during(progress, 'tenant namespaces', (step) => removeTenantNamespaces(io, kube, removal.timeoutMs, step));
+  }
+  await during(progress, 'removing the agent', (step) => removeAgent(io, kube, removal, step));
+  io.stdout.write(`Isthmus is removed from cluster ${clusterId ?? kube.server}\n`);
+}
+
+const shown = 10;
+
+async function refuseWhilePeered(io: CliIo, kube: KubeClient): Promise<void> {
+  const { peers, objects } = await remainingPeerings(io, kube);
+  if (peers.length === 0 && objects.length === 0) return;
+  const rest = objects.length > shown ? ` and ${objects.length - shown} more` : '';
+  const parts = [
+    ...(peers.length === 0 ? [] : [`it is peered with ${peers.join(', ')}`]),
+    ...(objects.length === 0 ? [] : [`these objects are left: ${objects.slice(0, shown).join(', ')}${rest}`]),
+  ];
+  throw new AppError('in_use', `Isthmus cannot be removed: ${parts.join('; ')}`, {
+    detail: {
+      remedy:
+        'end each peering first the way it was made: take its manifests away on both sides, or `liqoctl unpeer`; then repeat',
+    },
+  });
+}

@@ -1,0 +1,149 @@
+/** The agent without a broker: what liqoctl finds of it, and how it goes again. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  clusterRoles,
+  configMaps,
+  customResourceDefinitions,
+  type Deployment,
+  deployments,
+  namespaces,
+  pods,
+  roles,
+  secrets,
+} from '#shared/domain/core-kinds.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { type Configuration, configurations } from '#shared/schema/liqo/configuration.ts';
+import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { isthmus, type Ran } from './captured-io.ts';
+import { type KubeClient, openCluster } from './kube/kube-client.ts';
+
+let server: TestApiServer;
+let kube: KubeClient;
+const liqo = { namespace: 'liqo' };
+const agent = { ...liqo, name: 'isthmus-agent' };
+
+beforeAll(async () => {
+  server = await startApiServer({ controllerManager: true });
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
+}, 900_000);
+afterAll(async () => await server?.stop());
+
+/** No kubelet here: says of each pod of the agent that it runs. */
+async function playKubelet(): Promise<void> {
+  const now = new Date().toISOString();
+  for (const { metadata, status } of await kube.list<Pod>(pods, 'app.kubernetes.io/name=controller-manager')) {
+    if (status?.phase === 'Running') continue;
+    const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] };
+    await kube.mergePatch(pods, { ...liqo, name: `${metadata.name}/status` }, { status: running });
+  }
+}
+
+async function cli(line: string): Promise<Ran> {
+  let over = false;
+  const done = isthmus(`${line} --kubeconfig ${server.kubeconfigPath}`.split(' ')).finally(() => {
+    over = true;
+  });
+  const played = async () => {
+    await playKubelet().catch(() => undefined);
+    return over;
+  };
+  await eventually('the command to end', played, { withinMs: 90_000, everyMs: 150 });
+  return done;
+}
+const install = (more = '') =>
+  cli(`install --cluster-id rome --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 --timeout 60s${more}`);
+
+describe('install', () => {
+  test('needs no login and no broker', async () => {
+    const { code, out, err } = await install();
+    expect([code, out], err).toEqual([0, `cluster rome is ready to peer, API server for peers ${server.url}\n`]);
+    expect(await kube.get(secrets, { ...liqo, name: 'isthmus-join' })).toBeUndefined();
+  }, 120_000);
+
+  test('leaves what liqoctl looks for, each exactly once', async () => {
+    const maps = await kube.list(configMaps, 'app.kubernetes.io/name=clusterid-configmap');
+    expect(maps.map(({ metadata, data }) => [metadata.namespace, data?.CLUSTER_ID])).toEqual([['liqo', 'rome']]);
+    const managers = (await kube.list(
+      deployments,
+      'app.kubernetes.io/name=controller-manager,app.kubernetes.io/component=controller-manager',
+    )) as Deployment[];
+    expect(managers).toHaveLength(1);
+    const container = managers[0]?.spec?.template.spec?.containers.find(({ name }) => name === 'controller-manager');
+    expect(container?.args).toEqual(
+      expect.arrayContaining([`--api-server-address-override=${server.url}`, '--tls-compatibility-mode=false']),
+    );
+    expect(container?.image).toMatch(/:[^:/]+$/);
+    for (const type of ['pod-cidr', 'external-cidr', 'service-cidr', 'internal-cidr']) {
+      const found = await kube.list(networkKinds.networks, `ipam.liqo.io/network-type=${type}`);
+      expect(found, type).toHaveLength(1);
+    }
+    const templates = [
+      await kube.get(networkKinds.wgGatewayServerTemplates, { ...liqo, name: 'wireguard-server' }),
+      await kube.get(networkKinds.wgGatewayClientTemplates, { ...liqo, name: 'wireguard-client' }),
+    ];
+    expect(templates).not.toContain(undefined);
+    expect(await kube.list(roles, 'app.kubernetes.io/component=peering-user')).toHaveLength(1);
+    expect(await kube.list(clusterRoles, 'app.kubernetes.io/component=peering-user')).toHaveLength(1);
+  });
+
+  test('run again changes nothing', async () => {
+    const before = (await kube.get(deployments, agent))?.metadata.generation;
+    expect((await install()).code).toBe(0);
+    expect((await kube.get(deployments, agent))?.metadata.generation).toBe(before);
+  }, 120_000);
+
+  test('under another name is refused, with the name that it has', async () => {
+    const { code, err } = await cli(`install --cluster-id paris --api-server-url ${server.url}`);
+    expect([code, err]).toEqual([5, expect.stringContaining('rome')]);
+  });
+});
+
+describe('uninstall', () => {
+  const namespace = 'liqo-tenant-milan';
+  const peerLabels = { [label.remoteClusterId]: 'milan' };
+
+  test('is refused while a peering exists, and says which', async () => {
+    const metadata = { name: namespace, labels: { ...peerLabels, [label.tenantNamespace]: 'true' } };
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata });
+    const cidr = { pod: ['10.201.0.0/16'], external: ['10.71.0.0/16'] };
+    await kube.create(configurations, {
+      apiVersion: 'networking.liqo.io/v1beta1',
+      kind: 'Configuration',
+      metadata: { name: 'milan', namespace, labels: peerLabels },
+      spec: { remote: { cidr } },
+    } as Configuration);
+    await kube.create(foreignClusters, {
+      apiVersion: 'core.liqo.io/v1beta1',
+      kind: 'ForeignCluster',
+      metadata: { name: 'milan', labels: peerLabels },
+      spec: { clusterID: 'milan' },
+    } as ForeignCluster);
+    const [on, off] = [{ enabled: true }, { enabled: false }];
+    const modules = { networking: on, authentication: off, offloading: off };
+    await kube.mergePatch(foreignClusters, { name: 'milan/status' }, { status: { role: 'Unknown', modules } });
+    const { code, err } = await cli('uninstall');
+    expect(code).toBe(5);
+    expect(err).toContain('peered with milan (networking)');
+    expect(err).toContain(`Configuration ${namespace}/milan`);
+    expect(await kube.get(deployments, agent)).toBeDefined();
+  });
+
+  test('with --purge leaves nothing', async () => {
+    await kube.delete(configurations, { namespace, name: 'milan' });
+    await kube.delete(foreignClusters, { name: 'milan' });
+    const { code, err } = await cli('uninstall --purge');
+    expect(code, err).toBe(0);
+    // A CRD goes once its last object has.
+    await eventually('the kinds to go', async () => (await kube.list(customResourceDefinitions)).length === 0);
+    const left = [...(await kube.list(clusterRoles)), ...(await kube.list(namespaces))];
+    expect(left.map(({ metadata }) => metadata.name).filter((name) => /liqo|isthmus/.test(name))).toEqual([]);
+  }, 180_000);
+
+  test('of nothing says so and is no failure', async () => {
+    expect(await cli('uninstall')).toMatchObject({ code: 0, out: expect.stringContaining('nothing to remove') });
+  });
+});

@@ -1,0 +1,104 @@
+/** Brings the agent into a cluster, or to what is asked for now: what `join` and `install` have in common. */
+import type { InstallFlags } from '#cli/commands/install-options.ts';
+import type { CliIo } from '#cli/io.ts';
+import type { KubeClient } from '#cli/kube/kube-client.ts';
+import { during, type Progress } from '#cli/output/progress.ts';
+import { agentImage } from '#cli/version.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
+import { type ClusterState, readCluster } from './cluster-state.ts';
+import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
+import { settleNetwork } from './read-ranges.ts';
+
+/** A node may be down: that is no reason not to go on. */
+const fabricPatienceMs = 30_000;
+
+const loopback = /^(localhost|127\.|\[::1\])/;
+
+/** How peers reach the API server: what was said, else what the kubeconfig names. Fails with `invalid_input` for what peers cannot use. */
+export function peerUrl(asked: string | undefined, server: string): string {
+  const text = asked ?? server;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:') {
+    throw new AppError(
+      'invalid_input',
+      `the API server URL is ${JSON.stringify(text)}, accepted is https://HOST:PORT`,
+      {
+        detail: { field: 'api-server-url', value: text },
+      },
+    );
+  }
+  if (asked === undefined && loopback.test(url.host)) {
+    throw new AppError('invalid_input', `the kubeconfig names the API server ${server}, which peers cannot reach`, {
+      detail: {
+        field: 'api-server-url',
+        value: server,
+        remedy: 'say with --api-server-url https://HOST:PORT how other clusters reach this API server',
+      },
+    });
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/** What is there already; fails when it is another cluster than `name`. `command` is the one that updates it. */
+export const lookAt = (progress: Progress, kube: KubeClient, name: string, remedy: (known: string) => string) =>
+  during(progress, 'looking at the cluster', async (step): Promise<ClusterState> => {
+    step.update(await kube.version());
+    const found = await readCluster(kube);
+    const { clusterId } = found;
+    if (clusterId === undefined || clusterId === name) return found;
+    throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
+      detail: { remedy: remedy(clusterId) },
+    });
+  });
+
+export const settleRangesOf = async (
+  progress: Progress,
+  kube: KubeClient,
+  name: string,
+  options: InstallFlags,
+): Promise<NetworkInstallOptions | undefined> =>
+  options.network
+    ? during(progress, 'ranges', async (step) => {
+        const settled = await settleNetwork(kube, name, options);
+        step.update(settled.notes.join('; '));
+        return settled;
+      })
+    : undefined;
+
+export interface Installation {
+  readonly clusterId: string;
+  readonly apiServerUrl: string;
+  readonly state: ClusterState;
+  readonly network: NetworkInstallOptions | undefined;
+  readonly joinToken?: string | undefined;
+  readonly joinStamp?: string | undefined;
+  /** By the clock of `io`. */
+  readonly deadline: number;
+}
+
+/** Resolves when the agent runs. */
+export async function installAgent(
+  io: CliIo,
+  progress: Progress,
+  kube: KubeClient,
+  options: InstallFlags,
+  { clusterId, apiServerUrl, state, network, joinToken, joinStamp, deadline }: Installation,
+): Promise<void> {
+  const manifests = agentManifests({
+    clusterId,
+    image: options.image ?? state.image ?? agentImage,
+    apiServerUrl,
+    replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
+    labels: options.labels,
+    ...(network !== undefined && { network }),
+    ...(joinToken !== undefined && { joinToken }),
+    ...(joinStamp !== undefined && { joinStamp }),
+  });
+  await during(progress, 'applying', (step) => applyManifests(io, kube, manifests, step));
+  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
+  if (network === undefined) return;
+  const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());
+  const trouble = await during(progress, 'node processes', (step) => waitForFabric(io, kube, patience, step));
+  if (trouble !== undefined) progress.note(trouble);
+}
