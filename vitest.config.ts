@@ -1,9 +1,14 @@
-// Two test projects: `fast` for every save, `real` for whatever needs this machine's kernel.
+// Three test projects: `fast` for every save, `real` for real components, `system` for what takes the whole machine.
 import { defineConfig } from 'vitest/config';
 
 const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
-/** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed. */
+/**
+ * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters, or measures
+ * time, and runs a file at a time.
+ */
+const system = ['test/system/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
+
 export default defineConfig({
   test: {
     projects: [
@@ -19,6 +24,16 @@ export default defineConfig({
         test: {
           name: 'real',
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
+          exclude: ['**/node_modules/**', ...system],
+          maxWorkers: 2,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'system',
+          include: system,
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,

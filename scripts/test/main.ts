@@ -64,8 +64,9 @@ const steps = (node24: string): Step[] => [
   check('cloud templates', process.execPath, 'scripts/run.mjs', 'scripts/templates/main.ts'),
   tests('unit and contract tests', process.execPath, '--project', 'fast'),
   tests('tests on real components', process.execPath, '--project', 'real'),
+  tests('whole clusters', process.execPath, '--project', 'system'),
   tests('unit and contract tests on Node 24', node24, '--project', 'fast'),
-  tests('API server tests on Node 24', node24, '--project', 'real', 'agent/kube', 'test/contract'),
+  tests('API server tests on Node 24', node24, '--project', 'real', 'agent/kube/', 'test/contract/crds'),
 ];
 
 function execute(argv: readonly [string, ...string[]]): Promise<number> {
