@@ -47,7 +47,7 @@ const GuestPod = z.looseObject({
   containers: z.array(Container).min(1),
   initContainers: z.array(Container).nullish(),
   ephemeralContainers: z.array(Container).nullish(),
-  volumes: z.array(z.looseObject({ name: text, hostPath: z.unknown() })).nullish(),
+  volumes: z.array(z.looseObject({ name: text, hostPath: z.unknown().optional() })).nullish(),
   hostNetwork: flag,
   hostPID: flag,
   hostIPC: flag,
