@@ -19,10 +19,10 @@ export const forgeProxyService = (namespace: string): Applied<Service> => ({
   spec: { ports: [{ name: portName, port: networkPort.apiServerProxy, protocol: 'TCP' }] },
 });
 
-/** `at`: where the listener is; undefined while there is none. */
+/** `at`: where the listener is. While there is none, neither is this. */
 export const forgeProxyEndpoints = (
   namespace: string,
-  at: { readonly ip: string; readonly port: number } | undefined,
+  at: { readonly ip: string; readonly port: number },
 ): Applied<EndpointSlice> => ({
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -36,8 +36,8 @@ export const forgeProxyEndpoints = (
     },
   },
   addressType: 'IPv4',
-  endpoints: at === undefined ? [] : [{ addresses: [at.ip], conditions: { ready: true } }],
-  ports: [{ name: portName, port: at?.port ?? networkPort.apiServerProxy, protocol: 'TCP' }],
+  endpoints: [{ addresses: [at.ip], conditions: { ready: true } }],
+  ports: [{ name: portName, port: at.port, protocol: 'TCP' }],
 });
 
 /**

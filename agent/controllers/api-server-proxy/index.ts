@@ -14,7 +14,7 @@ import { endpointSlices } from '../ip/decide.ts';
 import { ensureExposedService } from '../ip/exposed-service.ts';
 import { networkOfType } from '../network-ipam.ts';
 import { tenantsByCluster } from '../peering-caches.ts';
-import { covers } from '../peering-writes.ts';
+import { covers, deleteObject } from '../peering-writes.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,
@@ -93,8 +93,11 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
     const service = serviceCache.get(place);
     await ensure(services, service, forgeProxyService(namespace), signal);
-    const at = proxy && { ip: podIp, port: proxy.port };
-    await ensure(endpointSlices, sliceCache.get(place), forgeProxyEndpoints(namespace, at), signal);
+    const slice = sliceCache.get(place);
+    if (proxy !== undefined) {
+      const wanted = forgeProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
+      await ensure(endpointSlices, slice, wanted, signal);
+    } else if (slice !== undefined) await deleteObject(api, endpointSlices, slice, signal);
     const clusterIp = service?.spec?.clusterIP;
     if (clusterIp === undefined) return again(1_000);
     const exposed = { name: ipType.apiServerProxy, namespace, ipType: ipType.apiServerProxy, clusterIp };
