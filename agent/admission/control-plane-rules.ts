@@ -1,7 +1,7 @@
 /** Rules of the authentication and virtual node kinds (reference/liqo-control-plane.md 1.8). Pure. */
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, Node } from '#shared/domain/kube-object.ts';
-import { annotation, controlPlaneGroup, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { annotation, controlPlaneGroup, isthmusAnnotation, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
@@ -16,7 +16,7 @@ export const isConsumer = ({ user }: Pick<Review, 'user'>): boolean => user.grou
 const isReplica = ({ metadata }: KubeObject): boolean => metadata.labels?.[label.replicated] === 'true';
 
 const guardedLabels = [label.remoteClusterId, label.replication, label.replicated, label.originId, label.remoteId];
-const guardedAnnotations = [annotation.cordon, annotation.cordonTenant];
+const guardedAnnotations = [annotation.cordon, annotation.cordonTenant, isthmusAnnotation.drain];
 
 /**
  * What a consumer may write in its tenant namespace here: copies of its own objects, marked as such. Anything else would be taken for an

@@ -30,14 +30,20 @@ export const tenantNamespaces = (caches: Caches): Cache<Namespace> =>
 export const virtualNodeNodes = (caches: Caches): Cache<Node> =>
   caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}` });
 
-/** Only name and labels: their status changes every few seconds and nobody here reads it. */
-const labelsOnly = (node: Node): Node => ({
-  apiVersion: node.apiVersion,
-  kind: node.kind,
-  metadata: { name: node.metadata.name, ...(node.metadata.labels ? { labels: node.metadata.labels } : {}) },
-});
-export const ownNodeLabels = (caches: Caches): Cache<Node> =>
-  caches.cache(nodes, { labelSelector: `${label.type}!=${virtualNodeType}`, transform: labelsOnly });
+/** What this cluster has to give: labels, amounts and health of its nodes. Heartbeats are dropped. */
+const slimNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
+  ({
+    apiVersion,
+    kind,
+    metadata: { name: metadata.name, ...(metadata.labels ? { labels: metadata.labels } : {}) },
+    ...(spec?.unschedulable ? { spec: { unschedulable: true } } : {}),
+    status: {
+      ...(status?.allocatable ? { allocatable: status.allocatable } : {}),
+      conditions: (status?.conditions ?? []).map(({ type, status: value }) => ({ type, status: value })),
+    },
+  }) as Node;
+export const ownNodes = (caches: Caches): Cache<Node> =>
+  caches.cache(nodes, { labelSelector: `${label.type}!=${virtualNodeType}`, transform: slimNode });
 
 export const signingRequests = (caches: Caches): Cache<CertificateSigningRequest> =>
   caches.cache(certificateSigningRequests, { labelSelector: label.remoteTenantCsr });

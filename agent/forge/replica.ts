@@ -1,13 +1,17 @@
 /** The copy of a consumer's object in its tenant namespace at the provider. */
 import type { KubeObject, ObjectMeta } from '#shared/domain/kube-object.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 
 /** A replicated kind, as far as replication looks into it. */
 export type Replicated = KubeObject & { spec?: unknown; status?: unknown };
 
 const droppedLabels: ReadonlySet<string> = new Set(['liqo.io/ownership', 'isthmus.dev/peering']);
 /** The provider owns these on its copy; a consumer that wrote them would un-cordon itself. */
-const providerAnnotations: ReadonlySet<string> = new Set([annotation.cordon, annotation.cordonTenant]);
+const providerAnnotations: ReadonlySet<string> = new Set([
+  annotation.cordon,
+  annotation.cordonTenant,
+  isthmusAnnotation.drain,
+]);
 const localAnnotation = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || key === 'isthmus.dev/applied-hash';
 

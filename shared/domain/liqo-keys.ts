@@ -61,6 +61,8 @@ export const virtualNodeTaint = {
   value: 'true',
   effect: 'NoExecute',
 } as const;
+/** On a virtual node whose provider takes no new pods for now. */
+export const cordonedTaint = { key: 'isthmus.dev/cordoned', value: 'true', effect: 'NoSchedule' } as const;
 export const virtualNodeType = 'virtual-node';
 /** The only name a NamespaceOffloading may have. */
 export const namespaceOffloadingName = 'offloading';
@@ -95,6 +97,8 @@ export const isthmusAnnotation = {
   localPodUid: 'isthmus.dev/local-pod-uid',
   /** On offloaded local pods, JSON: UID of the remote pod last seen, and restarts counted before it. */
   remotePod: 'isthmus.dev/remote-pod',
+  /** On a provider's copy of a ResourceSlice: take the grant back. `true`, or the time (RFC 3339) from which pods that are left are deleted. */
+  drain: 'isthmus.dev/drain',
   /** On virtual Nodes, JSON: the label, annotation and taint keys that we put there, so that dropped ones can be removed. */
   nodeApplied: 'isthmus.dev/applied',
   /** On pods made of ShadowPods, JSON: the label and annotation keys that came from there, so that dropped ones can be removed. */

@@ -97,6 +97,61 @@ describe('what the default class grants', () => {
     expect(grant).toMatchObject({ message: expect.stringMatching(message) });
   });
 
+  describe('capacity', () => {
+    const overcommitted = policy('p', {}, { overcommitPercent: 150 });
+    const capacity = { allocatable: { cpu: '8', memory: '16Gi', pods: '110' }, granted: { cpu: '10' } };
+
+    test('what the cluster cannot honour is refused with the numbers', () => {
+      expect(decideGrant(ask({ asked: { cpu: '3' }, policies: [overcommitted], capacity }))).toEqual({
+        accepted: false,
+        reason: 'CapacityExceeded',
+        message:
+          'this cluster has not enough left under PeeringPolicy p: cpu: asked 3, left 2 of 12 (150 % of 8 allocatable), granted to others 10',
+      });
+      const gpu = decideGrant(ask({ asked: { 'example.dev/gpu': '1' }, policies: [overcommitted], capacity }));
+      expect(gpu).toMatchObject({
+        accepted: false,
+        message: expect.stringContaining('example.dev/gpu: asked 1, left 0'),
+      });
+    });
+
+    test('what fits is granted, and defaults are cut to what is left', () => {
+      const grant = decideGrant(ask({ asked: { memory: '20Gi' }, policies: [overcommitted], capacity }));
+      expect(grant).toMatchObject({ accepted: true, resources: { memory: '20Gi', cpu: '2', pods: '110' } });
+    });
+
+    test('a slice keeps what it was granted when nodes are lost, and gets no more', () => {
+      const lost = { allocatable: { cpu: '1' }, granted: {} };
+      const given = { ...defaultNodeResources, cpu: '2' };
+      const again = ask({ asked: { cpu: '2' }, policies: [overcommitted], capacity: lost, current: given });
+      expect(decideGrant(again)).toEqual({ accepted: true, resources: given });
+      expect(decideGrant({ ...again, asked: { cpu: '3' } })).toMatchObject({ reason: 'CapacityExceeded' });
+    });
+
+    test('without an overcommit factor nobody looks at capacity', () => {
+      expect(decideGrant(ask({ asked: { cpu: '99' }, policies: [policy('p', {})], capacity })).accepted).toBe(true);
+      expect(decideGrant(ask({ asked: { cpu: '99' }, capacity })).accepted).toBe(true);
+    });
+
+    test('whoever asks for how much, all together never get more than the factor allows', () => {
+      const asks = fc.array(fc.tuple(fc.constantFrom('rome', 'turin', 'bari'), fc.nat(9_000)), { maxLength: 12 });
+      fc.assert(
+        fc.property(asks, fc.integer({ min: 1, max: 300 }), (requests, overcommitPercent) => {
+          let granted: Record<string, string> = {};
+          for (const [consumer, milli] of requests) {
+            const now = { allocatable: { cpu: '8', memory: '64Gi', pods: '500', 'ephemeral-storage': '1Ti' }, granted };
+            const policies = [policy('p', {}, { overcommitPercent })];
+            const grant = decideGrant(ask({ consumer, asked: { cpu: `${milli}m` }, policies, capacity: now }));
+            if (grant.accepted) granted = addResources(granted, grant.resources);
+          }
+          expect(
+            excessOver(granted, { cpu: `${80 * overcommitPercent}m`, pods: String(5 * overcommitPercent) }),
+          ).toEqual([]);
+        }),
+      );
+    });
+  });
+
   test('whatever is asked in whatever order, the sum of all grants never exceeds the limit', () => {
     const amount = fc.oneof(
       fc.nat(20).map(String),

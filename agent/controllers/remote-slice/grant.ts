@@ -1,8 +1,11 @@
 /** How much of what a consumer asks the default class grants. Pure. */
+
+import { showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,
   compareQuantities,
   excessOver,
+  parseQuantity,
   parseResources,
   type Resources,
   subtractQuantities,
@@ -20,6 +23,17 @@ export interface GrantInput {
   /** What the other slices of this consumer were granted. */
   readonly others: readonly Resources[];
   readonly policies: readonly PeeringPolicy[];
+  /** What this slice was granted before: it keeps that, whatever became of the capacity. */
+  readonly current?: Resources;
+  /** Absent: not known, and not looked at. */
+  readonly capacity?: Capacity;
+}
+
+export interface Capacity {
+  /** Of all nodes together. */
+  readonly allocatable: Resources;
+  /** Granted to all other slices of all consumers. */
+  readonly granted: Resources;
 }
 
 export type Grant =
@@ -109,7 +123,45 @@ function underPolicy(name: string, terms: ProviderTerms, asked: Record<string, s
     if (isCut) cut++;
     resources[resource] = isCut ? left : String(wanted);
   }
-  return { accepted: true, resources, cut };
+  return withinCapacity(name, terms, { resources, cut }, input);
+}
+
+/** Cuts the defaults to what the cluster has left; refuses what was asked for and is not there. */
+function withinCapacity(
+  name: string,
+  { overcommitPercent }: ProviderTerms,
+  { resources, cut }: { readonly resources: Record<string, string>; readonly cut: number },
+  { asked, capacity, current = {} }: GrantInput,
+): Answer {
+  if (overcommitPercent === undefined || capacity === undefined) return { accepted: true, resources, cut };
+  const kept = { ...resources };
+  const words: string[] = [];
+  let cuts = cut;
+  for (const [resource, wanted] of Object.entries(resources)) {
+    const before = current[resource];
+    if (before !== undefined && compareQuantities(wanted, before) <= 0) continue;
+    const most = percentOf(capacity.allocatable[resource] ?? '0', overcommitPercent, resource);
+    const left = remaining(most, String(capacity.granted[resource] ?? '0')) ?? '0';
+    if (compareQuantities(wanted, left) <= 0) continue;
+    if (asked[resource] === undefined) {
+      kept[resource] = left;
+      cuts++;
+    } else {
+      words.push(
+        `${resource}: asked ${wanted}, left ${left} of ${most} (${overcommitPercent} % of ${capacity.allocatable[resource] ?? 0} allocatable), granted to others ${capacity.granted[resource] ?? 0}`,
+      );
+    }
+  }
+  if (words.length === 0) return { accepted: true, resources: kept, cut: cuts };
+  const message = `this cluster has not enough left under PeeringPolicy ${name}: ${words.join('; ')}`;
+  return { accepted: false, reason: 'CapacityExceeded', message };
+}
+
+/** Rounded down to what can be written: thousandths, and whole pods and bytes. */
+function percentOf(quantity: string | number, percent: number, resource: string): string {
+  const step = resource === 'cpu' ? 1_000_000n : 1_000_000_000n;
+  const share = (parseQuantity(quantity) * BigInt(percent)) / 100n;
+  return showAmount(resource, (share / step) * step);
 }
 
 /** Undefined: not limited. */

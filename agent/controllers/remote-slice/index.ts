@@ -12,14 +12,14 @@ import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.t
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
-import { resourceTexts } from '#shared/domain/quantity.ts';
+import { addResources, resourceTexts } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import { createExplain } from '../explain.ts';
 import {
-  ownNodeLabels,
+  ownNodes,
   peerOf,
   peerSecrets,
   signingRequests,
@@ -31,7 +31,9 @@ import { deleteObject, writeStatus } from '../peering-writes.ts';
 import { conditionOf, isAccepted, isReplica } from '../slice-roles.ts';
 import { ensureCertificate } from '../tenant/issue.ts';
 import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';
+import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
+import { allocatableOf, providerConditions } from './provider-state.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
 
 /** Undefined when the request is right; otherwise why not. */
@@ -56,7 +58,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const secretCache = peerSecrets(caches);
   const requestCache = signingRequests(caches);
   const policies = caches.cache(peeringPolicies);
-  const nodeCache = ownNodeLabels(caches);
+  const nodeCache = ownNodes(caches);
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
   const explain = createExplain(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
@@ -84,25 +86,26 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     for (const request of requests) await deleteObject(api, certificateSigningRequests, request, signal);
   }
 
+  const grantedTo = (slice: ResourceSlice): Record<string, string> =>
+    granted.get(slice.metadata.uid ?? '') ??
+    (isAccepted(slice, 'Resources') ? resourceTexts(slice.status?.resources) : {});
+
   function grantOf(slice: ResourceSlice, consumer: string): Grant | undefined {
     const className = slice.spec.class ?? '';
     if (!isDefaultClass(className)) return undefined;
-    const others = replicas()
-      .filter(
-        (other) => other.metadata.namespace === slice.metadata.namespace && other.metadata.uid !== slice.metadata.uid,
-      )
-      .map(
-        (other) =>
-          granted.get(other.metadata.uid ?? '') ??
-          (isAccepted(other, 'Resources') ? resourceTexts(other.status?.resources) : {}),
-      );
+    const strangers = replicas().filter((other) => other.metadata.uid !== slice.metadata.uid);
     return decideGrant({
       consumer,
       className,
       asked: slice.spec.resources ?? {},
       defaults: defaultNodeResources,
-      others,
+      others: strangers.filter(({ metadata }) => metadata.namespace === slice.metadata.namespace).map(grantedTo),
       policies: policies.list(),
+      current: grantedTo(slice),
+      capacity: {
+        allocatable: allocatableOf(nodeCache.list()),
+        granted: strangers.map(grantedTo).reduce((sum, one) => addResources(sum, one), {}),
+      },
     });
   }
 
@@ -169,6 +172,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         tenantCondition: 'Active',
         grant: undefined,
         nodeLabels: {},
+        nodeConditions: [],
+        drained: false,
         nowMs: clock.now(),
       };
       await publish(slice, denied, signal);
@@ -191,10 +196,12 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
       grant: grantOf(slice, consumer),
       nodeLabels: platformOf(nodeCache.list()),
+      nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
+      drained: drainOf(slice) !== undefined,
       nowMs: clock.now(),
     };
     await publish(slice, facts, signal);
-    return authenticated.next;
+    return (await endDrain({ api, clock, events }, slice, consumer, signal)) ?? authenticated.next;
   }
 
   return createController(

@@ -18,6 +18,8 @@ const base: SliceFacts = {
   tenantCondition: 'Active',
   grant: { accepted: true, resources: { cpu: '2' } },
   nodeLabels: { 'kubernetes.io/arch': 'arm64' },
+  nodeConditions: [],
+  drained: false,
   nowMs: Date.UTC(2026, 0, 1),
 };
 const denial = { accepted: false, reason: 'PolicyLimitExceeded', message: 'cpu: asked 3, limit 2' } as const;
@@ -33,6 +35,22 @@ describe('an answer', () => {
       authParams: { signedCRT: 'Y2VydA==' },
       nodeLabels: { 'kubernetes.io/arch': 'arm64' },
     });
+  });
+
+  test('a drained slice loses its grant, says why, and gets it back', () => {
+    const drained = answer(slice(granted), { ...base, drained: true });
+    expect(words(drained)).toEqual(['Authentication Accepted', 'Resources Denied']);
+    expect(drained.resources).toBeUndefined();
+    expect(drained.conditions?.at(-1)).toMatchObject({ reason: 'ResourceSliceDrained' });
+    expect(answer(slice(drained), base).resources).toEqual({ cpu: '2' });
+  });
+
+  test('the state of the nodes travels with it, also while the consumer is cordoned', () => {
+    const nodeConditions = [
+      { type: 'Ready', status: 'False', reason: 'NoNodeReady', message: 'none of the 2' },
+    ] as const;
+    const cordoned = answer(slice(granted), { ...base, nodeConditions, tenantCondition: 'Cordoned' });
+    expect(cordoned).toMatchObject({ resources: { cpu: '2' }, nodeConditions });
   });
 
   test('forgets what is no longer granted', () => {

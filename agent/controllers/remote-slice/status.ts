@@ -1,12 +1,15 @@
 /** The provider's answer to a slice, as its status. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
 import type { AuthParams } from '#shared/schema/fields.ts';
-import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
+import type { ProviderCondition, ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { Grant } from './grant.ts';
 
 type Status = NonNullable<ResourceSlice['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
+/** The consumer empties and removes the virtual node of a slice that is denied for this reason. */
+export const drainedReason = 'ResourceSliceDrained';
+
 type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 export interface SliceFacts {
@@ -15,6 +18,9 @@ export interface SliceFacts {
   /** Undefined: a class that an external controller answers for. */
   readonly grant: Grant | undefined;
   readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly nodeConditions: readonly ProviderCondition[];
+  /** The administrator takes this slice's grant back. */
+  readonly drained: boolean;
   readonly nowMs: number;
 }
 
@@ -61,7 +67,9 @@ export function answer(slice: ResourceSlice, facts: SliceFacts): Status {
   return withResources(status, facts);
 }
 
-function withResources(status: Status, { tenantCondition, grant, nodeLabels, nowMs }: SliceFacts): Status {
+function withResources(before: Status, facts: SliceFacts): Status {
+  const { tenantCondition, grant, nodeLabels, nodeConditions, drained, nowMs } = facts;
+  const status: Status = { ...before, nodeConditions: [...nodeConditions] };
   const conditions = status.conditions ?? [];
   const set = (verdict: Verdict): Condition[] => withCondition(conditions, 'Resources', verdict, nowMs);
   const isAnswered = conditions.some(({ type }) => type === 'Resources');
@@ -71,6 +79,11 @@ function withResources(status: Status, { tenantCondition, grant, nodeLabels, now
     const message = `the provider has this consumer ${tenantCondition === 'Cordoned' ? 'cordoned' : 'drained'}; ask its administrator`;
     const { resources: _withdrawn, ...rest } = status;
     return { ...rest, conditions: set({ status: 'Denied', reason: 'ResourceSliceResourcesDenied', message }) };
+  }
+  if (drained) {
+    const message = 'the administrator of the provider drains this slice: its node is emptied and goes';
+    const { resources: _withdrawn, ...rest } = status;
+    return { ...rest, conditions: set({ status: 'Denied', reason: drainedReason, message }) };
   }
   if (grant === undefined) return status;
   if (!grant.accepted) {

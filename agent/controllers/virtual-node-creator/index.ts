@@ -3,7 +3,7 @@ import { ownerName } from '#agent/forge/owner.ts';
 import { forgeVirtualNode } from '#agent/forge/virtual-node.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Controller } from '#agent/kube/types.ts';
-import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
@@ -12,6 +12,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { createExplain } from '../explain.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { applyWanted, deleteObject } from '../peering-writes.ts';
+import { drainedReason } from '../remote-slice/status.ts';
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '../slice-roles.ts';
 
 const sliceKeys = (child: KubeObject): string[] => {
@@ -54,7 +55,11 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
 
   async function ensure(slice: ResourceSlice, provider: string, signal: AbortSignal): Promise<Outcome> {
     const inTheWay = obstacle(slice, provider);
-    if (inTheWay !== undefined) return inTheWay;
+    if (inTheWay !== undefined) {
+      // The node empties itself before it goes, with regard to disruption budgets.
+      if (conditionOf(slice, 'Resources')?.reason === drainedReason) await remove(refOf(slice), signal);
+      return inTheWay;
+    }
     const { namespace = '' } = slice.metadata;
     const identity = identityCache.get({ namespace, name: name.sliceIdentity(slice.metadata.name) });
     const secret = identity?.status?.kubeconfigSecretRef?.name;
