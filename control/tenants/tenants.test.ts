@@ -69,6 +69,19 @@ describe('an API key', () => {
     await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
   });
 
+  test('is not revoked by itself, so that nobody is locked out by accident', async () => {
+    const { tenants, admin, secret } = await started();
+    const own = admin.principal.slice('api-key/'.length);
+    await expect(tenants.revokeKey(admin, own)).rejects.toMatchObject({
+      code: 'in_use',
+      detail: { remedy: expect.stringContaining('rotate it') },
+    });
+    await tenants.authenticate(secret, origin);
+    const other = await tenants.createKey(admin, { name: 'other', role: 'admin' });
+    await tenants.revokeKey(await tenants.authenticate(other.secret, origin), own);
+    await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
+  });
+
   test('can be rotated with an overlap, once', async () => {
     const { tenants, admin, clock } = await started();
     const old = await tenants.createKey(admin, { name: 'ci', role: 'operator', scopes: ['peerings:write'] });

@@ -57,6 +57,7 @@ export interface Tenants {
   createKey(caller: Caller, input: NewApiKey, signal?: AbortSignal): Promise<IssuedKey>;
   /** A new secret with the same rights; the old key keeps working for `overlapSeconds` (default 0). */
   rotateKey(caller: Caller, id: string, overlapSeconds?: number, signal?: AbortSignal): Promise<IssuedKey>;
+  /** `in_use` for the very key that asks: nobody locks himself out by accident. */
   revokeKey(caller: Caller, id: string, signal?: AbortSignal): Promise<ApiKeyView>;
   listKeys(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<ApiKeyView>>;
   /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each; `tenant_suspended` for a good one. */
@@ -157,6 +158,11 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       const now = clock.now();
       const { value: old, version } = await load(caller, id, signal);
       if (old.revokedAt !== undefined && old.revokedAt <= now) return viewOfKey(old);
+      if (caller.principal === `api-key/${id}`) {
+        throw new AppError('in_use', `API key ${id} is the one that asks: revoke it with another admin key`, {
+          detail: { id, remedy: 'rotate it, which replaces it at once, or revoke it with another key' },
+        });
+      }
       const revoked: ApiKeyRecord = { ...old, revokedAt: now };
       const subject = `api-key/${id}`;
       await store.transact(

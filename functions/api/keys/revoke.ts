@@ -9,6 +9,7 @@ export const handler = http(
     method: 'DELETE',
     path: '/v1/keys/{key}',
     summary: 'Revoke an API key',
+    description: 'A key does not revoke itself: rotate it, or use another.',
     auth: 'key',
     permission: 'keys:write',
     pathParameters: z.object({ key: z.string() }),
