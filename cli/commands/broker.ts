@@ -1,5 +1,5 @@
 /** isthmus broker serve: the only command that carries the broker itself. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { CliIo } from '#cli/io.ts';
 import { version } from '#cli/version.ts';
 
@@ -12,6 +12,7 @@ interface ServeOptions {
   readonly newOperatorKey?: boolean;
   readonly allowPrivateIssuers?: boolean;
   readonly allowPrivateWebhooks?: boolean;
+  readonly longestWait?: number;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly output: 'text' | 'json';
 }
@@ -28,6 +29,11 @@ export const brokerCommand = (io: CliIo): Command =>
       .option('--new-operator-key', 'issue one more operator key, which makes and suspends tenants')
       .option('--allow-private-issuers', 'identity providers of tenants may have private addresses')
       .option('--allow-private-webhooks', 'webhooks may have private addresses, and plain HTTP on loopback')
+      .option(
+        '--longest-wait <seconds>',
+        'answer ?wait= after this long at most; for proxies that cut sooner',
+        waitSeconds,
+      )
       .addOption(
         new Option('--log-level <level>', 'log on stderr').choices(['debug', 'info', 'warn', 'error']).default('info'),
       )
@@ -48,6 +54,12 @@ Example:
       .action((options: ServeOptions) => serve(io, options)),
   );
 
+function waitSeconds(text: string): number {
+  const seconds = Number(text);
+  if (text !== '' && seconds >= 0 && seconds <= 25) return seconds;
+  throw new InvalidArgumentError('Accepted are 0 to 25 seconds.');
+}
+
 async function serve(io: CliIo, options: ServeOptions): Promise<void> {
   // Loaded late: no other command needs a server, a database and a certificate authority.
   const [{ startBroker }, { createJsonLog }] = await Promise.all([
@@ -63,6 +75,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     newOperatorKey: options.newOperatorKey === true,
     allowPrivateIssuers: options.allowPrivateIssuers === true,
     allowPrivateWebhooks: options.allowPrivateWebhooks === true,
+    ...(options.longestWait !== undefined && { longestWaitSeconds: options.longestWait }),
     log: createJsonLog(options.logLevel),
     version,
   });

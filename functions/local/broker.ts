@@ -46,6 +46,8 @@ export interface BrokerOptions {
   readonly allowPrivateIssuers?: boolean;
   /** Webhooks may have addresses that are not public, and plain HTTP on loopback. */
   readonly allowPrivateWebhooks?: boolean;
+  /** Requests with `?wait=` are answered after this at the latest. */
+  readonly longestWaitSeconds?: number;
   readonly log: Log;
   readonly clock?: Clock;
   readonly version: string;
@@ -120,7 +122,15 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const operatorKey =
       (await control.tenants.operators.bootstrap(origin)) ??
       (options.newOperatorKey ? await control.tenants.operators.issue(origin) : undefined);
-    const composition: Composition = { control, connections: doorbells.connections, clock, log, version, untilChange };
+    const composition: Composition = {
+      control,
+      connections: doorbells.connections,
+      clock,
+      log,
+      version,
+      untilChange,
+      ...(options.longestWaitSeconds !== undefined && { longestWaitSeconds: options.longestWaitSeconds }),
+    };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
     gateway = createHttpGateway(composition, createRouter(httpFunctions), ids);

@@ -28,6 +28,8 @@ export interface Composition {
   readonly version: string;
   /** Returns when something of the tenant may have changed, and after `withinMs` at the latest. A hint, like every event. */
   readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<void>;
+  /** Default: what a request may ask for. */
+  readonly longestWaitSeconds?: number;
   /** Where agents open their WebSocket, when it is not this very server. */
   readonly doorbellUrl?: string;
 }

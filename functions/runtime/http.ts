@@ -87,6 +87,7 @@ export type Input<A extends Auth, P, Q, B> = Principal<A> & {
   readonly clock: Clock;
   readonly version: string;
   readonly untilChange: Composition['untilChange'];
+  readonly longestWaitSeconds?: number;
   readonly doorbellUrl?: string;
   readonly path: P;
   readonly query: Q;
@@ -157,7 +158,7 @@ export function http<
     { signal }: { signal: AbortSignal },
   ): Promise<APIGatewayProxyStructuredResultV2> => {
     const composition = compositionOf(context);
-    const { control, clock, version, untilChange, doorbellUrl } = composition;
+    const { control, clock, version, untilChange, longestWaitSeconds, doorbellUrl } = composition;
     const principal = principals.get(event) ?? {};
     const body = route.body === undefined ? undefined : jsonBodyOf(event, maxBody);
     const input = {
@@ -166,6 +167,7 @@ export function http<
       clock,
       version,
       untilChange,
+      longestWaitSeconds,
       doorbellUrl,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
       query: parsed(query, 'query', event.queryStringParameters ?? {}),

@@ -12,7 +12,7 @@ export const isSettled = ({ phase }: Pick<PeeringView, 'phase'>): boolean =>
 
 type Waiting = Pick<
   Input<'key', unknown, { readonly wait?: number | undefined }, unknown>,
-  'control' | 'caller' | 'clock' | 'untilChange' | 'signal' | 'query'
+  'control' | 'caller' | 'clock' | 'untilChange' | 'longestWaitSeconds' | 'signal' | 'query'
 > & {
   readonly caller: Caller;
 };

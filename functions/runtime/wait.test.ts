@@ -17,11 +17,12 @@ function world() {
       for (const wake of waiters) wake();
       waiters.clear();
     },
-    wait: (done: (value: number) => boolean, seconds: number | undefined) =>
+    wait: (done: (value: number) => boolean, seconds: number | undefined, longestWaitSeconds?: number) =>
       waitUntil({
         look: async () => state,
         done,
         seconds,
+        longestWaitSeconds,
         tenant: 't',
         clock,
         signal: never,
@@ -70,6 +71,14 @@ describe('a long poll', () => {
       await turn();
       it.clock.advance(1_000);
     }
+    expect(await answer).toBe(0);
+  });
+
+  test('ends sooner where the broker waits less than was asked for', async () => {
+    const it = world();
+    const answer = it.wait(() => false, 25, 1);
+    await turn();
+    it.clock.advance(1_000);
     expect(await answer).toBe(0);
   });
 

@@ -11,7 +11,9 @@ export const Wait = z.coerce
   .min(0)
   .max(maxWaitSeconds)
   .optional()
-  .describe(`Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then.`);
+  .describe(
+    `Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then, or sooner where the broker waits less.`,
+  );
 
 /** Bounds what a lost hint can cost. */
 const lookAgainMs = 1_000;
@@ -20,6 +22,8 @@ export interface Waiting<T> {
   readonly look: () => Promise<T>;
   readonly done: (value: T) => boolean;
   readonly seconds: number | undefined;
+  /** Of this broker: a proxy in front of it may cut what takes longer. */
+  readonly longestWaitSeconds?: number | undefined;
   readonly tenant: string;
   readonly clock: Clock;
   readonly untilChange: Composition['untilChange'];
@@ -28,7 +32,7 @@ export interface Waiting<T> {
 
 export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
   const { look, done, tenant, clock, untilChange, signal } = waiting;
-  const deadline = clock.now() + (waiting.seconds ?? 0) * 1_000;
+  const deadline = clock.now() + Math.min(waiting.seconds ?? 0, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
   for (;;) {
     const passed = new AbortController();
     const left = Math.max(0, deadline - clock.now());
