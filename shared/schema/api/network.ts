@@ -10,7 +10,7 @@ export const GatewayServiceType = z.enum(gatewayServiceTypes);
 export type GatewayServiceType = z.infer<typeof GatewayServiceType>;
 
 /** What is left out stays as it is; of a new peering, is the default. */
-export const NewPeeringNetwork = z.object({
+const AskedPeeringNetwork = z.strictObject({
   enabled: z
     .boolean()
     .optional()
@@ -27,6 +27,15 @@ export const NewPeeringNetwork = z.object({
     .optional()
     .describe("Whether the provider's API server is reached through the link. Default: false."),
 });
+
+/** Said to clients as well, so that what they find valid is. */
+const inBandNeedsLink = {
+  not: { properties: { enabled: { const: false }, inBand: { const: true } }, required: ['enabled', 'inBand'] },
+};
+export const NewPeeringNetwork = AskedPeeringNetwork.refine(({ enabled, inBand }) => enabled !== false || !inBand, {
+  path: ['inBand'],
+  message: 'accepted is false without a network: the API server is reached through the link',
+}).meta(inBandNeedsLink);
 export type NewPeeringNetwork = z.infer<typeof NewPeeringNetwork>;
 
 export const LinkEnd = z.object({
