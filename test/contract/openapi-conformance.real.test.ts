@@ -4,19 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensurePythonTool, type PythonTool, schemathesis } from '#scripts/setup/python-tool.ts';
-import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { run } from '#test/harness/program.ts';
 
 const seed = process.env.ISTHMUS_SEED ?? '20261121';
-/** `?wait=25` is valid: nobody here waits that long. */
-const impatient: Clock = {
-  now: () => Date.now(),
-  sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 100), signal),
-};
 const installMs = 900_000;
 let dir = '';
 let tool: PythonTool;
@@ -33,8 +26,8 @@ interface Caller {
   readonly paths: readonly string[];
 }
 
-/** What takes the caller's own key or tenant away would turn the rest of the run into 401s; other tests have it. */
-const suicidal = '^/v1/(keys/|tenant/deletion)';
+/** What replaces the caller's own key or takes its tenant away would turn the rest of the run into 401s; other tests have it. */
+const suicidal = '^/v1/(keys/.*/rotate|tenant/deletion)';
 
 test.each<Caller>([
   {
@@ -54,7 +47,8 @@ test.each<Caller>([
       dataDir: path.join(dir, who.replaceAll(' ', '-')),
       listen: '127.0.0.1:0',
       log: silentLog,
-      clock: impatient,
+      // `?wait=25` is valid: nobody here waits that long.
+      longestWaitSeconds: 0.1,
       version: '0.1.0',
       limits: { clusters: 1e6, peerings: 1e6, requestsPerMinute: 1e6, eventsPerMinute: 1e6 },
     });
