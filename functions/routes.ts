@@ -12,7 +12,7 @@ import { handler as listDirectory } from './api/directory/list.ts';
 import { handler as publishCluster } from './api/directory/publish.ts';
 import { handler as unpublishCluster } from './api/directory/unpublish.ts';
 import { handler as listEvents } from './api/events/list.ts';
-import { handler as health } from './api/health.ts';
+import { handler as getHealth } from './api/health.ts';
 import { handler as createInvitation } from './api/invitations/create.ts';
 import { handler as getInvitation } from './api/invitations/get.ts';
 import { handler as listInvitations } from './api/invitations/list.ts';
@@ -31,7 +31,7 @@ import { handler as addMember } from './api/members/create.ts';
 import { handler as removeMember } from './api/members/delete.ts';
 import { handler as getMember } from './api/members/get.ts';
 import { handler as listMembers } from './api/members/list.ts';
-import { handler as openApi } from './api/openapi-document.ts';
+import { handler as getOpenApi } from './api/openapi-document.ts';
 import { handler as createPeering } from './api/peerings/create.ts';
 import { handler as deletePeering } from './api/peerings/delete.ts';
 import { handler as getPeering } from './api/peerings/get.ts';
@@ -45,14 +45,14 @@ import { handler as withdrawRequest } from './api/requests/withdraw.ts';
 import { handler as renameTenant } from './api/tenant/change.ts';
 import { handler as confirmDeletion } from './api/tenant/confirm-deletion.ts';
 import { handler as exportTenant } from './api/tenant/export.ts';
-import { handler as ownTenant } from './api/tenant/get.ts';
+import { handler as getOwnTenant } from './api/tenant/get.ts';
 import { handler as requestDeletion } from './api/tenant/request-deletion.ts';
 import { handler as changeTenant } from './api/tenants/change.ts';
 import { handler as createTenant } from './api/tenants/create.ts';
 import { handler as deleteTenant } from './api/tenants/delete.ts';
 import { handler as getTenant } from './api/tenants/get.ts';
 import { handler as listTenants } from './api/tenants/list.ts';
-import { handler as me } from './api/tenants/me.ts';
+import { handler as getMe } from './api/tenants/me.ts';
 import { handler as changeWebhook } from './api/webhooks/change.ts';
 import { handler as createWebhook } from './api/webhooks/create.ts';
 import { handler as deleteWebhook } from './api/webhooks/delete.ts';
@@ -69,7 +69,8 @@ import { handler as enroll } from './channel/agent/enroll.ts';
 import { handler as observed } from './channel/agent/observed.ts';
 import type { HttpFunction } from './runtime/http.ts';
 
-export const httpFunctions: readonly HttpFunction[] = [
+/** By the name that the operation has in the OpenAPI document. */
+export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   listClusters,
   getCluster,
   deleteCluster,
@@ -102,13 +103,13 @@ export const httpFunctions: readonly HttpFunction[] = [
   listKeys,
   rotateKey,
   revokeKey,
-  me,
+  getMe,
   createTenant,
   listTenants,
   getTenant,
   changeTenant,
   deleteTenant,
-  ownTenant,
+  getOwnTenant,
   renameTenant,
   exportTenant,
   requestDeletion,
@@ -132,9 +133,11 @@ export const httpFunctions: readonly HttpFunction[] = [
   listDeliveries,
   getDelivery,
   replayDelivery,
-  health,
-  openApi,
+  getHealth,
+  getOpenApi,
   enroll,
   observed,
   desired,
-];
+};
+
+export const httpFunctions: readonly HttpFunction[] = Object.values(namedFunctions);

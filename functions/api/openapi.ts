@@ -4,7 +4,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { requiredRole } from '#control/access/caller.ts';
 import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
-import { httpFunctions } from '#functions/routes.ts';
+import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/http.ts';
 import * as across from '#shared/schema/api/across.ts';
 import * as resources from '#shared/schema/api/resources.ts';
@@ -45,16 +45,6 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
 } as const;
 
-const operationId = ({ method, path }: AnyRoute): string => {
-  const words = path
-    .replace('/v1/', '')
-    .split(/[/.-]/)
-    .map((word) => word.replace(/[{}]/g, ''));
-  return [method.toLowerCase(), ...words]
-    .map((w, i) => (i === 0 ? w : w.slice(0, 1).toUpperCase() + w.slice(1)))
-    .join('');
-};
-
 const security: Record<AnyRoute['auth'], Record<string, string[]>[]> = {
   none: [],
   key: [{ apiKey: [] }, { identityProvider: [] }],
@@ -70,13 +60,13 @@ function roleOf({ auth, permission }: AnyRoute): { 'x-required-role'?: string } 
   return { 'x-required-role': permission === undefined ? 'viewer' : requiredRole(permission) };
 }
 
-function operation(route: AnyRoute): ZodOpenApiOperationObject {
+function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
   const answers = Object.entries(route.answers).map(([status, { description, body, type = 'application/json' }]) => [
     status,
     { description, ...(body && { content: { [type]: { schema: body } } }) },
   ]);
   return {
-    operationId: operationId(route),
+    operationId,
     summary: route.summary,
     ...(route.description && { description: route.description }),
     tags: [route.auth === 'agent' || route.auth === 'enroll' ? 'agent protocol' : (route.path.split('/')[2] ?? '')],
@@ -148,8 +138,8 @@ const webhooks = (): ZodOpenApiPathsObject =>
 
 export function openApiDocument(): object {
   const paths: ZodOpenApiPathsObject = {};
-  for (const { route } of httpFunctions) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  for (const [name, { route }] of Object.entries(namedFunctions)) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, route) };
   }
   return createDocument({
     openapi: '3.1.0',

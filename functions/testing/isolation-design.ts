@@ -2,20 +2,20 @@
 
 /** Reads or writes something of another tenant because that tenant agreed, offered or was asked. */
 export const acrossByDesign: Readonly<Record<string, string>> = {
-  getDirectory: 'lists what tenants chose to publish',
-  getDirectoryTenantCluster: 'reads what a tenant chose to publish',
-  postDirectory: 'publishes: everybody may read it',
-  postRequests: 'lies in the inbox of the tenant that is asked',
-  getRequests: 'shows who asks and who is asked',
-  getRequestsRequest: 'shows who asks and who is asked',
-  deleteRequestsRequest: 'taken back from the inbox of the other tenant',
-  postRequestsRequestReject: 'the answer reaches the other tenant',
-  postInvitationsRedeem: 'uses what another tenant gave',
+  listDirectory: 'lists what tenants chose to publish',
+  getDirectoryEntry: 'reads what a tenant chose to publish',
+  publishCluster: 'publishes: everybody may read it',
+  createRequest: 'lies in the inbox of the tenant that is asked',
+  listRequests: 'shows who asks and who is asked',
+  getRequest: 'shows who asks and who is asked',
+  withdrawRequest: 'taken back from the inbox of the other tenant',
+  rejectRequest: 'the answer reaches the other tenant',
+  redeemInvitation: 'uses what another tenant gave',
 };
 
 export const notPerformed: Readonly<Record<string, string>> = {
-  getOpenapiJson: 'the same for everybody',
-  postRequestsRequestApprove:
+  getOpenApi: 'the same for everybody',
+  approveRequest:
     'makes a peering of two tenants, of which each then sees what docs say: control/peerings/across.test.ts is about those',
   getHealth: 'the same for everybody',
 };

@@ -1,6 +1,7 @@
 /** Everything that `npm run gen` owns in the tree: what it should be, where it differs, and bringing it up to date. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { apiAnswers, apiAnswersPath, apiClient, apiClientPath } from './api-client.ts';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
 import { eventSchemasJson, eventSchemasPath } from './event-schemas.ts';
@@ -23,6 +24,8 @@ export function generatedTree(): Tree {
     ['docs/reference/functions.md', functionsPage()],
     ['docs/events.md', eventsPage()],
     [eventSchemasPath, eventSchemasJson()],
+    [apiClientPath, apiClient()],
+    [apiAnswersPath, apiAnswers()],
     ...openApiPaths.map((file) => [file, openApi] as const),
   ]);
 }

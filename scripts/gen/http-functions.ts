@@ -11,7 +11,7 @@ export function httpFunctionsJson(root = process.env.ISTHMUS_ROOT ?? process.cwd
   const files = new Map(
     [...text.matchAll(/import \{ handler as (\w+) \} from '\.\/([^']+)';/g)].map(([, name, file]) => [name, file]),
   );
-  const list = /httpFunctions[^=]*= \[([^\]]*)\]/.exec(text)?.[1] ?? '';
+  const list = /namedFunctions[^=]*= \{([^}]*)\}/.exec(text)?.[1] ?? '';
   const names = list
     .split(',')
     .map((name) => name.trim())

@@ -107,6 +107,8 @@ export const environmentReaders =
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */
-export const overBudget: Readonly<Record<string, string>> = {};
+export const overBudget: Readonly<Record<string, string>> = {
+  'shared/api-client/broker-api.ts': 'generated: one file to take along, as long as the API is wide',
+};
 
 export const bannedFileNames = /(^|\/)(utils?|helpers?|common|misc|base)(\.test)?\.ts$/;
