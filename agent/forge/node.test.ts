@@ -191,3 +191,36 @@ function foreign(enabled: boolean, status?: 'Pending' | 'Error' | 'Established')
     },
   };
 }
+
+test.each([
+  { type: 'MemoryPressure' as const, ready: 'True' },
+  { type: 'DiskPressure' as const, ready: 'True' },
+  { type: 'PIDPressure' as const, ready: 'True' },
+])("the provider's $type is shown, in its words", ({ type, ready }) => {
+  const provider = [{ type, status: 'True', reason: 'NodesUnderPressure', message: 'all 2 ready nodes' }] as const;
+  const { conditions } = nodeStatus({ ...input(), provider }, undefined, at);
+  expect(conditions?.find((condition) => condition.type === type)).toMatchObject({
+    status: 'True',
+    message: 'all 2 ready nodes',
+  });
+  expect(conditions?.find((condition) => condition.type === 'Ready')?.status).toBe(ready);
+});
+
+test('a provider without a ready node makes a Node that is not Ready, and says so', () => {
+  const message = 'none of the 3 nodes of the provider is ready';
+  const provider = [{ type: 'Ready', status: 'False', reason: 'NoNodeReady', message }] as const;
+  const { conditions } = nodeStatus({ ...input(), provider }, undefined, at);
+  expect(conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False', message });
+});
+
+test('while the provider takes no new pods the Node has a taint for the scheduler, and loses it afterwards', () => {
+  const cordoned = [{ type: 'Cordoned', status: 'True', reason: 'Cordoned', message: 'no new pods' }] as const;
+  const free = [{ type: 'Cordoned', status: 'False', reason: 'NotCordoned', message: '' }] as const;
+  const taints = (node: Node): string[] => (node.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`);
+  const node = newNode(input(), at);
+  const closed = mergePatched(node, nodePatch(node, virtualNode(), cordoned)) as Node;
+  expect(taints(closed)).toContain('isthmus.dev/cordoned:NoSchedule');
+  expect(nodePatch(closed, virtualNode(), cordoned)).toBeUndefined();
+  const open = mergePatched(closed, nodePatch(closed, virtualNode(), free)) as Node;
+  expect(taints(open)).toEqual(taints(node));
+});

@@ -1,7 +1,14 @@
 /** The Node that stands for a provider: metadata, status and conditions (reference/liqo-offloading.md 2.2 and 2.3), and how an existing one must change. */
 import type { Node } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import {
+  cordonedTaint,
+  isthmusAnnotation,
+  label,
+  virtualNodeTaint,
+  virtualNodeType,
+} from '#shared/domain/liqo-keys.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
+import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { sameJson } from './pod-status.ts';
 
@@ -18,7 +25,12 @@ export interface NodeInput {
   /** `gitVersion` of the provider's API server. */
   readonly version: string;
   readonly network: Exclude<NetworkState, 'unknown'>;
+  /** What the provider says about its nodes; absent where it says nothing (Liqo). */
+  readonly provider?: readonly ProviderCondition[] | undefined;
 }
+
+export const isCordoned = (provider: readonly ProviderCondition[] | undefined): boolean =>
+  provider?.some(({ type, status }) => type === 'Cordoned' && status === 'True') ?? false;
 
 /** The link to the provider: `none` for a peering without a network, and where the VirtualNode says not to look. `unknown`: not computed yet. */
 export type NetworkState = 'none' | 'up' | 'down' | 'unknown';
@@ -61,9 +73,10 @@ export function nodeLabels({ metadata, spec }: VirtualNode): Record<string, stri
   };
 }
 
-const taintsOf = ({ spec }: VirtualNode): Taint[] => [
-  ...(spec.taints ?? []).filter((taint) => taint.key !== virtualNodeTaint.key),
+const taintsOf = ({ spec }: VirtualNode, cordoned: boolean): Taint[] => [
+  ...(spec.taints ?? []).filter((taint) => taint.key !== virtualNodeTaint.key && taint.key !== cordonedTaint.key),
   { ...virtualNodeTaint },
+  ...(cordoned ? [{ ...cordonedTaint }] : []),
 ];
 
 /** Is this Node ours to write? One of the same name that somebody else made never is. */
@@ -82,7 +95,7 @@ export function newNode(input: NodeInput, now: string): Node {
       labels: nodeLabels(virtualNode),
       annotations: { ...annotations, [isthmusAnnotation.nodeApplied]: JSON.stringify(appliedKeys(virtualNode)) },
     },
-    spec: { taints: taintsOf(virtualNode) },
+    spec: { taints: taintsOf(virtualNode, isCordoned(input.provider)) },
     status: nodeStatus(input, undefined, now),
   } as Node;
 }
@@ -111,14 +124,18 @@ function mapPatch(have: Texts | undefined, want: Texts, before: readonly string[
 }
 
 /** Merge patch of metadata and taints, undefined when nothing differs. Labels, annotations and taints of others stay. */
-export function nodePatch(node: Node, virtualNode: VirtualNode): Record<string, unknown> | undefined {
+export function nodePatch(
+  node: Node,
+  virtualNode: VirtualNode,
+  provider?: readonly ProviderCondition[],
+): Record<string, unknown> | undefined {
   const before = appliedBefore(node);
   const keys = JSON.stringify(appliedKeys(virtualNode));
   const labels = mapPatch(node.metadata.labels, nodeLabels(virtualNode), before.labels);
   const wanted = { ...virtualNode.spec.annotations, [isthmusAnnotation.nodeApplied]: keys };
   const annotations = mapPatch(node.metadata.annotations, wanted, before.annotations);
-  const own = taintsOf(virtualNode);
-  const ours = new Set([...before.taints, ...own.map(taintKey)]);
+  const own = taintsOf(virtualNode, isCordoned(provider));
+  const ours = new Set([...before.taints, ...own.map(taintKey), taintKey(cordonedTaint)]);
   const have = node.spec?.taints ?? [];
   const missing = own.some((taint) => !have.some((t) => taintKey(t) === taintKey(taint) && t.value === taint.value));
   const stale = have.some((taint) => ours.has(taintKey(taint)) && !own.some((t) => taintKey(t) === taintKey(taint)));
@@ -140,6 +157,8 @@ const lacks = (hard: Resources, resource: string): boolean => hard[resource] ===
 /** Named, but nothing of it. */
 const exhausts = (hard: Resources, resource: string): boolean => hard[resource] !== undefined && isZero(hard[resource]);
 
+type Health = Pick<NodeInput, 'network' | 'provider'>;
+
 interface Verdict {
   readonly type: string;
   readonly status: 'True' | 'False';
@@ -147,7 +166,13 @@ interface Verdict {
   readonly message: string;
 }
 
-function pressure(type: string, what: string, pressed: boolean): Verdict {
+type Pressure = 'Memory' | 'Disk' | 'PID';
+
+function pressure(what: Pressure, pressed: boolean, provider: NodeInput['provider']): Verdict {
+  const type = `${what}Pressure`;
+  const said = provider?.find((condition) => condition.type === type && condition.status === 'True');
+  if (said && !pressed)
+    return { type, status: 'True', reason: `RemoteClusterHas${what}Pressure`, message: said.message };
   return pressed
     ? { type, status: 'True', reason: `RemoteClusterHas${what}Pressure`, message: `the provider grants no ${what}` }
     : {
@@ -169,32 +194,30 @@ const networkVerdict = (network: 'up' | 'down'): Verdict => ({
     network === 'up' ? 'the provider answers through the link' : 'no answer comes from the provider through the link',
 });
 
-function verdicts(hard: Resources, network: NodeInput['network']): readonly Verdict[] {
+function verdicts(hard: Resources, { network, provider }: Health): readonly Verdict[] {
   const lacking = ['cpu', 'memory'].filter((resource) => lacks(hard, resource));
   const missing = [
     ...(lacking.length ? [`the provider grants no ${lacking.join(' and no ')}`] : []),
     ...(network === 'down' ? ['the link to the provider does not work'] : []),
+    ...(provider ?? []).flatMap(({ type, status, message }) =>
+      type === 'Ready' && status === 'False' ? [message] : [],
+    ),
   ];
   const ready: Verdict = missing.length
     ? { type: 'Ready', status: 'False', reason: 'KubeletNotReady', message: missing.join('; ') }
     : { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'the API server of the provider answers' };
   return [
     ready,
-    pressure('MemoryPressure', 'Memory', lacks(hard, 'memory')),
-    pressure('DiskPressure', 'Disk', exhausts(hard, 'ephemeral-storage')),
-    pressure('PIDPressure', 'PID', exhausts(hard, 'pods')),
+    pressure('Memory', lacks(hard, 'memory'), provider),
+    pressure('Disk', exhausts(hard, 'ephemeral-storage'), provider),
+    pressure('PID', exhausts(hard, 'pods'), provider),
     ...(network === 'none' ? [] : [networkVerdict(network)]),
   ];
 }
 
 /** Heartbeats are new in each; transition times only where the status changed. Conditions of other writers stay. */
-function conditionsOf(
-  hard: Resources,
-  network: NodeInput['network'],
-  known: readonly NodeCondition[],
-  now: string,
-): NodeCondition[] {
-  const own = verdicts(hard, network).map((verdict) => {
+function conditionsOf(hard: Resources, health: Health, known: readonly NodeCondition[], now: string): NodeCondition[] {
+  const own = verdicts(hard, health).map((verdict) => {
     const before = known.find((condition) => condition.type === verdict.type);
     const lastTransitionTime = before?.status === verdict.status ? (before.lastTransitionTime ?? now) : now;
     return { ...verdict, lastHeartbeatTime: now, lastTransitionTime } as NodeCondition;
@@ -210,7 +233,7 @@ const isStale = ({ type, reason }: NodeCondition): boolean =>
   type === networkUnavailable && Object.values<string | undefined>(networkReasons).includes(reason);
 
 export function nodeStatus(
-  { virtualNode, hostIp, port, version, network }: NodeInput,
+  { virtualNode, hostIp, port, version, network, provider }: NodeInput,
   known: NodeStatus | undefined,
   now: string,
 ): NodeStatus {
@@ -219,7 +242,7 @@ export function nodeStatus(
   return {
     capacity: hard,
     allocatable: hard,
-    conditions: conditionsOf(hard, network, known?.conditions ?? [], now),
+    conditions: conditionsOf(hard, { network, provider }, known?.conditions ?? [], now),
     // No Hostname: API servers prefer it by default, and no DNS knows this name.
     addresses: [{ type: 'InternalIP', address: hostIp }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },

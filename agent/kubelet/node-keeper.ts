@@ -107,7 +107,7 @@ export class NodeKeeper {
 
   async #update(node: Node, input: NodeInput, now: string, signal: AbortSignal): Promise<void> {
     const { api, clock, name } = this.#deps;
-    const patch = nodePatch(node, input.virtualNode);
+    const patch = nodePatch(node, input.virtualNode, input.provider);
     if (patch) this.#written = await api.mergePatch(nodes, { name }, patch, {}, signal);
     const due = clock.now() - this.#heartbeatAt >= heartbeatMs;
     const status = nodeStatusPatch(node.status, nodeStatus(input, node.status, now), due);

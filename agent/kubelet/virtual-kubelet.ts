@@ -9,12 +9,14 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
-import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
 import { isReady, type NodeInput } from '../forge/node.ts';
 import { sameJson } from '../forge/pod-status.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
+import type { ReflectionOptions } from '../reflection/options.ts';
+import type { SharedReflection } from '../reflection/shared-reflection.ts';
 import { authenticationConfig, clientCaOf, type NodeAccess } from './caller.ts';
 import { KubeletEndpoint, preferredPort, type Target } from './endpoint.ts';
 import { Identity } from './identity.ts';
@@ -24,6 +26,7 @@ import { NodeKeeper } from './node-keeper.ts';
 import type { ConnectProvider } from './peer.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { ProviderSession } from './provider-session.ts';
+import { createProviderState, type ProviderState } from './provider-state.ts';
 import { keepCertificate, selfSigned } from './serving-certificate.ts';
 import { usagePagesOf } from './usage-pages.ts';
 
@@ -40,6 +43,7 @@ export interface VirtualKubeletDeps {
   readonly access: NodeAccess;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
+  readonly reflection: SharedReflection;
 }
 
 export interface KubeletState {
@@ -67,6 +71,7 @@ export class VirtualKubelet {
   readonly #maps: Cache<NamespaceMap>;
   readonly #clientCa: Cache<ConfigMap>;
   readonly #link: Link;
+  readonly #providerState: ProviderState;
   readonly #health: ProviderHealth;
   readonly #keeper: NodeKeeper;
   readonly #endpoint: KubeletEndpoint;
@@ -74,6 +79,7 @@ export class VirtualKubelet {
   readonly #running: Promise<unknown>[] = [];
   readonly #unsubscribes: (() => void)[] = [];
   #virtualNode: VirtualNode;
+  #options: ReflectionOptions;
   readonly #identity: Identity;
   #kubeconfig: string | undefined;
   #session: ProviderSession | undefined;
@@ -89,6 +95,7 @@ export class VirtualKubelet {
     this.#deps = deps;
     this.#onChange = onChange;
     this.#virtualNode = virtualNode;
+    this.#options = deps.reflection.options(virtualNode);
     this.#log = deps.log.with({ node: name });
     const bound = { fieldSelector: `spec.nodeName=${name}`, transform: leanLocalPod, indexes: byNamespace };
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
@@ -97,6 +104,11 @@ export class VirtualKubelet {
       state: () => this.#keeper.look(),
       ranges: () => this.#lookAtAllPods(),
     });
+    this.#providerState = createProviderState(
+      cluster.caches,
+      () => this.#virtualNode,
+      () => this.#keeper.look(),
+    );
     this.#clientCa = cluster.caches.cache(configMaps, {
       namespace: authenticationConfig.namespace,
       fieldSelector: `metadata.name=${authenticationConfig.name}`,
@@ -150,7 +162,9 @@ export class VirtualKubelet {
       this.#clientCa.subscribe(({ after }) => this.#endpoint.useClientCa(clientCaOf(after))),
       nodes.subscribe(({ before, after }) => this.#nodeChanged(before, after)),
       this.#link.follow(),
+      this.#providerState.follow(),
       this.localPods.subscribe(() => this.#onChange('pods')),
+      this.#deps.reflection.follow(() => this.#useOptions()),
     );
     await this.#endpoint.listen(podIp, preferredPort(kubeletPortBase, name), 1_000);
     this.update(this.#virtualNode);
@@ -173,6 +187,15 @@ export class VirtualKubelet {
     this.#identity.follow(virtualNode.metadata.namespace ?? '', virtualNode.spec.kubeconfigSecretRef?.name);
     this.#keeper.look();
     if (!sameJson(before.spec.offloadingPatch, virtualNode.spec.offloadingPatch)) this.#lookAtAllPods();
+    this.#useOptions();
+  }
+
+  #useOptions(): void {
+    const before = this.#options;
+    this.#options = this.#deps.reflection.options(this.#virtualNode);
+    if (sameJson(before, this.#options)) return;
+    this.#session?.useOptions();
+    this.#lookAtAllPods();
   }
 
   /** From now on the Node is not kept; whoever says so removes it. */
@@ -257,22 +280,36 @@ export class VirtualKubelet {
           consumer: clusterId,
           provider: this.#virtualNode.spec.clusterID,
           nodeName: this.#virtualNode.metadata.name,
-          patch: this.#virtualNode.spec.offloadingPatch,
+          patch: this.#patch(),
+          home: this.#deps.reflection.home(this.#virtualNode.spec.clusterID, this.#options),
           hostIp: this.#deps.podIp,
           remoteRanges: this.#link.remoteRanges(),
         }),
         clock,
         log: this.#log,
         onRemoteChange: () => this.#onChange('pods'),
+        shared: this.#deps.reflection,
+        options: () => this.#options,
       },
       stop,
     );
     this.#connectProblem = undefined;
-    Promise.all([this.#maps.synced(stop.signal), this.#link.synced(stop.signal)]).then(
+    const { reflection } = this.#deps;
+    Promise.all([this.#maps, this.#link, reflection].map((known) => known.synced(stop.signal))).then(
       () => this.#session?.start(this.#map()),
       () => undefined,
     );
     this.#health.again();
+  }
+
+  /** What the options say about keys counts for pods too. */
+  #patch(): OffloadingPatch {
+    const { labelsNotReflected, annotationsNotReflected } = this.#options;
+    return {
+      ...this.#virtualNode.spec.offloadingPatch,
+      labelsNotReflected: [...labelsNotReflected],
+      annotationsNotReflected: [...annotationsNotReflected],
+    };
   }
 
   /** A Node that is not there yet (or not wanted) marks no pod unavailable. */
@@ -330,6 +367,7 @@ export class VirtualKubelet {
       port: this.#endpoint.port,
       version: version ?? '',
       network,
+      provider: this.#providerState.current(),
     };
   }
 
