@@ -90,7 +90,7 @@ describe('pods', () => {
     expect(pod.spec?.affinity).toBeUndefined();
   });
 
-  test('of a LocalAndRemote namespace tolerate virtual nodes and keep their affinity', async () => {
+  test('B041 of a LocalAndRemote namespace tolerate virtual nodes and keep their affinity', async () => {
     await offloaded('both', {});
     const pod = await createPod('both', 'web');
     expect(pod.spec?.tolerations).toContainEqual(toleration);
@@ -99,7 +99,7 @@ describe('pods', () => {
     expect(own.spec?.tolerations?.filter((t) => t.key === toleration.key)).toEqual([]);
   });
 
-  test('of a Remote namespace must run on virtual nodes, each selector term with the type', async () => {
+  test('B042 B043 of a Remote namespace must run on virtual nodes, each selector term with the type', async () => {
     await offloaded('away', { podOffloadingStrategy: 'Remote' });
     expect(required(await createPod('away', 'web'))).toEqual([{ matchExpressions: [type('In')] }]);
     await offloaded('chosen', { podOffloadingStrategy: 'Remote', clusterSelector: selector });
@@ -109,7 +109,7 @@ describe('pods', () => {
     ]);
   });
 
-  test('of a LocalAndRemote namespace with a selector may also run on nodes that are not virtual', async () => {
+  test('B044 of a LocalAndRemote namespace with a selector may also run on nodes that are not virtual', async () => {
     await offloaded('mixed', { clusterSelector: selector });
     expect(required(await createPod('mixed', 'web'))).toEqual([
       ...selector.nodeSelectorTerms,
@@ -117,7 +117,7 @@ describe('pods', () => {
     ]);
   });
 
-  test('keep their own terms, and what a DaemonSet pins them with', async () => {
+  test('B045 B046 keep their own terms, and what a DaemonSet pins them with', async () => {
     const matchFields = [{ key: 'metadata.name', operator: 'In', values: ['n1'] }];
     const own = [{ matchFields }, { matchExpressions: [{ key: 'gpu', operator: 'Exists' }] }];
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: own } } };
@@ -127,7 +127,7 @@ describe('pods', () => {
     expect(terms[3]).toEqual({ matchExpressions: [{ key: 'gpu', operator: 'Exists' }, zone('b'), type('In')] });
   });
 
-  test('of a Local namespace and those that chose the runtime class are unchanged', async () => {
+  test('B047 B048 of a Local namespace and those that chose the runtime class are unchanged', async () => {
     await offloaded('home', { podOffloadingStrategy: 'Local' });
     await cluster.api.mergePatch(
       namespaces,
@@ -140,7 +140,7 @@ describe('pods', () => {
     expect(pod.spec?.tolerations).not.toContainEqual(toleration);
   });
 
-  test('of a namespace that is labelled but not offloaded are refused until it is', async () => {
+  test('B074 of a namespace that is labelled but not offloaded are refused until it is', async () => {
     await makeNamespace('early', { 'liqo.io/scheduling-enabled': 'true' });
     const pod = {
       apiVersion: 'v1',
@@ -183,13 +183,33 @@ describe('NamespaceOffloadings', () => {
       { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'In' }] }] } },
       /needs at least one value/,
     ],
-  ])('in %s with %j are refused', async (namespace, spec, message) => {
+    [
+      'plain',
+      { namespaceMappingStrategy: 'SelectedName' as const },
+      /remoteNamespaceName is required with namespaceMappingStrategy SelectedName/,
+    ],
+    ['plain', { podOffloadingStrategy: 'Everywhere' as never }, /Unsupported value: "Everywhere"/],
+  ])('B050 B053 B054 B055 in %s with %j are refused', async (namespace, spec, message) => {
     if (namespace === long) await makeNamespace(long);
     expect(await create(offloading(namespace, spec))).toMatch(message);
     expect(await cluster.api.get(namespaceOffloadings, { namespace, name: 'offloading' })).toBeUndefined();
   });
 
-  test('keep their mapping, and a changed strategy comes with a warning', async () => {
+  test('B049 are called offloading', async () => {
+    expect(await create(offloading('plain', {}, 'wrong'))).toMatch(/accepted is "offloading"|must be 'offloading'/);
+    expect(await cluster.api.get(namespaceOffloadings, { namespace: 'plain', name: 'wrong' })).toBeUndefined();
+  });
+
+  test('B075 that ask for it pass our checks', async () => {
+    await makeNamespace('skipping');
+    const skip = { 'liqo.io/webhook-skip': 'true' };
+    const bad = { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'In' }] }] } };
+    const object = offloading('skipping', bad);
+    expect(await create(object)).toMatch(/needs at least one value/);
+    expect(await create({ ...object, metadata: { ...object.metadata, labels: skip } })).toMatch(/created/);
+  });
+
+  test('B051 B052 keep their mapping, and a changed strategy comes with a warning', async () => {
     const patch = (spec: object) =>
       kubectl([
         '-n',

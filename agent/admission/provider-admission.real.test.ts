@@ -71,7 +71,7 @@ describe('ShadowPods', () => {
     );
   });
 
-  test('need a quota of their user', async () => {
+  test('B065 need a quota of their user', async () => {
     expect(await create(shadow('web'), ...slice)).toMatch(/no Quota for user slice-1.*\(quota_missing\)/);
     await cluster.api.create(quotas, quota({ cpu: '2', memory: '1Gi', pods: '10' }));
     expect(await create(shadow('web'), ...slice)).toMatch(/created/);
@@ -80,7 +80,7 @@ describe('ShadowPods', () => {
     );
   });
 
-  test('carry the creator that we saw, not the one they claim', async () => {
+  test('B061 carry the creator that we saw, not the one they claim', async () => {
     await create(shadow('liar', undefined, { ...origin, 'liqo.io/creator-user': 'somebody' }), ...slice);
     const read = async () =>
       (await cluster.api.get(shadowPods, { namespace: 'apps-cons', name: 'liar' }))?.metadata.labels?.[
@@ -92,7 +92,7 @@ describe('ShadowPods', () => {
     await remove('liar');
   });
 
-  test('must be of the consumer whose namespace it is', async () => {
+  test('B059 B060 must be of the consumer whose namespace it is', async () => {
     expect(await create(shadow('x', undefined, {}), ...slice)).toMatch(/offloading.liqo.io\/origin\] is missing/);
     expect(await create(shadow('x', undefined, { 'offloading.liqo.io/origin': 'other' }), ...slice)).toMatch(
       /is other, but namespace apps-cons is that of cons.*\(forbidden\)/,
@@ -102,7 +102,7 @@ describe('ShadowPods', () => {
     );
   });
 
-  test('fit into the quota, and the refusal says what is asked and what is free', async () => {
+  test('B063 B066 fit into the quota, and the refusal says what is asked and what is free', async () => {
     const big = { containers: [container('1750m')] };
     expect(await create(shadow('big', big), ...slice)).toMatch(
       /quota of slice-1 exceeded: cpu: requested 1750m, free 1500m of 2 \(quota_exceeded\)/,
@@ -115,7 +115,7 @@ describe('ShadowPods', () => {
     );
   });
 
-  test('created at once never exceed it, and a deleted or finished one gives its share back at once', async () => {
+  test('B070 B072 created at once never exceed it, and a deleted or finished one gives its share back at once', async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => create(shadow(`burst-${i}`), ...slice)));
     expect(answers.filter((answer) => /created/.test(answer))).toHaveLength(3);
     expect(answers.filter((answer) => /free 0 of 2/.test(answer))).toHaveLength(3);
@@ -131,13 +131,20 @@ describe('ShadowPods', () => {
     for (const name of [...admitted, 'next', 'after']) await remove(name);
   });
 
-  test('count as one of pods each', async () => {
+  test('B071 count as one of pods each', async () => {
     await setQuota({ resources: { cpu: '9', memory: '9Gi', pods: '1' } });
     await until(async () => expect(await create(shadow('second'), ...slice)).toMatch(/pods: requested 1, free 0 of 1/));
     await setQuota({ resources: { cpu: '9', memory: '9Gi', pods: '10' } });
   });
 
-  test('under Hard enforcement request what they limit, and none are taken when the quota is cordoned', async () => {
+  test('B064 B067 B068 under Soft enforcement request something, under Hard what they limit, and none are taken when the quota is cordoned', async () => {
+    const forgetful = { containers: [{ name: 'app', image: 'app:1', resources: { requests: { cpu: '1m' } } }] };
+    await setQuota({ limitsEnforcement: 'Soft' });
+    await until(async () =>
+      expect(await create(shadow('forgetful', forgetful), ...slice)).toMatch(
+        /container app has no request for memory, which limitsEnforcement Soft asks for/,
+      ),
+    );
     await setQuota({ limitsEnforcement: 'Hard' });
     await until(async () =>
       expect(await create(shadow('loose'), ...slice)).toMatch(
@@ -148,6 +155,8 @@ describe('ShadowPods', () => {
     await until(async () => expect(await create(shadow('late'), ...slice)).toMatch(/cordoned.*\(quota_cordoned\)/));
     await setQuota({ cordoned: null });
     await until(async () => expect(await create(shadow('late'), ...slice)).toMatch(/created/));
+    expect(await create(shadow('forgetful', forgetful), ...slice)).toMatch(/created/);
+    await remove('forgetful');
   });
 
   test.each([
@@ -164,17 +173,31 @@ describe('ShadowPods', () => {
     [{ initContainers: [{ name: 'i', securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }] }, 'SYS_ADMIN'],
     [{ initContainers: [{ name: 'i', ports: [{ containerPort: 80, hostPort: 80 }] }] }, 'hostPort'],
     [{ initContainers: 'surprise' }, 'spec.pod.initContainers: .*array'],
-  ])('with %j do not get past the sandbox', async (hostile, message) => {
+  ])('B128 with %j do not get past the sandbox', async (hostile, message) => {
     const answer = await create(shadow('hostile', { containers: [container('1m')], ...hostile }), ...slice);
     expect(answer).toMatch(new RegExp(`denied the request: .*${message}`));
   });
 
-  test('change in images, deadline and tolerations only, and only by their own user', async () => {
+  test('B062 B069 change in images, sizes, deadline, tolerations and ephemeral containers only, and only by their own user', async () => {
     expect(await patch('late', { spec: { pod: { containers: [{ ...container('500m'), image: 'app:2' }] } } })).toMatch(
       /patched/,
     );
-    expect(await patch('late', { spec: { pod: { containers: [container('1')] } } })).toMatch(
+    const renamed = { ...container('500m'), name: 'other' };
+    expect(await patch('late', { spec: { pod: { containers: [renamed] } } })).toMatch(
       /spec.pod.containers cannot change: accepted are/,
+    );
+    expect(await patch('late', { spec: { pod: { containers: [container('1')] } } })).toMatch(/patched/);
+    expect(await patch('late', { spec: { pod: { containers: [container('64')] } } })).toMatch(
+      /quota of slice-1 exceeded: cpu: requested 64/,
+    );
+    const debug = { name: 'debug', image: 'busybox' };
+    expect(await patch('late', { spec: { pod: { ephemeralContainers: [debug] } } })).toMatch(/patched/);
+    const strong = { ...debug, name: 'strong', securityContext: { privileged: true } };
+    expect(await patch('late', { spec: { pod: { ephemeralContainers: [debug, strong] } } })).toMatch(
+      /ephemeralContainers\[1\].securityContext.privileged/,
+    );
+    expect(await patch('late', { spec: { pod: { ephemeralContainers: [strong] } } })).toMatch(
+      /spec.pod.ephemeralContainers cannot change/,
     );
     expect(await patch('late', { spec: { pod: { hostname: 'x' } } })).toMatch(/spec.pod.hostname cannot change/);
     expect(await patch('late', { metadata: { labels: { 'offloading.liqo.io/origin': 'x' } } })).toMatch(
@@ -291,7 +314,7 @@ describe('the control plane kinds', () => {
     expect(await kubectl(['-n', 'liqo-tenant-cons', 'delete', 'tenant', 'cons'])).toMatch(/deleted/);
   });
 
-  test('ForeignClusters get their label; VirtualNodes get defaults and never the name of a Node', async () => {
+  test('B056 B057 B058 ForeignClusters get their label; VirtualNodes get defaults, keep their template, and never have the name of a Node', async () => {
     const fc = {
       apiVersion: 'core.liqo.io/v1beta1',
       kind: 'ForeignCluster',
@@ -313,6 +336,12 @@ describe('the control plane kinds', () => {
     expect(await create(node('vn1'))).toMatch(/created/);
     expect(await kubectl(['-n', 'liqo-tenant-cons', 'get', 'virtualnode', 'vn1', '-o', 'jsonpath={.spec}'])).toMatch(
       /"createNode":true.*"disableNetworkCheck":false/,
+    );
+    const image = { template: { spec: { template: { spec: { containers: [{ name: 'vk', image: 'mine:1' }] } } } } };
+    const own = { ...node('vn2'), spec: { clusterID: 'cons', template: { spec: image } } };
+    expect(await create(own)).toMatch(/created/);
+    expect(await kubectl(['-n', 'liqo-tenant-cons', 'get', 'virtualnode', 'vn2', '-o', 'jsonpath={.spec}'])).toMatch(
+      /"image":"mine:1"/,
     );
   });
 });

@@ -120,9 +120,13 @@ afterAll(async () => {
 });
 
 describe('namespace offloading at the consumer', () => {
-  test('asks the provider for the namespace, labels it and says Ready when it is there', async () => {
+  test('B007 B008 B011 B012 B013 asks the provider for the namespace, labels it and says Ready when it is there', async () => {
     await makeNamespace('demo');
     await offload('demo');
+    expect((await offloading('demo'))?.spec).toMatchObject({
+      namespaceMappingStrategy: 'DefaultName',
+      podOffloadingStrategy: 'LocalAndRemote',
+    });
     await until(async () => expect((await map(original)).spec?.desiredMapping).toEqual({ demo: 'demo-cons' }));
     await until(async () => expect((await offloading('demo'))?.status?.offloadingPhase).toBe('InProgress'));
     expect((await namespace('demo'))?.metadata.labels).toMatchObject({ 'liqo.io/scheduling-enabled': 'true' });
@@ -133,6 +137,7 @@ describe('namespace offloading at the consumer', () => {
     await replicate();
     await until(async () => expect((await map(replica)).status?.currentMapping?.demo?.phase).toBe('Accepted'));
     await bringStatusBack();
+    expect((await map(original)).status?.currentMapping?.demo?.phase).toBe('Accepted');
     const ready = await until(async () => {
       const found = (await offloading('demo')) as NamespaceOffloading;
       expect(found.status?.offloadingPhase).toBe('Ready');
@@ -173,7 +178,29 @@ describe('namespace offloading at the consumer', () => {
     await until(async () => expect(await offloading('selective')).toBeUndefined());
   });
 
-  test('gives one remote name to one namespace only, and says who has it', async () => {
+  test('B122 extends an offloading to a provider that is peered later', async () => {
+    const late = { namespace: 'liqo-tenant-late', name: 'late' };
+    await makeNamespace(late.namespace, { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'late' });
+    await makeMap(late, {
+      'liqo.io/replication': 'true',
+      'liqo.io/remoteID': 'late',
+      'liqo.io/remote-cluster-id': 'late',
+    });
+    const vn = { apiVersion, kind: 'VirtualNode', metadata: late, spec: { clusterID: 'late' } };
+    await cluster.api.create(virtualNodes, vn);
+    await until(async () => expect((await map(late)).spec?.desiredMapping).toEqual({ demo: 'demo-cons' }));
+    await until(async () =>
+      expect((await offloading('demo'))?.status).toMatchObject({
+        offloadingPhase: 'InProgress',
+        remoteNamespacesConditions: { late: [{ status: 'True', reason: 'ClusterSelected' }, { reason: 'Creating' }] },
+      }),
+    );
+    await cluster.api.delete(virtualNodes, late);
+    await cluster.api.delete(namespaceMaps, late);
+    await until(async () => expect((await offloading('demo'))?.status?.offloadingPhase).toBe('Ready'));
+  });
+
+  test('B055 gives one remote name to one namespace only, and says who has it', async () => {
     await makeNamespace('first');
     await makeNamespace('second');
     const spec = { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: 'shared' } as const;
@@ -210,7 +237,7 @@ describe('namespaces at the provider', () => {
     cluster.api.mergePatch(namespaceMaps, replica, { spec: { desiredMapping } });
   const current = async () => (await map(replica)).status?.currentMapping;
 
-  test('belong to the consumer and carry the binding that lets it work there', async () => {
+  test('B009 B010 belong to the consumer and carry the binding that lets it work there', async () => {
     const made = await namespace('demo-cons');
     expect(made?.metadata.labels).toMatchObject({ 'liqo.io/remote-cluster-id': 'cons' });
     expect(made?.metadata.annotations).toMatchObject({
@@ -334,7 +361,7 @@ describe('ShadowPods', () => {
   const kill = (name: string) => cluster.api.delete(pods, at(name), { gracePeriodSeconds: 0 });
   const events = () => cluster.api.getPath('/apis/events.k8s.io/v1/namespaces/demo-cons/events');
 
-  test('become pods of the same name with their labels and annotations, owned by them', async () => {
+  test('B015 become pods of the same name with their labels and annotations, owned by them', async () => {
     const { metadata } = await shadow('web');
     const { metadata: found } = await made('web');
     expect(found.labels).toEqual({ 'offloading.liqo.io/origin': 'cons', 'liqo.io/managed-by': 'shadowpod' });
@@ -412,7 +439,7 @@ describe('ShadowPods', () => {
     });
   });
 
-  test('never touch a pod that was not made for them', async () => {
+  test('B129 never touch a pod that was not made for them', async () => {
     const theirs = await cluster.api.create(pods, {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -434,7 +461,7 @@ describe('ShadowPods', () => {
     ]);
   });
 
-  test('that several admission servers let in together get pods only as far as the quota holds', async () => {
+  test('B073 that several admission servers let in together get pods only as far as the quota holds', async () => {
     await cluster.api.create(quotas, {
       apiVersion,
       kind: 'Quota',
@@ -461,7 +488,7 @@ describe('ShadowPods', () => {
 });
 
 describe('the end of an offloading', () => {
-  test('comes in order: label, mapping, remote namespace, finalizer', async () => {
+  test('B030 comes in order: label, mapping, remote namespace, finalizer', async () => {
     await cluster.api.delete(namespaceOffloadings, { namespace: 'demo', name: 'offloading' });
     await until(async () => expect((await map(original)).spec?.desiredMapping ?? {}).toEqual({}));
     await until(async () => expect((await offloading('demo'))?.status?.offloadingPhase).toBe('Terminating'));

@@ -3,11 +3,12 @@ import { createPeeringControllers } from '#agent/controllers/peering-controllers
 import { createKubeApi } from '#agent/kube/api.ts';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { clusterRoles, customResourceDefinitions as crds, namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -41,7 +42,16 @@ const consoleLog: Log = {
   error: (message, error, fields) => console.error(message, error, fields),
 };
 
-async function startCluster(id: string, clock: ShiftedClock, arch: string): Promise<TestCluster> {
+/** What else runs in each cluster, started with the peering controllers and ended with them. */
+export type More = (deps: {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}) => Promise<readonly { run(signal: AbortSignal): Promise<void> }[]>;
+const nothingMore: More = async () => [];
+
+async function startCluster(id: string, clock: ShiftedClock, arch: string, more: More): Promise<TestCluster> {
   const server = await startApiServer({ controllerManager: true });
   const log = process.env.TEST_LOG ? consoleLog : silentLog;
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
@@ -67,7 +77,8 @@ async function startCluster(id: string, clock: ShiftedClock, arch: string): Prom
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
       const controllers = createPeeringControllers({ cluster, clusterId: id, config, clock, log, ids: systemIds });
-      running = { abort, done: Promise.all(controllers.map((controller) => controller.run(abort.signal))) };
+      const others = await more({ cluster, clusterId: id, clock, log });
+      running = { abort, done: Promise.all([...controllers, ...others].map((one) => one.run(abort.signal))) };
     },
     async stopAgent() {
       running?.abort.abort(new Error('the test stops the agent'));
@@ -77,11 +88,11 @@ async function startCluster(id: string, clock: ShiftedClock, arch: string): Prom
   };
 }
 
-export async function startPair(): Promise<Pair> {
+export async function startPair(more: More = nothingMore): Promise<Pair> {
   const clock = new ShiftedClock();
   const [consumer, provider] = await Promise.all([
-    startCluster('rome', clock, 'amd64'),
-    startCluster('milan', clock, 'arm64'),
+    startCluster('rome', clock, 'amd64', more),
+    startCluster('milan', clock, 'arm64', more),
   ]);
   await Promise.all([consumer.startAgent(), provider.startAgent()]);
   return {

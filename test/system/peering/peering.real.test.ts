@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(async () => await pair?.stop());
 
 describe('a peering', () => {
-  test('turns a slice into a virtual node with what was granted', async () => {
+  test('B036 turns a slice into a virtual node with what was granted', async () => {
     const startedAt = Date.now();
     await peer(pair, { cpu: '2' });
     console.info(`peer to VirtualNode: ${Date.now() - startedAt} ms`);
@@ -47,10 +47,11 @@ describe('a peering', () => {
       resourceQuota: { hard: { cpu: '2', memory: '8Gi', pods: '110' } },
       labels: { 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' },
     });
+    expect(node?.metadata.ownerReferences).toMatchObject([{ kind: 'ResourceSlice', name: 'milan', controller: true }]);
     expect(Date.now() - startedAt).toBeLessThan(10_000);
   });
 
-  test('makes a Quota at the provider for the user of the slice', async () => {
+  test('B037 makes a Quota at the provider for the user of the slice', async () => {
     const [quota] = await pair.provider.api.list(quotas);
     expect(quota?.spec).toMatchObject({
       user: expect.stringMatching(/^milan-[0-9a-f]{12}$/),
