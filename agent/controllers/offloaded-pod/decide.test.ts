@@ -328,3 +328,19 @@ test.each([
   expect(patch).toMatchObject({ phase: 'Running', hostIP: '10.1.1.1' });
   expect([patch?.podIP, patch?.podIPs?.map(({ ip }) => ip)]).toEqual([podIP, podIP && [podIP]]);
 });
+
+test('a pod that the provider cannot make says so here, in the words of the provider, once', () => {
+  const status = { phase: 'Unknown', reason: 'FailedCreatePod', message: 'exceeded quota: guests' };
+  const observed = { local: local(), shadow: shadow({ status }), mapping: accepted, nodeReady: true };
+  const actions = decide(observed, context);
+  const written = actions.find((action) => action.do === 'status');
+  const message = 'cluster prov cannot run the pod (FailedCreatePod): exceeded quota: guests';
+  expect(written).toMatchObject({ patch: { reason: 'OffloadingRefused', message } });
+  expect(actions).toContainEqual({ do: 'event', type: 'Warning', reason: 'FailedReflection', message });
+  const told = local({ status: { phase: 'Pending', ...(written?.do === 'status' ? written.patch : {}) } });
+  expect(decide({ ...observed, local: told }, context)).toEqual([]);
+  const made = decide({ ...observed, local: told, shadow: shadow(), remote: remote() }, context);
+  expect(made.find((action) => action.do === 'status')).toMatchObject({
+    patch: { phase: 'Running', reason: null, message: null },
+  });
+});

@@ -115,7 +115,15 @@ function offloaded(observed: Observed, local: Pod, context: Context): readonly A
 }
 
 /** The remote pod is not there (yet, or again): a pod that served until now must not be sent traffic. */
-function absent({ nodeReady }: Observed, local: Pod, { now }: Context): readonly Action[] {
+function absent({ nodeReady, shadow }: Observed, local: Pod, { now, provider }: Context): readonly Action[] {
+  const { reason: refusal, message } = shadow?.status ?? {};
+  if (nodeReady && refusal !== undefined && !local.status?.containerStatuses?.length) {
+    const said = `cluster ${provider} cannot run the pod (${refusal}): ${message ?? 'it does not say more'}`;
+    const writes = writeStatus(local, waitingStatus(local, reason.refused, said, now));
+    return writes.length
+      ? [...writes, { do: 'event', type: 'Warning', reason: 'FailedReflection', message: said }]
+      : [];
+  }
   const why = nodeReady ? reason.remoteMissing : reason.remoteUnavailable;
   return local.status?.conditions ? writeStatus(local, withReadiness(local, why, now)) : [];
 }

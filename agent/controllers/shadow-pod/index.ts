@@ -75,7 +75,7 @@ async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signa
     case 'follow':
       return follow(cluster, ref, decision, shadow, signal);
     case 'refuse':
-      if (shadow) cluster.events.emit(shadow, 'Warning', decision.reason, decision.message);
+      if (shadow) await explain(cluster, shadow, decision.reason, decision.message, signal);
       return waiting(decision.message, retryMs);
   }
 }
@@ -101,7 +101,7 @@ async function create(cluster: Cluster, gate: QuotaGate, ref: ObjectRef, signal:
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
   const tooMuch = gate.enter(shadow);
   if (tooMuch !== undefined) {
-    cluster.events.emit(shadow, 'Warning', 'QuotaExceeded', tooMuch);
+    await explain(cluster, shadow, 'QuotaExceeded', tooMuch, signal);
     return waiting(tooMuch, quotaMs);
   }
   try {
@@ -114,23 +114,41 @@ async function create(cluster: Cluster, gate: QuotaGate, ref: ObjectRef, signal:
     if (code === 'kube_already_exists') return collision(cluster, shadow, ref, signal);
     gate.leave(shadow);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-    cluster.events.emit(shadow, 'Warning', 'FailedCreatePod', why);
+    await explain(cluster, shadow, 'FailedCreatePod', why, signal);
     return waiting(`the API server to accept pod ${ref.name}: ${why}`, retryMs);
   }
 }
 
 /** Either the cache has not seen our own pod yet, or the name is taken by a pod that is none of our business. */
-async function collision(
-  { api, events }: Cluster,
-  shadow: ShadowPod,
-  ref: ObjectRef,
-  signal: AbortSignal,
-): Promise<Outcome> {
-  const taken = await api.get(pods, ref, signal);
+async function collision(cluster: Cluster, shadow: ShadowPod, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+  const taken = await cluster.api.get(pods, ref, signal);
   if (!taken || ownerUid(taken) !== undefined) return again(staleMs);
   const message = `a pod named ${ref.name} exists here and was not made for this ShadowPod: it is left alone`;
-  events.emit(shadow, 'Warning', 'FailedCreatePod', message);
+  await explain(cluster, shadow, 'FailedCreatePod', message, signal);
   return waiting(message, retryMs);
+}
+
+/** As an Event here, and in the status, which the consumer reads and shows on its own pod. The phase stays: a pod that was let in has another. */
+async function explain(
+  { api, events }: Cluster,
+  shadow: ShadowPod,
+  reason: string,
+  message: string,
+  signal: AbortSignal,
+): Promise<void> {
+  events.emit(shadow, 'Warning', reason, message);
+  const { status } = shadow;
+  if (status?.reason === reason && status.message === message) return;
+  const body = {
+    metadata: { uid: shadow.metadata.uid },
+    status: { phase: status?.phase ?? 'Unknown', reason, message },
+  };
+  try {
+    await api.mergePatch(shadowPods, refOf(shadow), body, { subresource: 'status' }, signal);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== 'kube_not_found' && code !== 'kube_conflict') throw error;
+  }
 }
 
 /** With the grace period that the pod itself asks for. */
@@ -150,8 +168,10 @@ async function follow(
   signal: AbortSignal,
 ): Promise<Outcome> {
   try {
-    if (phase !== undefined)
-      await api.mergePatch(shadowPods, ref, { status: { phase } }, { subresource: 'status' }, signal);
+    if (phase !== undefined || shadow?.status?.reason !== undefined) {
+      const status = { ...(phase !== undefined && { phase }), reason: null, message: null };
+      await api.mergePatch(shadowPods, ref, { status }, { subresource: 'status' }, signal);
+    }
     if (metadata) await api.mergePatch(pods, ref, metadata, {}, signal);
     if (spec.length > 0) await api.jsonPatch(pods, ref, spec, {}, signal);
     if (ephemeralcontainers) {
