@@ -7,6 +7,7 @@ import { createLocalSliceController } from './local-slice/index.ts';
 import { createNonceCreatorController, createNonceSignerController } from './nonce/index.ts';
 import type { PeeringDeps } from './peering-deps.ts';
 import { createQuotaController } from './quota/index.ts';
+import { createQuotaUsageController } from './quota/usage.ts';
 import { createRemoteSliceController } from './remote-slice/index.ts';
 import { createLocalRenewController, createRemoteRenewController } from './renew/index.ts';
 import { createReplicatorController } from './replicator/index.ts';
@@ -25,6 +26,7 @@ export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
     createReplicatorController,
     createRemoteSliceController,
     createQuotaController,
+    createQuotaUsageController,
     createSliceIdentityController,
     createVirtualNodeCreatorController,
     createLocalRenewController,
