@@ -126,6 +126,11 @@ describe('refuses, naming the fault:', () => {
       manifest: clientOf({ clientTemplateRef: { ...template('Client'), fieldPath: 'x' } }),
       says: 'spec.clientTemplateRef.fieldPath',
     },
+    {
+      what: 'a size of the path in words',
+      manifest: serverOf({}, { annotations: { 'networking.isthmus.dev/peer-mtu': '12; reboot' } }),
+      says: 'annotation networking.isthmus.dev/peer-mtu is "12; reboot"; accepted is 576 to 65535',
+    },
     { what: 'an MTU of 1279', manifest: serverOf({ mtu: 1279 }), says: 'spec.mtu is 1279; accepted is 1280 to 65535' },
     { what: 'an MTU in words', manifest: clientOf({ mtu: 'big' }), says: 'spec.mtu is "big"' },
     {

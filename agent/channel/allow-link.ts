@@ -49,6 +49,14 @@ function checkCandidates(manifest: KubeManifest): string | undefined {
   return wrong === undefined ? undefined : `annotation ${key} has ${JSON.stringify(wrong)}; ${accepted}`;
 }
 
+function checkPeerMtu(manifest: KubeManifest): string | undefined {
+  const key = isthmusNetworkAnnotation.peerMtu;
+  const text = manifest.metadata.annotations?.[key];
+  if (text === undefined || (/^[1-9][0-9]{2,4}$/.test(text) && Number(text) >= 576 && Number(text) <= 65_535))
+    return undefined;
+  return `annotation ${key} is ${JSON.stringify(text)}; accepted is 576 to 65535`;
+}
+
 function checkMtu(spec: Json): string | undefined {
   const { mtu } = spec;
   if (mtu === undefined || (Number.isInteger(mtu) && Number(mtu) >= 1280 && Number(mtu) <= 65_535)) return undefined;
@@ -84,6 +92,7 @@ function checkServer(manifest: KubeManifest, set: DesiredSet): string | undefine
     checkTemplate(spec, 'serverTemplateRef', 'WgGatewayServerTemplate', networkName.serverTemplate) ??
     checkMtu(spec) ??
     checkCandidates(manifest) ??
+    checkPeerMtu(manifest) ??
     checkSingle(manifest, set)
   );
 }
@@ -103,6 +112,7 @@ function checkClient(manifest: KubeManifest, set: DesiredSet): string | undefine
     checkTemplate(spec, 'clientTemplateRef', 'WgGatewayClientTemplate', networkName.clientTemplate) ??
     checkMtu(spec) ??
     checkCandidates(manifest) ??
+    checkPeerMtu(manifest) ??
     checkSingle(manifest, set)
   );
 }
@@ -151,7 +161,7 @@ const rule = (spec: readonly string[], check: NonNullable<Rule['check']>, more: 
   check,
   ...more,
 });
-const gateway = { annotations: [isthmusNetworkAnnotation.peerCandidates] };
+const gateway = { annotations: [isthmusNetworkAnnotation.peerCandidates, isthmusNetworkAnnotation.peerMtu] };
 
 export const linkRules: Readonly<Record<string, Rule>> = {
   Configuration: rule(['remote'], checkConfiguration),

@@ -3,6 +3,19 @@ import type { Cache, Caches } from '#agent/kube/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { networkAnnotation } from '#shared/domain/network-keys.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+
+/** What people and tools note on an IP for themselves is not read here; there may be one per offloaded pod. */
+function slimIp({ metadata: { annotations, ...metadata }, ...ip }: Ip): Ip {
+  const preinstalled = annotations?.[networkAnnotation.preinstalled];
+  const kept = preinstalled === undefined ? {} : { annotations: { [networkAnnotation.preinstalled]: preinstalled } };
+  return { ...ip, metadata: { ...metadata, ...kept } };
+}
+
+/** Every controller of addresses asks by this, so that 10,000 of them are kept once. */
+export const rangeIps = (caches: Caches): Cache<Ip> => caches.cache(networkKinds.ips, { transform: slimIp });
 
 /** Where a node is and what it gives to its pods: heartbeats change nothing here. */
 const addressesOnly = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>

@@ -24,13 +24,26 @@ test('at start, what was granted is kept, then the installation takes its own ra
     network('new-peer', undefined, '10.70.0.0/16'),
     network('internal', 'internal-cidr', '10.70.0.0/16'),
     network('external', 'external-cidr', '10.70.0.0/16'),
+    network('reserved', 'reserved', '10.70.0.0/24'),
+    network('services', 'service-cidr', '10.96.0.0/12'),
+    network('odd', 'something-else', '10.201.0.0/16'),
     network('pods', 'pod-cidr', '10.200.0.0/16'),
     network('peer', undefined, '10.200.0.0/16', '10.71.0.0/16'),
   ];
-  expect(reservationOrder(all).map(({ metadata }) => metadata.name)).toEqual(['peer', 'pods', 'external', 'internal']);
+  expect(reservationOrder(all).map(({ metadata }) => metadata.name)).toEqual([
+    'peer',
+    'pods',
+    'services',
+    'reserved',
+    'external',
+    'internal',
+    'odd',
+  ]);
   const ipam = new Ipam();
   for (const one of [...reservationOrder(all), all[0] as Network]) ipam.grantPrefix(requestOf(one));
-  expect(ipam.prefixOf('Network liqo/external')).toBe('10.70.0.0/16');
+  // What an administrator reserved is there before what may be moved.
+  expect(ipam.prefixOf('Network liqo/reserved')).toBe('10.70.0.0/24');
+  expect(ipam.prefixOf('Network liqo/external')).not.toBe('10.70.0.0/16');
   expect(ipam.prefixOf('Network liqo/peer')).toBe('10.71.0.0/16');
   expect(ipam.prefixOf('Network liqo/internal')).not.toBe('10.70.0.0/16');
 });

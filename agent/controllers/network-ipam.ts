@@ -12,6 +12,8 @@ export const owner = {
   network: (key: string): string => `Network ${key}`,
   ip: (key: string): string => `IP ${key}`,
   node: (name: string): string => `InternalNode ${name}`,
+  /** Of what a node has for itself: its addresses and the range of its pods. */
+  host: (name: string): string => `Node ${name}`,
   /** Of the InternalFabric, which is named like its gateway. */
   fabric: (key: string): string => `InternalFabric ${key}`,
 };
@@ -24,13 +26,23 @@ export interface NetworkIpam {
   ready(signal: AbortSignal): Promise<void>;
 }
 
-const typeOrder: readonly (string | undefined)[] = Object.values(networkType);
+/** What is fixed comes before what may be moved: reference 4.5. */
+const typeOrder: readonly (string | undefined)[] = [
+  networkType.pod,
+  networkType.service,
+  networkType.reserved,
+  networkType.external,
+  networkType.internal,
+];
 const isPreinstalled = ({ metadata }: KubeObject): boolean =>
   metadata.annotations?.[networkAnnotation.preinstalled] === 'true';
 
 /** What was granted comes first, then the installation's own ranges in their order: no peer can take them. */
 export function reservationOrder(networks: readonly Network[]): readonly Network[] {
-  const typeOf = ({ metadata }: Network): number => typeOrder.indexOf(metadata.labels?.[networkLabel.networkType]);
+  const typeOf = ({ metadata }: Network): number => {
+    const at = typeOrder.indexOf(metadata.labels?.[networkLabel.networkType]);
+    return at === -1 ? typeOrder.length : at;
+  };
   const age = ({ metadata }: Network): string => metadata.creationTimestamp ?? '';
   return networks
     .filter((one) => one.status?.cidr !== undefined || isPreinstalled(one))
@@ -94,11 +106,11 @@ export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): Network
       const id = Number(one.metadata.annotations?.[isthmusNetworkAnnotation.vni]);
       if (id > 0) tunnelIds.set(id, keyOf(one));
     }
-    for (const node of all) ipam.occupy(`Node ${node.metadata.name}`, nodeRanges(node));
+    for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
     for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     hosts.subscribe(({ before, after }) => {
-      const name = (after ?? before)?.metadata.name;
-      ipam.occupy(`Node ${name}`, after === undefined ? [] : nodeRanges(after));
+      const name = (after ?? before)?.metadata.name ?? '';
+      ipam.occupy(owner.host(name), after === undefined ? [] : nodeRanges(after));
     });
   }
 

@@ -2,6 +2,7 @@
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
 import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { linkedAbort } from '../kube/linked-abort.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
@@ -56,6 +57,23 @@ const slimPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status }) => {
   };
 };
 
+/** An address and where it leads: there may be one per offloaded pod. */
+const slimIp: Slim<Ip> = ({ apiVersion, kind, metadata, spec, status }) => {
+  const { name, namespace, uid, resourceVersion, labels, deletionTimestamp } = metadata;
+  const kept = only(labels, [networkLabel.hostUnreachable]);
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...defined({ namespace, uid, resourceVersion, deletionTimestamp }),
+      ...(Object.keys(kept).length === 0 ? {} : { labels: kept }),
+    },
+    spec: { ip: spec.ip, ...defined({ masquerade: spec.masquerade }) },
+    ...(status?.ip === undefined ? {} : { status: { ip: status.ip } }),
+  };
+};
+
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 const defined = <T extends object>(fields: T): Present<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
@@ -76,7 +94,7 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
     gatewayClients: caches.cache(networkKinds.gatewayClients),
     publicKeys: caches.cache(networkKinds.publicKeys),
     networks: caches.cache(networkKinds.networks),
-    ips: caches.cache(networkKinds.ips),
+    ips: caches.cache(networkKinds.ips, { transform: slimIp }),
     firewalls: caches.cache(networkKinds.firewallConfigurations),
     routes: caches.cache(networkKinds.routeConfigurations),
     gatewayPods: caches.cache(pods, {

@@ -32,6 +32,12 @@ export interface Refusal {
 }
 export type Grant = { readonly granted: string } | { readonly refused: Refusal };
 
+export interface Collision {
+  readonly range: string;
+  /** Owners of what it overlaps. */
+  readonly with: readonly string[];
+}
+
 export interface PrefixRequest {
   readonly owner: string;
   readonly wanted: string;
@@ -97,6 +103,15 @@ export class Ipam {
     for (const range of parsed) this.#tree.add(range, holder, true);
     if (parsed.length === 0) this.#occupied.delete(holder);
     else this.#occupied.set(holder, parsed);
+  }
+
+  /** What `holder` occupies although it was granted to others before: to be told, for neither can be moved from here. */
+  collisionsOf(holder: string): readonly Collision[] {
+    return (this.#occupied.get(holder) ?? []).flatMap((range) => {
+      const others = new Set<string>();
+      for (const [other, tolerant] of this.#tree.holders(range)) if (!tolerant && other !== holder) others.add(other);
+      return others.size === 0 ? [] : [{ range: formatCidr(range), with: [...others].sort() }];
+    });
   }
 
   /** `network` is the owner of a granted range. */

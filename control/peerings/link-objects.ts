@@ -4,10 +4,12 @@ import { isthmusNetworkAnnotation, networkLabel, networkName, networkPort } from
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { otherRole } from './across.ts';
-import type { Link } from './link.ts';
+import type { Link, LinkEnd } from './link.ts';
 import { manifest } from './manifest.ts';
 import type { PeeringSpec } from './records.ts';
 
+/** Every IPv4 path carries as much; less than that is no finding. */
+const leastMtu = 576;
 type Parties = Pick<PeeringSpec, 'consumer' | 'provider'>;
 
 /** In order. What is not known yet is left out: a side is asked for no more than it can do. */
@@ -17,10 +19,8 @@ export function linkObjects(spec: Parties, link: Link, side: PeeringRole): reado
   const { layout } = link;
   const there = link[otherRole(side)];
   const place = { name: peer, namespace: name.tenantNamespace(peer), labels: { [label.remoteClusterId]: peer } };
-  const known =
-    there.candidates.length === 0
-      ? {}
-      : { annotations: { [isthmusNetworkAnnotation.peerCandidates]: JSON.stringify(there.candidates) } };
+  const annotations = { ...candidatesOf(there), ...smallerSize(there, layout.mtu) };
+  const known = Object.keys(annotations).length === 0 ? {} : { annotations };
   const objects: KubeManifest[] = [];
   if (there.ranges) {
     objects.push(manifest(networkKinds.configurations, place, { spec: { remote: { cidr: there.ranges } } }));
@@ -44,6 +44,15 @@ export function linkObjects(spec: Parties, link: Link, side: PeeringRole): reado
   }
   return objects;
 }
+
+const candidatesOf = ({ candidates }: LinkEnd): Record<string, string> =>
+  candidates.length === 0 ? {} : { [isthmusNetworkAnnotation.peerCandidates]: JSON.stringify(candidates) };
+
+/** What one side finds both must keep to: the path need not be the same in both directions. */
+const smallerSize = ({ connection }: LinkEnd, most: number): Record<string, string> => {
+  const mtu = connection?.mtu ?? 0;
+  return mtu >= leastMtu && mtu < most ? { [isthmusNetworkAnnotation.peerMtu]: String(mtu) } : {};
+};
 
 const template = (kind: string, called: string) => ({
   apiVersion: 'networking.liqo.io/v1beta1',

@@ -291,6 +291,18 @@ describe('a peering with a network', () => {
   });
 });
 
+test.each([
+  { what: 'smaller than what both were asked for', mtu: 1300, annotation: '1300' },
+  { what: 'what both were asked for', mtu: 1340, annotation: undefined },
+  { what: 'no size at all', mtu: 12, annotation: undefined },
+])('the size that one side found on the path is told to the other when it is $what', ({ mtu, annotation }) => {
+  const { desiredConsumer, desiredProvider } = run(here, [...there, connection('rome', 'Connected', { mtu })]);
+  const told = wanted(desiredConsumer?.objects, 'GatewayClient')?.metadata.annotations;
+  expect(told?.['networking.isthmus.dev/peer-mtu']).toBe(annotation);
+  const own = wanted(desiredProvider?.objects, 'GatewayServer')?.metadata.annotations;
+  expect(own?.['networking.isthmus.dev/peer-mtu']).toBeUndefined();
+});
+
 describe('an API server behind the link', () => {
   const inBand = { ...spec, network: { ...network, inBand: true } };
   const signed = object('Secret', 'liqo-signed-nonce', { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: 'a2V5' });

@@ -118,7 +118,9 @@ export const isthmusNetworkAnnotation = {
   vni: 'networking.isthmus.dev/vni',
   /** On GatewayServers and GatewayClients, JSON array of `address:port`: where the peer may be reached. */
   peerCandidates: 'networking.isthmus.dev/peer-candidates',
-  /** The same for this side, reported by the gateway's controller. */
+  /** On GatewayServers and GatewayClients, decimal: the size that the peer found on the path, in bytes. */
+  peerMtu: 'networking.isthmus.dev/peer-mtu',
+  /** Candidates of this side, reported by the gateway's controller. */
   candidates: 'networking.isthmus.dev/candidates',
   /** On InternalNodes, by the node process: `kernel` where the kernel has WireGuard, else `userspace`. */
   wireGuard: 'networking.isthmus.dev/wireguard',

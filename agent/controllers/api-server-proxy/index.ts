@@ -12,6 +12,7 @@ import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { endpointSlices } from '../ip/decide.ts';
 import { ensureExposedService } from '../ip/exposed-service.ts';
+import { rangeIps } from '../network-caches.ts';
 import { networkOfType } from '../network-ipam.ts';
 import { tenantsByCluster } from '../peering-caches.ts';
 import { covers, deleteObject } from '../peering-writes.ts';
@@ -48,7 +49,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const serviceCache = caches.cache(services, managed);
   const sliceCache = caches.cache(endpointSlices, managed);
   const tenants = tenantsByCluster(caches);
-  const ips = caches.cache(networkKinds.ips);
+  const ips = rangeIps(caches);
   const networks = caches.cache(networkKinds.networks);
   const targets = proxyTargets(deps.apiServerUrl);
   const place = { namespace, name: proxyServiceName };

@@ -8,6 +8,7 @@ import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/o
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
+import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { ensureOwned } from '../owned-object.ts';
 import { peerOf, tenantNamespaces } from '../peering-caches.ts';
@@ -33,7 +34,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const { networks, ips } = networkKinds;
   const cache = caches.cache(type);
   const networkCache = caches.cache(networks);
-  const ipCache = caches.cache(ips);
+  const ipCache = rangeIps(caches);
   const namespaces = tenantNamespaces(caches);
   const explain = createExplain(events, clock);
 

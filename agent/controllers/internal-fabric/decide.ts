@@ -1,7 +1,7 @@
 /** One gateway's end of the overlay. Pure. */
 import { findCondition } from '#agent/kube/conditions.ts';
 import type { Applied } from '#agent/kube/types.ts';
-import { apiVersionOf, type OwnerReference } from '#shared/domain/kube-object.ts';
+import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { defaultMtu, isthmusNetworkAnnotation, networkCidrsConfigured } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
@@ -45,7 +45,7 @@ export function forgeInternalFabric(input: FabricInput): Applied<InternalFabric>
       ownerReferences: [input.owner],
     },
     spec: {
-      mtu: Math.min(gateway.spec.mtu ?? defaultMtu, connection?.status?.mtu ?? Number.POSITIVE_INFINITY),
+      mtu: Math.min(gateway.spec.mtu ?? defaultMtu, connection?.status?.mtu ?? most, peerMtu(gateway) ?? most),
       remoteCIDRs: [...new Set([...pod, ...external])],
       interface: {
         node: { name: interfaceName(`gateway ${namespace}/${name}`) },
@@ -54,6 +54,14 @@ export function forgeInternalFabric(input: FabricInput): Applied<InternalFabric>
       gatewayIP: input.gatewayIp,
     },
   };
+}
+
+const most = Number.POSITIVE_INFINITY;
+
+/** What the other side found on the path, as it came by the broker. */
+function peerMtu({ metadata }: KubeObject): number | undefined {
+  const text = metadata.annotations?.[isthmusNetworkAnnotation.peerMtu] ?? '';
+  return /^[1-9][0-9]{2,4}$/.test(text) ? Number(text) : undefined;
 }
 
 /** 1 to 2^24 - 1. `random` gives three bytes. */

@@ -80,7 +80,9 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     const grant = state.ipam.grantAddress(owner.fabric(key), from, known?.spec.interface.gateway.ip);
     if ('refused' in grant) {
       const { reason, message } = grant.refused;
-      return explain(gateway, reason === 'NetworkNotGranted' ? waiting(message, retryMs) : stalled(reason, message));
+      if (reason === 'NetworkNotGranted') return explain(gateway, waiting(message, retryMs));
+      explain(gateway, stalled(reason, message));
+      return again(retryMs);
     }
     const role = roles.find(({ kind }) => kind === gateway.kind) as ResourceType<Gateway>;
     const wanted = forgeInternalFabric({

@@ -1,5 +1,6 @@
 /** One node's end of the overlay, as objects. Pure. */
 import { createHash } from 'node:crypto';
+import type { Collision } from '#agent/ipam/ipam.ts';
 import type { Applied } from '#agent/kube/types.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -28,6 +29,12 @@ export const forgeNodeIp = (node: string, namespace: string, address: string): A
   metadata: { name: networkName.nodeIp(node), namespace, labels: { [label.managed]: 'true' } },
   spec: { ip: address },
 });
+
+/** Undefined: what the node has for itself was granted to nobody. */
+export const collisionMessage = (node: string, collisions: readonly Collision[]): string | undefined =>
+  collisions.length === 0
+    ? undefined
+    : `${collisions.map((one) => `${one.range} of node ${node} overlaps ${one.with.join(', ')}`).join('; ')}: packets for one reach the other; delete and create anew the Network or Configuration that got it, which is then moved`;
 
 export const nodeOfIp = (ipName: string): string | undefined =>
   ipName.startsWith('node-') ? ipName.slice('node-'.length) : undefined;

@@ -4,7 +4,7 @@ import type { Controller } from '#agent/kube/types.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import { ipType } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled } from '#shared/domain/outcome.ts';
-import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { ensureExposedService } from './exposed-service.ts';
 
@@ -13,8 +13,7 @@ const name = 'api-server';
 export function createApiServerIpController(deps: NetworkDeps): Controller {
   const { cluster, systemNamespace: namespace } = deps;
   const { caches } = cluster;
-  const type = networkKinds.ips;
-  const cache = caches.cache(type);
+  const cache = rangeIps(caches);
   const service = caches.cache(services, { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' });
 
   async function reconcile(_key: string, signal: AbortSignal): Promise<Outcome> {

@@ -10,6 +10,7 @@ import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
+import { rangeIps } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { networkOfType, owner } from '../network-ipam.ts';
 import { deleteOwned, ensureOwned } from '../owned-object.ts';
@@ -23,7 +24,7 @@ export function createIpController(deps: RangeDeps): Controller {
   const { cluster, clock, state } = deps;
   const { api, caches, events } = cluster;
   const type = networkKinds.ips;
-  const cache = caches.cache(type);
+  const cache = rangeIps(caches);
   const networks = caches.cache(networkKinds.networks);
   const managed = { labelSelector: `${label.managed}=true` };
   const serviceCache = caches.cache(services, managed);
@@ -94,19 +95,22 @@ export function createIpController(deps: RangeDeps): Controller {
     return settled;
   }
 
+  const isGoing = (ip: Ip): boolean =>
+    ip.metadata.deletionTimestamp !== undefined || cache.get(refOf(ip)) === undefined;
+  const waitingOnes = (): string[] =>
+    cache
+      .list()
+      .filter(({ status }) => status?.ip === undefined)
+      .map(keyOf);
   return createController(
     {
       name: 'ip',
       watches: [
-        watch(cache, (ip) => [keyOf(ip)]),
+        // One that goes makes room for those that were refused.
+        watch(cache, (ip) => [keyOf(ip), ...(isGoing(ip) ? waitingOnes() : [])]),
         watch(serviceCache, (service) => [keyOf(service)]),
         watch(sliceCache, (slice) => [keyOf(slice)]),
-        watch(networks, () =>
-          cache
-            .list()
-            .filter(({ status }) => status?.ip === undefined)
-            .map(keyOf),
-        ),
+        watch(networks, waitingOnes),
       ],
       reconcile,
     },
