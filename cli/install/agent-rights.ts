@@ -30,6 +30,9 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // Tenant namespaces and mapped namespaces, with what the handshake and offloaded pods need in them.
   rule('', ['namespaces', 'secrets', 'configmaps'], full),
   rule('', ['serviceaccounts'], read),
+  // What a PeeringPolicy wants in every namespace of a consumer.
+  rule('', ['limitranges'], full),
+  rule('networking.k8s.io', ['networkpolicies'], full),
   // Gateways, and the Services and endpoints by which exposed addresses and reflected Services are reached.
   rule('apps', ['deployments'], full),
   rule('', ['services'], full),
