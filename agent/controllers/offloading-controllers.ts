@@ -2,14 +2,18 @@
 
 import type { ControllerDeps } from '#agent/kube/controller.ts';
 import type { Cluster, Controller } from '#agent/kube/types.ts';
+import { createNamespaceDefaultsController } from './namespace-defaults/index.ts';
 import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';
 import { createSchedulingGateController } from './scheduling-gate/index.ts';
+import { createNodeFailureController } from './node-failure/index.ts';
 import { createShadowPodController } from './shadow-pod/index.ts';
 
 export interface OffloadingControllersDeps extends ControllerDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
+  /** After so long, guests' pods that go on a dead node are deleted by force; 0 or absent: never. */
+  readonly nodeFailureMs?: number;
 }
 
 export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [
@@ -17,4 +21,6 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createSchedulingGateController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
+  createNamespaceDefaultsController(deps),
+  ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
 ];
