@@ -18,6 +18,8 @@ const Env = z.object({
     .int()
     .min(600)
     .default(7 * 24 * 3600),
+  /** After so long, pods that are being deleted on a node that is not ready are deleted by force; 0: never. */
+  ISTHMUS_NODE_FAILURE_SECONDS: z.coerce.number().int().min(0).default(0),
   ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),
   ISTHMUS_WEBHOOK_PORT: z.coerce.number().int().min(1).max(65_535).default(9443),
   /** Liveness and readiness. */
@@ -34,6 +36,8 @@ export interface AgentConfig {
   readonly kubeconfigPath?: string;
   readonly systemNamespace: string;
   readonly certificateLifetimeSeconds: number;
+  /** 0: never. */
+  readonly nodeFailureSeconds: number;
   readonly kubeletPortBase: number;
   readonly webhookPort: number;
   readonly healthPort: number;
@@ -60,6 +64,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     ...(e.ISTHMUS_KUBECONFIG ? { kubeconfigPath: e.ISTHMUS_KUBECONFIG } : {}),
     systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
+    nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
     webhookPort: e.ISTHMUS_WEBHOOK_PORT,
     healthPort: e.ISTHMUS_HEALTH_PORT,

@@ -106,7 +106,7 @@ async function lead({ config, cluster, log, apiServerCa, upstream }: Lead, signa
         certificateLifetimeSeconds: config.certificateLifetimeSeconds,
       },
     }),
-    ...createOffloadingControllers(common),
+    ...createOffloadingControllers({ ...common, nodeFailureMs: config.nodeFailureSeconds * 1_000 }),
     ...createNetworkControllers({ ...common, systemNamespace }),
     createApiServerProxyController({
       ...common,

@@ -39,7 +39,11 @@ const slimNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
     ...(spec?.unschedulable ? { spec: { unschedulable: true } } : {}),
     status: {
       ...(status?.allocatable ? { allocatable: status.allocatable } : {}),
-      conditions: (status?.conditions ?? []).map(({ type, status: value }) => ({ type, status: value })),
+      conditions: (status?.conditions ?? []).map(({ type, status: value, lastTransitionTime }) => ({
+        type,
+        status: value,
+        ...(type === 'Ready' && { lastTransitionTime }),
+      })),
     },
   }) as Node;
 export const ownNodes = (caches: Caches): Cache<Node> =>
