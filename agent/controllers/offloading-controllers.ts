@@ -7,6 +7,7 @@ import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';
 import { createSchedulingGateController } from './scheduling-gate/index.ts';
 import { createNodeFailureController } from './node-failure/index.ts';
+import { createShadowEndpointSliceController } from './shadow-endpoint-slice/index.ts';
 import { createShadowPodController } from './shadow-pod/index.ts';
 
 export interface OffloadingControllersDeps extends ControllerDeps {
@@ -21,6 +22,7 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createSchedulingGateController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
+  createShadowEndpointSliceController(deps),
   createNamespaceDefaultsController(deps),
   ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
 ];

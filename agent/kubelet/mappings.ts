@@ -38,3 +38,11 @@ export function followed(map: NamespaceMap | undefined): ReadonlyMap<string, str
   );
   return new Map(pairs);
 }
+
+/** Local to remote names of the namespaces that the provider has made: what is reflected goes there. */
+export function accepted(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
+  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
+    remoteNamespace && phase === 'Accepted' ? [[local, remoteNamespace] as const] : [],
+  );
+  return new Map(pairs);
+}

@@ -2,11 +2,14 @@
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import { createOffloadedPodController, type OffloadedPodDeps } from '../controllers/offloaded-pod/index.ts';
 import type { Controller } from '../kube/types.ts';
-import { followed } from './mappings.ts';
+import { NodeReflection, type NodeReflectionDeps } from '../reflection/node-reflection.ts';
+import { accepted, followed } from './mappings.ts';
 import type { ProviderConnection } from './peer.ts';
 import { type RemoteNamespace, RemoteNamespaces } from './remote-namespaces.ts';
 
-export interface SessionDeps extends Omit<OffloadedPodDeps, 'peer' | 'remote'> {
+export interface SessionDeps
+  extends Omit<OffloadedPodDeps, 'peer' | 'remote' | 'local'>,
+    Pick<NodeReflectionDeps, 'local' | 'shared' | 'options'> {
   readonly provider: ProviderConnection;
   readonly consumer: string;
   readonly providerId: string;
@@ -21,7 +24,8 @@ export class ProviderSession {
   readonly #stop: AbortController;
   readonly #namespaces: RemoteNamespaces;
   readonly #pods: Controller;
-  #running: Promise<void> | undefined;
+  readonly #reflection: NodeReflection;
+  #running: Promise<unknown> | undefined;
 
   /** `stop` also ends the connection that `deps.provider` stands for. */
   constructor(deps: SessionDeps, stop: AbortController) {
@@ -48,20 +52,28 @@ export class ProviderSession {
       },
       stop.signal,
     );
+    this.#reflection = new NodeReflection({ ...deps, peer: deps.provider, provider: deps.providerId }, stop.signal);
   }
 
   start(map: NamespaceMap | undefined): void {
-    this.#namespaces.follow(followed(map));
-    this.#running = this.#pods.run(this.#stop.signal);
+    this.useMap(map);
+    this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]);
   }
 
   useMap(map: NamespaceMap | undefined): void {
     this.#namespaces.follow(followed(map));
+    this.#reflection.follow(accepted(map));
+  }
+
+  /** The options of reflection may have changed. */
+  useOptions(): void {
+    this.#reflection.update();
   }
 
   /** The provider answers again after an outage. */
   catchUp(): void {
     this.#namespaces.restart();
+    this.#reflection.restart();
   }
 
   look(key: string): void {

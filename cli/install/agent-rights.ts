@@ -33,6 +33,10 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // What a PeeringPolicy wants in every namespace of a consumer.
   rule('', ['limitranges'], full),
   rule('networking.k8s.io', ['networkpolicies'], full),
+  // Consumer: offloaded pods get tokens of their own accounts; what is said about them at the provider is copied here.
+  rule('', ['serviceaccounts/token'], ['create']),
+  rule('', ['events'], full),
+  rule('networking.k8s.io', ['ingresses'], read),
   // Gateways, and the Services and endpoints by which exposed addresses and reflected Services are reached.
   rule('apps', ['deployments'], full),
   rule('', ['services'], full),
@@ -44,7 +48,6 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   rule('', ['nodes'], full),
   rule('', ['nodes/status'], ['get', 'patch', 'update']),
-  rule('', ['events'], ['create', 'patch', 'update']),
   rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
   rule('coordination.k8s.io', ['leases'], full),
   // Peers: certificates for them, and the bindings that say what those may do.

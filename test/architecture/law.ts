@@ -83,7 +83,7 @@ export const importLaw: readonly Law[] = [
     because: 'the product does not depend on its tests',
   },
   {
-    from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam)\/(?!.*\.test\.ts$)|^shared\/domain\//,
+    from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/(?!.*\.test\.ts$)|^shared\/domain\//,
     never: /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^agent\/kube\/(?!types\.ts|conditions\.ts)/,
     because: 'decisions are pure: no client, no socket, no process; their tests are tables',
   },
@@ -99,11 +99,11 @@ export const impureWords: readonly { readonly word: RegExp; readonly instead: st
 ];
 
 export const pureFile =
-  /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/(forge|ipam)\/|^shared\/domain\//;
+  /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/|^shared\/domain\//;
 
 /** Only composition roots read the environment. */
 export const environmentReaders =
-  /^(agent\/main\.ts|agent\/config\.ts|agent\/fabric\/(main|config)\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+  /^(agent\/main\.ts|agent\/config\.ts|agent\/fabric\/(main|config)\.ts|agent\/probe\/main\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */

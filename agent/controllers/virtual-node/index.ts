@@ -1,7 +1,7 @@
 /** VirtualNodes: each gets a virtual kubelet in this process, a NamespaceMap for its provider, and an orderly end. */
 import { virtualNodeNodes } from '#agent/controllers/peering-caches.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
-import { keyOf, type Node, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, type Node, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -15,6 +15,7 @@ import { createController, watch } from '../../kube/controller.ts';
 import type { Controller } from '../../kube/types.ts';
 import { NodeAccess } from '../../kubelet/caller.ts';
 import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from '../../kubelet/virtual-kubelet.ts';
+import { sharedReflection } from '../../reflection/shared-reflection.ts';
 import {
   type ConditionInput,
   kubeletCondition,
@@ -26,8 +27,10 @@ import { ensureNamespaceMap, releaseNamespaceMap } from './namespace-map.ts';
 import { perform } from './remove.ts';
 import { type RetireLimits, retire } from './retire.ts';
 
-export interface VirtualNodeDeps extends Omit<VirtualKubeletDeps, 'access' | 'nodes'> {
+export interface VirtualNodeDeps extends Omit<VirtualKubeletDeps, 'access' | 'nodes' | 'reflection'> {
   readonly systemNamespace: string;
+  /** How often what is reflected is looked at again, whatever was heard; default 5 minutes. */
+  readonly reflectionResyncMs?: number;
   /** Of a drain; default 2 and 3 minutes. */
   readonly limits?: RetireLimits;
 }
@@ -52,6 +55,13 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   const nodeCache = virtualNodeNodes(caches);
   const access = new NodeAccess({ api, clock });
   const running = new Map<string, Running>();
+  const reflection = sharedReflection({
+    cluster,
+    systemNamespace: deps.systemNamespace,
+    nodes: nodeCache,
+    pod: offloadedPod,
+    resyncMs: deps.reflectionResyncMs,
+  });
   /** Ends of VirtualNodes happen one after the other: each sees whether it is the last of its provider. */
   let finishing: Promise<void> = Promise.resolve();
 
@@ -76,6 +86,15 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
     },
     deps,
   );
+
+  function offloadedPod(provider: string, namespace: string, name: string): Pod | undefined {
+    for (const [key, { kubelet }] of running) {
+      if (all.get(refOfKey(key))?.spec.clusterID !== provider) continue;
+      const pod = kubelet.localPods.get({ namespace, name });
+      if (pod) return pod;
+    }
+    return undefined;
+  }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const plain = all.get(refOfKey(key));
@@ -116,7 +135,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   async function start(key: string, virtualNode: VirtualNode, withNode: boolean): Promise<Running> {
     const known = running.get(key);
     if (known) return known;
-    const kubelet = new VirtualKubelet({ ...deps, access, nodes: nodeCache }, virtualNode, (what) =>
+    const kubelet = new VirtualKubelet({ ...deps, access, nodes: nodeCache, reflection }, virtualNode, (what) =>
       changed(key, what),
     );
     const entry: Running = { kubelet, blocked: new Map(), retiring: false, retiringSinceMs: undefined };

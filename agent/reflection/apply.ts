@@ -1,0 +1,103 @@
+/** Carries out what `decide` said about one reflected object. */
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
+import { fieldManager } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { unreachable } from '#shared/domain/unreachable.ts';
+import type { Applied, Cluster } from '../kube/types.ts';
+import type { Action, Wish } from './decide.ts';
+import type { OutgoingKind } from './kinds/kind.ts';
+import { stamped, type TwinObject } from './metadata.ts';
+import type { ProviderClients } from './provider-clients.ts';
+import type { Said } from './said.ts';
+
+export interface Subject {
+  readonly key: string;
+  readonly kind: OutgoingKind;
+  /** Lean, both. */
+  readonly local: KubeObject | undefined;
+  readonly remote: KubeObject | undefined;
+  readonly at: { readonly namespace: string; readonly name: string };
+}
+
+export interface ApplyDeps {
+  readonly local: Pick<Cluster, 'api' | 'events'>;
+  readonly peer: ProviderClients;
+  readonly provider: string;
+  readonly said: Said;
+  /** The twin with all its contents; undefined when the object has changed meanwhile: its event comes. */
+  readonly whole: (local: KubeObject) => Promise<TwinObject | undefined>;
+}
+
+/** Somebody may take the object away that is in ours place. */
+const lookAgainMs = 60_000;
+
+export async function applyAction(
+  action: Action,
+  subject: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { key, local } = subject;
+  switch (action.do) {
+    case 'nothing':
+      deps.said.succeeded(key);
+      return settled;
+    case 'warn':
+      if (local) deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      return waiting(action.message, lookAgainMs);
+    case 'delete':
+      await remove(subject, action.uid, deps, signal);
+      if (local && action.because === 'disabled') {
+        deps.said.say(key, local, 'Normal', 'ReflectionDisabled', `no longer reflected to cluster ${deps.provider}`);
+      }
+      return settled;
+    case 'replace':
+      await remove(subject, action.uid, deps, signal);
+      return again(100);
+    case 'create':
+    case 'update':
+      return write(action, subject, deps, signal);
+    default:
+      return unreachable(action);
+  }
+}
+
+async function remove({ kind, at }: Subject, uid: string, { peer }: ApplyDeps, signal: AbortSignal): Promise<void> {
+  await peer.api.delete(kind.remote, at, { uid }, signal);
+}
+
+async function write(
+  action: Extract<Action, { do: 'create' | 'update' }>,
+  { key, kind, local, at }: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (!local) return settled;
+  const twin = await deps.whole(local);
+  if (!twin) return settled;
+  const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
+  // Unforced at first: what somebody made in this very moment is not taken from him.
+  const options = { fieldManager: fieldManager.reflection, force: action.do === 'update' };
+  await deps.peer.api.apply(kind.remote, object, options, signal);
+  deps.said.succeeded(key);
+  if (action.do === 'create') {
+    const where = `namespace ${at.namespace} of cluster ${deps.provider}`;
+    deps.said.say(key, local, 'Normal', 'SuccessfulReflection', `reflected to ${where}`);
+  }
+  return settled;
+}
+
+/** What caches do not hold is read now. */
+export async function wholeTwin(
+  lean: KubeObject,
+  { kind }: Subject,
+  { local }: { readonly local: Pick<Cluster, 'api'> },
+  wishOf: (local: KubeObject) => Wish,
+  signal: AbortSignal,
+): Promise<TwinObject | undefined> {
+  const whole = kind.isPartial ? await local.api.get(kind.local, refOf(lean), signal) : lean;
+  if (!whole || whole.metadata.resourceVersion !== lean.metadata.resourceVersion) return undefined;
+  const wish = wishOf(whole);
+  return wish.kind === 'twin' ? wish.twin : undefined;
+}

@@ -1,0 +1,22 @@
+/** ConfigMaps, with the consumer's root CA under a name of its own: the provider puts one of its own in every namespace (reference 5.6). */
+import { configMaps } from '#shared/domain/core-kinds.ts';
+import type { ConfigMap } from '#shared/domain/kube-object.ts';
+import { reflectedRootCa, rootCa } from '../../forge/api-access.ts';
+import { sameJson } from '../../forge/pod-status.ts';
+import { withDigests } from './digests.ts';
+import { type OutgoingKind, picked } from './kind.ts';
+
+export const configMap: OutgoingKind<ConfigMap> = {
+  name: 'configmap',
+  local: configMaps,
+  remote: configMaps,
+  lean: (object) => withDigests(object, ['data', 'binaryData']),
+  isPartial: true,
+  remoteName: (name, consumer) => (name === rootCa ? reflectedRootCa(consumer) : name),
+  localName: (name, consumer) => (name === reflectedRootCa(consumer) ? rootCa : name),
+  isExcluded: ({ metadata }, consumer) => metadata.name === reflectedRootCa(consumer),
+  twin: (local) => ({ content: picked(local, ['data', 'binaryData', 'immutable']) }),
+  mustReplace: (have, want) =>
+    have.immutable === true &&
+    (want.immutable !== true || !sameJson(have.data, want.data) || !sameJson(have.binaryData, want.binaryData)),
+};

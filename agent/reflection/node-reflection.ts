@@ -1,0 +1,98 @@
+/** What one virtual node reflects over one connection: tokens for its own pods, and in its turn what all virtual nodes of the provider share. */
+import type { Pod } from '#shared/domain/kube-object.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import { sameJson } from '../forge/pod-status.ts';
+import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
+import type { Cache, Cluster } from '../kube/types.ts';
+import type { ReflectionOptions } from './options.ts';
+import type { ProviderClients } from './provider-clients.ts';
+import { Reflection } from './reflection.ts';
+import type { SharedReflection } from './shared-reflection.ts';
+import type { TokenContext } from './tokens/decide.ts';
+import { TokenReflector } from './tokens/token-reflector.ts';
+
+export interface NodeReflectionDeps extends TokenContext {
+  readonly local: Cluster;
+  readonly peer: ProviderClients;
+  /** Pods bound to this virtual node, indexed by `namespace`. */
+  readonly localPods: Cache<Pod>;
+  readonly shared: SharedReflection;
+  readonly options: () => ReflectionOptions;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class NodeReflection {
+  readonly #deps: NodeReflectionDeps;
+  readonly #signal: AbortSignal;
+  readonly #tokens: TokenReflector;
+  #wanted: ReadonlyMap<string, string> = new Map();
+  #options: ReflectionOptions;
+  #current: { readonly reflection: Reflection; readonly term: LinkedAbort } | undefined;
+
+  constructor(deps: NodeReflectionDeps, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#signal = signal;
+    this.#options = deps.options();
+    const { workers } = this.#options.kinds.serviceaccount;
+    const home = () => deps.shared.home(deps.provider, this.#options);
+    this.#tokens = new TokenReflector({ ...deps, home, workers }, signal);
+  }
+
+  /** `wanted`: local to remote names of the namespaces that the provider has made. */
+  follow(wanted: ReadonlyMap<string, string>): void {
+    this.#wanted = wanted;
+    this.#tokens.follow(wanted);
+    this.#current?.reflection.follow(wanted);
+  }
+
+  /** The provider answers again after an outage. */
+  restart(): void {
+    this.#tokens.restart();
+    this.#current?.reflection.restart();
+  }
+
+  /** The options may have changed. */
+  update(): void {
+    const options = this.#deps.options();
+    if (sameJson(options, this.#options)) return;
+    this.#options = options;
+    this.#current?.term.abort();
+    this.#tokens.restart();
+  }
+
+  /** Until the signal of the constructor aborts. */
+  async run(): Promise<void> {
+    const { shared, provider } = this.#deps;
+    await Promise.all([
+      this.#tokens.run(this.#signal),
+      shared.turns.hold(provider, this.#signal, (until) => this.#reflect(until)),
+    ]);
+  }
+
+  async #reflect(until: AbortSignal): Promise<void> {
+    const { shared, provider } = this.#deps;
+    const { nodes, pod, resyncMs } = shared.deps;
+    while (!until.aborted) {
+      const term = linkedAbort(until);
+      const reflection = new Reflection(
+        {
+          ...this.#deps,
+          scopes: shared.scopes,
+          nodes,
+          pod: (namespace, name) => pod(provider, namespace, name),
+          ...(resyncMs === undefined ? {} : { resyncMs }),
+        },
+        this.#options,
+        term.signal,
+      );
+      this.#current = { reflection, term };
+      reflection.follow(this.#wanted);
+      await reflection.run(term.signal);
+      this.#current = undefined;
+      term.abort();
+      term.unlink();
+    }
+  }
+}

@@ -1,0 +1,4 @@
+/** How the provider is reached: with the rights that it gave this consumer. */
+import type { Cluster } from '../kube/types.ts';
+
+export type ProviderClients = Pick<Cluster, 'api' | 'caches'>;

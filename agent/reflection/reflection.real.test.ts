@@ -1,0 +1,372 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { configMaps, coreEvents, ingresses, pods, secrets, services } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld } from '#test/harness/offloading-world.ts';
+import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+
+let world: OffloadingWorld;
+let agent: Running;
+let sides: ReturnType<typeof sidesOf>;
+
+beforeAll(async () => {
+  world = await startReflectionWorld();
+  sides = sidesOf(world);
+  agent = startConsumer(world);
+  await createVirtualNode(world, 'vn1', {
+    ingressClasses: [{ ingressClassName: 'other' }, { ingressClassName: 'edge', default: true }],
+    loadBalancerClasses: [{ loadBalancerClassName: 'example.com/lb' }],
+    offloadingPatch: { labelsNotReflected: ['secret-label'], annotationsNotReflected: ['secret-note'] },
+  });
+  await mapNamespaces(world, ['demo', 'default']);
+}, 900_000);
+afterAll(async () => {
+  await agent?.stop();
+  await world?.stop();
+});
+
+const ours = { 'offloading.liqo.io/origin': 'cons', 'offloading.liqo.io/destination': 'prov' };
+const port = { name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' };
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+
+test('B022, B084: a Service is reflected with an address of the provider, without the keys that are kept here', async () => {
+  const labels = { app: 'web', 'secret-label': 'x' };
+  const annotations = { note: 'n', 'secret-note': 'x' };
+  await sides.create(services, {
+    metadata: { name: 'web', labels, annotations },
+    spec: { selector: { app: 'web' }, ports: [port] },
+  });
+  const there = await sides.arrived(services, 'web');
+  expect(there.metadata.labels).toEqual({ app: 'web', ...ours });
+  expect(there.metadata.annotations).toMatchObject({ note: 'n' });
+  expect(there.metadata.annotations).not.toHaveProperty('secret-note');
+  expect(there.spec).toMatchObject({ selector: { app: 'web' }, ports: [port], type: 'ClusterIP' });
+  expect(there.spec?.clusterIP).toMatch(/^10\.96\./);
+  await sides.patch(services, 'web', {
+    metadata: { labels: { app: null, tier: 'front' } },
+    spec: { selector: { app: null, tier: 'front' } },
+  });
+  const changed = await sides.arrived(services, 'web', ({ metadata }) => metadata.labels?.tier === 'front');
+  expect(changed.metadata.labels).not.toHaveProperty('app');
+  expect(changed.spec?.selector).toEqual({ tier: 'front' });
+  expect(changed.spec?.clusterIP).toBe(there.spec?.clusterIP);
+});
+
+test("B095: a node port is the provider's choice, unless it is forced", async () => {
+  const spec = { type: 'NodePort', selector: { app: 'a' }, ports: [{ ...port, nodePort: 30_777 }] };
+  const force = { 'liqo.io/force-remote-node-port': 'true' };
+  await sides.createThere(services, { metadata: { name: 'taken' }, spec });
+  await sides.create(services, { metadata: { name: 'free' }, spec });
+  expect((await sides.arrived(services, 'free')).spec?.ports?.[0]?.nodePort).not.toBe(30_777);
+  await sides.create(services, {
+    metadata: { name: 'forced', annotations: force },
+    spec: { ...spec, ports: [{ ...port, nodePort: 30_778 }] },
+  });
+  expect((await sides.arrived(services, 'forced')).spec?.ports?.[0]?.nodePort).toBe(30_778);
+  await sides.patch(services, 'free', { metadata: { annotations: force } });
+  expect((await sides.said('free', 'FailedReflection')).message).toContain('30777');
+});
+
+test('B096: a headless Service is headless there, and follows when it is made anew with an address', async () => {
+  await sides.create(services, {
+    metadata: { name: 'head' },
+    spec: { clusterIP: 'None', selector: { app: 'h' }, ports: [port] },
+  });
+  expect((await sides.arrived(services, 'head')).spec?.clusterIP).toBe('None');
+  await sides.remove(services, 'head');
+  await sides.create(services, { metadata: { name: 'head' }, spec: { selector: { app: 'h' }, ports: [port] } });
+  await sides.arrived(services, 'head', ({ spec }) => spec?.clusterIP !== 'None');
+});
+
+test("B097: a load balancer is of the provider's class", async () => {
+  await sides.create(services, {
+    metadata: { name: 'lb' },
+    spec: { type: 'LoadBalancer', loadBalancerClass: 'mine/lb', selector: { a: 'b' }, ports: [port] },
+  });
+  expect((await sides.arrived(services, 'lb')).spec?.loadBalancerClass).toBe('example.com/lb');
+});
+
+test('B026: an Ingress keeps its rules and takes the class of the provider', async () => {
+  const rules = [
+    {
+      host: 'a.example',
+      http: {
+        paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { name: 'http' } } } }],
+      },
+    },
+  ];
+  const annotations = { 'kubernetes.io/ingress.class': 'nginx', keep: 'this' };
+  await sides.create(ingresses, {
+    metadata: { name: 'site', annotations },
+    spec: { rules, tls: [{ hosts: ['a.example'], secretName: 't' }] },
+  });
+  const there = await sides.arrived(ingresses, 'site');
+  expect(there.spec).toEqual({ ingressClassName: 'edge', rules, tls: [{ hosts: ['a.example'], secretName: 't' }] });
+  expect(there.metadata.annotations).not.toHaveProperty('kubernetes.io/ingress.class');
+  expect(there.metadata.annotations).toMatchObject({ keep: 'this' });
+});
+
+test('B023: ConfigMaps and Secrets appear, follow and disappear, key by key', async () => {
+  await sides.create(configMaps, { metadata: { name: 'conf' }, data: { a: '1', b: '2' } });
+  await sides.create(secrets, { metadata: { name: 'pass' }, data: { a: encoded('1'), b: encoded('2') } });
+  expect((await sides.arrived(configMaps, 'conf')).data).toEqual({ a: '1', b: '2' });
+  expect((await sides.arrived(secrets, 'pass')).data).toEqual({ a: encoded('1'), b: encoded('2') });
+  await sides.patch(configMaps, 'conf', { data: { a: '3', b: null } });
+  await sides.patch(secrets, 'pass', { data: { a: encoded('3'), b: null } });
+  expect((await sides.arrived(configMaps, 'conf', ({ data }) => data?.a === '3')).data).toEqual({ a: '3' });
+  expect((await sides.arrived(secrets, 'pass', ({ data }) => data?.a === encoded('3'))).data).toEqual({
+    a: encoded('3'),
+  });
+  await sides.remove(configMaps, 'conf');
+  await sides.remove(secrets, 'pass');
+  await sides.gone(configMaps, 'conf');
+  await sides.gone(secrets, 'pass');
+});
+
+test('B100: binary data, types and immutability are kept, and what cannot be changed is replaced', async () => {
+  await sides.create(configMaps, {
+    metadata: { name: 'bin' },
+    binaryData: { x: encoded('\u0000\u0001') },
+    immutable: true,
+  });
+  await sides.create(secrets, {
+    metadata: { name: 'fix' },
+    type: 'kubernetes.io/basic-auth',
+    data: { username: encoded('u') },
+    immutable: true,
+  });
+  expect(await sides.arrived(configMaps, 'bin')).toMatchObject({
+    binaryData: { x: encoded('\u0000\u0001') },
+    immutable: true,
+  });
+  const first = await sides.arrived(secrets, 'fix');
+  expect(first).toMatchObject({ type: 'kubernetes.io/basic-auth', immutable: true, data: { username: encoded('u') } });
+  await sides.remove(configMaps, 'bin');
+  await sides.create(configMaps, { metadata: { name: 'bin' }, data: { y: 'changed' } });
+  expect((await sides.arrived(configMaps, 'bin', ({ data }) => data?.y === 'changed')).immutable).toBeUndefined();
+  await sides.remove(secrets, 'fix');
+  await sides.create(secrets, { metadata: { name: 'fix' }, data: { z: encoded('z') } });
+  await sides.arrived(secrets, 'fix', ({ type, data }) => type === 'Opaque' && data?.z === encoded('z'));
+});
+
+test('the copy that kubectl keeps of a Secret stays here', async () => {
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"a":"c2VjcmV0"}}' };
+  await sides.create(secrets, { metadata: { name: 'applied', annotations }, data: { a: encoded('secret') } });
+  expect(Object.keys((await sides.arrived(secrets, 'applied')).metadata.annotations ?? {})).toEqual([
+    'isthmus.dev/reflected',
+  ]);
+});
+
+test('B090, B093: the root CA goes under its own name', async () => {
+  const here = await sides.here(configMaps, 'kube-root-ca.crt');
+  expect((await sides.arrived(configMaps, 'kube-root-ca.crt.cons')).data).toEqual(here?.data);
+  expect((await sides.there(configMaps, 'kube-root-ca.crt'))?.metadata.labels ?? {}).not.toMatchObject(ours);
+});
+
+test('B091, B092: an annotation keeps an object here, or takes it back; when it says false it says nothing', async () => {
+  const skip = (value: string) => ({ 'liqo.io/skip-reflection': value });
+  await sides.create(services, { metadata: { name: 'stays', annotations: skip('') }, spec: { ports: [port] } });
+  await sides.create(services, { metadata: { name: 'goes', annotations: skip('False') }, spec: { ports: [port] } });
+  const goes = await sides.arrived(services, 'goes');
+  expect(goes.metadata.labels).toMatchObject(ours);
+  expect(await sides.there(services, 'stays')).toBeUndefined();
+  await sides.patch(services, 'goes', { metadata: { annotations: skip('true') } });
+  await sides.gone(services, 'goes');
+  expect((await sides.said('goes', 'ReflectionDisabled')).type).toBe('Normal');
+});
+
+test('B098, B099: what is of one cluster only is not reflected: its API server, tokens of its accounts', async () => {
+  const annotations = { 'kubernetes.io/service-account.name': 'default' };
+  await sides.create(secrets, {
+    metadata: { name: 'legacy', annotations },
+    type: 'kubernetes.io/service-account-token',
+  });
+  await sides.create(secrets, { metadata: { name: 'after' }, data: {} });
+  await sides.arrived(secrets, 'after');
+  expect(await sides.there(secrets, 'legacy')).toBeUndefined();
+  const { api } = world.consumer;
+  await api.create(services, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'default', name: 'other' },
+    spec: { ports: [port] },
+  } as never);
+  await eventually('another Service of default', () =>
+    world.provider.api.get(services, { namespace: 'default-cons', name: 'other' }),
+  );
+  expect(await world.provider.api.get(services, { namespace: 'default-cons', name: 'kubernetes' })).toBeUndefined();
+  expect(await world.provider.api.list(shadowEndpointSlices, { namespace: 'default-cons' })).toEqual([]);
+});
+
+interface Conflict {
+  readonly type: ResourceType;
+  readonly name: string;
+  readonly theirs: Record<string, unknown>;
+  readonly mine: Record<string, unknown>;
+  readonly local?: ResourceType;
+}
+const slice = { endpoints: [], ports: [], addressType: 'IPv4' };
+const backend = { defaultBackend: { service: { name: 'x', port: { number: 1 } } } };
+test.each<Conflict>([
+  {
+    type: services,
+    name: 'own-service',
+    theirs: { spec: { ports: [{ port: 1 }] } },
+    mine: { spec: { ports: [port] } },
+  },
+  { type: configMaps, name: 'own-map', theirs: { data: { a: 'theirs' } }, mine: { data: { b: 'mine' } } },
+  {
+    type: secrets,
+    name: 'own-secret',
+    theirs: { data: { a: encoded('theirs') } },
+    mine: { data: { b: encoded('mine') } },
+  },
+  {
+    type: ingresses,
+    name: 'own-ingress',
+    theirs: { spec: backend },
+    mine: { spec: { defaultBackend: { service: { name: 'y', port: { number: 2 } } } } },
+  },
+  {
+    type: shadowEndpointSlices,
+    name: 'own-slice',
+    theirs: { spec: { template: slice } },
+    mine: { ...slice },
+    local: {
+      group: 'discovery.k8s.io',
+      version: 'v1',
+      kind: 'EndpointSlice',
+      plural: 'endpointslices',
+      namespaced: true,
+    },
+  },
+])(
+  "B040: a $type.kind of the provider's own is left alone, and taken its place when it is gone",
+  async ({ type, name, theirs, mine, local = type }) => {
+    const labels = { 'offloading.liqo.io/origin': 'somebody' };
+    const before = await sides.createThere(type, { metadata: { name, labels }, ...theirs });
+    await sides.create(local, { metadata: { name }, ...mine });
+    const said = await sides.said(name, 'FailedReflection');
+    expect(said.type).toBe('Warning');
+    expect(said.message).toContain(`demo-cons/${name} at cluster prov is not ours`);
+    expect((await sides.there(type, name))?.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+    await sides.remove(local, name);
+    await sides.create(local, { metadata: { name }, ...mine });
+    await world.provider.api.delete(type, { namespace: 'demo-cons', name });
+    await sides.arrived(type, name, ({ metadata }) => metadata.labels?.['offloading.liqo.io/origin'] === 'cons');
+  },
+);
+
+test('B101: what is changed or deleted at the provider is restored; what others added there stays', async () => {
+  await sides.create(configMaps, { metadata: { name: 'drift' }, data: { a: '1' } });
+  await sides.arrived(configMaps, 'drift');
+  const ref = { namespace: 'demo-cons', name: 'drift' };
+  const edit = { metadata: { labels: { theirs: 'too' } }, data: { a: 'other', more: 'theirs' } };
+  await world.provider.api.mergePatch(configMaps, ref, edit);
+  const restored = await sides.arrived(configMaps, 'drift', ({ data }) => data?.a === '1');
+  expect(restored.data?.more).toBe('theirs');
+  expect(restored.metadata.labels).toMatchObject({ theirs: 'too', ...ours });
+  await world.provider.api.delete(configMaps, ref);
+  await sides.arrived(configMaps, 'drift', ({ metadata }) => metadata.uid !== restored.metadata.uid);
+  const stripped = { metadata: { labels: { 'offloading.liqo.io/origin': null } } };
+  await world.provider.api.mergePatch(configMaps, ref, stripped);
+  expect((await sides.said('drift', 'FailedReflection')).message).toContain('not ours');
+});
+
+test('B029: events about the remote pod are events of the local one, and their count goes on', async () => {
+  const { api } = world.consumer;
+  const local = await api.create(pods, boundPod('demo', 'talker', 'vn1'));
+  const remote = await sides.arrived(pods, 'talker');
+  const event = {
+    metadata: { name: 'talker.1' },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'demo-cons', name: 'talker', uid: remote.metadata.uid },
+    reason: 'BackOff',
+    message: 'pulling',
+    type: 'Warning',
+    count: 1,
+    source: { component: 'kubelet', host: 'worker' },
+  };
+  await sides.createThere(coreEvents, event);
+  const copy = await eventually('the copy', () => sides.here(coreEvents, 'talker.1'));
+  expect(copy).toMatchObject({
+    reason: 'BackOff',
+    message: 'pulling',
+    type: 'Warning',
+    involvedObject: { namespace: 'demo', name: 'talker', uid: local.metadata.uid },
+    source: { component: 'kubelet (remote)' },
+  });
+  await world.provider.api.mergePatch(coreEvents, { namespace: 'demo-cons', name: 'talker.1' }, { count: 7 });
+  await eventually('the count', async () => (await sides.here(coreEvents, 'talker.1'))?.count === 7);
+  await sides.createThere(coreEvents, {
+    ...event,
+    metadata: { name: 'stranger.1' },
+    involvedObject: { ...event.involvedObject, name: 'stranger' },
+  });
+  await world.provider.api.delete(coreEvents, { namespace: 'demo-cons', name: 'talker.1' });
+  await eventually('the copy gone', async () => (await sides.here(coreEvents, 'talker.1')) === undefined);
+  expect(await sides.here(coreEvents, 'stranger.1')).toBeUndefined();
+});
+
+const uidOf = async (type: ResourceType<KubeObject>, name: string): Promise<string | undefined> =>
+  (await sides.there(type, name))?.metadata.uid;
+
+test('B118: two virtual nodes of one provider reflect what they share once, and the second goes on when the first is gone', async () => {
+  await createVirtualNode(world, 'vn2');
+  await sides.create(configMaps, { metadata: { name: 'shared' }, data: { a: '1' } });
+  await sides.arrived(configMaps, 'shared');
+  const said = await sides.said('shared', 'SuccessfulReflection');
+  expect(said.count ?? 1).toBe(1);
+  await world.consumer.api.delete(
+    { group: 'offloading.liqo.io', version: 'v1beta1', kind: 'VirtualNode', plural: 'virtualnodes', namespaced: true },
+    { namespace: 'liqo-tenant-prov', name: 'vn1' },
+  );
+  await eventually(
+    'vn1 gone',
+    async () => (await world.consumer.api.get(pods, { namespace: 'demo', name: 'talker' })) === undefined,
+  );
+  const uid = await uidOf(configMaps, 'shared');
+  await sides.patch(configMaps, 'shared', { data: { a: '2' } });
+  await sides.arrived(configMaps, 'shared', ({ data }) => data?.a === '2');
+  expect(await uidOf(configMaps, 'shared')).toBe(uid);
+});
+
+test('B119: what was created and deleted while nobody led is made up for, and what is right is not written', async () => {
+  const before = await sides.there(configMaps, 'shared');
+  await sides.create(services, { metadata: { name: 'old' }, spec: { ports: [port] } });
+  await sides.arrived(services, 'old');
+  await agent.stop();
+  await sides.remove(services, 'old');
+  await sides.create(services, { metadata: { name: 'new' }, spec: { ports: [port] } });
+  agent = startConsumer(world);
+  await sides.arrived(services, 'new');
+  await sides.gone(services, 'old');
+  expect((await sides.there(configMaps, 'shared'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+});
+
+test('B093: with an AllowList only what is allowed is reflected, and the root CA always; a change of the policy counts at once', async () => {
+  const template = {
+    apiVersion: 'offloading.liqo.io/v1beta1',
+    kind: 'VkOptionsTemplate',
+    metadata: { namespace: 'liqo', name: 'virtual-kubelet-default' },
+    spec: {
+      createNode: true,
+      disableNetworkCheck: false,
+      containerImage: 'none',
+      metricsEnabled: false,
+      annotationsNotReflected: ['by-template'],
+      reflectorsConfig: { configmap: { workers: 3, type: 'AllowList' as const }, secret: { workers: 0 } },
+    },
+  };
+  await world.consumer.api.create(vkOptionsTemplates, template);
+  await sides.gone(configMaps, 'shared');
+  const annotations = { 'liqo.io/allow-reflection': 'true', 'by-template': 'x' };
+  await sides.create(configMaps, { metadata: { name: 'allowed', annotations }, data: { a: '1' } });
+  expect((await sides.arrived(configMaps, 'allowed')).metadata.annotations).not.toHaveProperty('by-template');
+  expect(await sides.there(configMaps, 'kube-root-ca.crt.cons')).toBeDefined();
+  await sides.create(secrets, { metadata: { name: 'off' }, data: {} });
+  await world.consumer.api.delete(vkOptionsTemplates, { namespace: 'liqo', name: 'virtual-kubelet-default' });
+  await sides.arrived(configMaps, 'shared');
+  await sides.arrived(secrets, 'off');
+});

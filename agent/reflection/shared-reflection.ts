@@ -1,0 +1,55 @@
+/** What the virtual nodes of this cluster share when they reflect. */
+import type { Node, Pod } from '#shared/domain/kube-object.ts';
+import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import type { HomeApi } from '../forge/api-access.ts';
+import type { Cache, Cluster } from '../kube/types.ts';
+import { homeApiSource } from './home-api.ts';
+import { type ReflectionOptions, reflectionOptions, templateRefOf } from './options.ts';
+import { SharedScopes } from './scopes.ts';
+import { Turns } from './turns.ts';
+
+export interface SharedReflectionDeps {
+  readonly cluster: Cluster;
+  readonly systemNamespace: string;
+  /** Every virtual Node of this cluster. */
+  readonly nodes: Cache<Node>;
+  /** A pod here that is offloaded to that provider, through whichever virtual node. */
+  readonly pod: (provider: string, namespace: string, name: string) => Pod | undefined;
+  /** How often everything is looked at again; default 5 minutes. */
+  readonly resyncMs?: number | undefined;
+}
+
+export interface SharedReflection {
+  readonly deps: SharedReflectionDeps;
+  readonly scopes: SharedScopes;
+  readonly turns: Turns;
+  options(virtualNode: VirtualNode): ReflectionOptions;
+  /** Undefined: pods at that provider do not use it. */
+  home(provider: string, options: ReflectionOptions): HomeApi | undefined;
+  synced(signal: AbortSignal): Promise<void>;
+  /** Calls back when some template changed; returns the function that ends it. */
+  follow(onTemplate: () => void): () => void;
+}
+
+export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
+  const { cluster, systemNamespace } = deps;
+  const templates = cluster.caches.cache(vkOptionsTemplates);
+  const homeApi = homeApiSource(cluster.caches, systemNamespace);
+  return {
+    deps,
+    scopes: new SharedScopes(cluster.caches),
+    turns: new Turns(),
+    options: (virtualNode) =>
+      reflectionOptions(virtualNode, templates.get(templateRefOf(virtualNode, systemNamespace))),
+    home(provider, { apiSupport, kinds }) {
+      // Without its tokens or the root CA a pod would only wait for them.
+      const isServed = kinds.serviceaccount.workers > 0 && kinds.configmap.workers > 0;
+      return apiSupport && isServed ? homeApi.toward(provider) : undefined;
+    },
+    async synced(signal) {
+      await Promise.all([templates.synced(signal), homeApi.synced(signal)]);
+    },
+    follow: (onTemplate) => templates.subscribe(onTemplate),
+  };
+}
