@@ -4,6 +4,7 @@ import { createForeignClusterController } from './foreign-cluster/index.ts';
 import { createIdentityController } from './identity/index.ts';
 import { createKeysController } from './keys/index.ts';
 import { createLocalSliceController } from './local-slice/index.ts';
+import { createManifestFaultsController } from './manifest-faults/index.ts';
 import { createNonceCreatorController, createNonceSignerController } from './nonce/index.ts';
 import type { PeeringDeps } from './peering-deps.ts';
 import { createQuotaController } from './quota/index.ts';
@@ -32,4 +33,5 @@ export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
     createLocalRenewController,
     createRemoteRenewController,
     createForeignClusterController,
+    createManifestFaultsController,
   ].map((create) => create(deps));

@@ -153,26 +153,26 @@ async function credentials(
 
 const ownerOnly = 0o600;
 
-async function writeHalf(
-  folder: string,
-  { objects, secrets }: Half,
-  certificate: X509Certificate | undefined,
-): Promise<string[]> {
-  await mkdir(folder, { recursive: true });
+/** File name to text: the folder that is applied to one cluster. */
+export function filesOf({ objects, secrets }: Half, certificate?: X509Certificate): Readonly<Record<string, string>> {
   const documents = (all: readonly unknown[]): string => all.map((one) => yaml.stringify(one)).join('---\n');
   const sealed = certificate === undefined ? secrets : secrets.map((secret) => sealSecret(certificate, secret));
-  const resources = ['peering.yaml', ...(secrets.length > 0 ? ['secrets.yaml'] : [])];
-  const files: Record<string, string> = {
+  const secretsFile = secrets.length > 0 ? { 'secrets.yaml': documents(sealed) } : {};
+  return {
     'peering.yaml': documents(objects),
-    ...(secrets.length > 0 ? { 'secrets.yaml': documents(sealed) } : {}),
+    ...secretsFile,
     'kustomization.yaml': yaml.stringify({
       apiVersion: 'kustomize.config.k8s.io/v1beta1',
       kind: 'Kustomization',
-      resources,
+      resources: ['peering.yaml', ...Object.keys(secretsFile)],
     }),
   };
+}
+
+async function writeHalf(folder: string, half: Half, certificate: X509Certificate | undefined): Promise<string[]> {
+  await mkdir(folder, { recursive: true });
   const written: string[] = [];
-  for (const [file, text] of Object.entries(files)) {
+  for (const [file, text] of Object.entries(filesOf(half, certificate))) {
     const target = path.join(folder, file);
     const isClear = file === 'secrets.yaml' && certificate === undefined;
     await writeFile(target, text, isClear ? { mode: ownerOnly } : {});

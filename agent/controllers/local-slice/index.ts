@@ -12,8 +12,8 @@ import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import { keysSecret, peerOf, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isOriginal } from '../slice-roles.ts';
-import { peerOfNamespace } from '../tenant-namespaces.ts';
+import { isOriginal, isReplica } from '../slice-roles.ts';
+import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';
 
 /** What the spec lacks; undefined when it is complete. A request made for another key than ours is made anew. */
 export function completedSpec(
@@ -35,6 +35,28 @@ export function completedSpec(
   return Object.keys(spec).length === 0 ? undefined : spec;
 }
 
+/**
+ * In a tenant namespace a slice is for the peer of that namespace: what its manifest left out is filled in. Undefined: nothing to fill in, or it
+ * says something else, which is not for us to change.
+ */
+export function missingLabels(
+  slice: ResourceSlice,
+  namespacePeer: string | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (namespacePeer === undefined || isReplica(slice)) return undefined;
+  const wanted = {
+    [label.replication]: 'true',
+    [label.remoteId]: namespacePeer,
+    [label.remoteClusterId]: namespacePeer,
+  };
+  const { labels = {} } = slice.metadata;
+  const missing = Object.entries(wanted).filter(([key]) => labels[key] === undefined);
+  const agrees = Object.entries(wanted).every(([key, value]) => labels[key] === undefined || labels[key] === value);
+  // One that somebody marked as a copy, however incompletely, is none of ours.
+  const isMarked = labels[label.replicated] !== undefined || labels[label.originId] !== undefined;
+  return missing.length === 0 || !agrees || isMarked ? undefined : Object.fromEntries(missing);
+}
+
 export function createLocalSliceController({ cluster, clusterId, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
   const cache = caches.cache(resourceSlices);
@@ -45,12 +67,26 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
     {
       name: 'local-slice',
       watches: [
-        watch(cache, (slice) => (isOriginal(slice) ? [keyOf(slice)] : [])),
+        watch(cache, (slice) => (isReplica(slice) ? [] : [keyOf(slice)])),
+        watch(namespaces, ({ metadata }) =>
+          cache
+            .list()
+            .filter((slice) => slice.metadata.namespace === metadata.name)
+            .map(keyOf),
+        ),
         watch(keys, () => cache.list().filter(isOriginal).map(keyOf)),
       ],
       async reconcile(key, signal) {
-        const slice = cache.get(refOfKey(key));
-        if (slice === undefined || !isOriginal(slice) || slice.metadata.deletionTimestamp !== undefined) return settled;
+        const found = cache.get(refOfKey(key));
+        if (found === undefined || isReplica(found) || found.metadata.deletionTimestamp !== undefined) return settled;
+        const labels = missingLabels(found, peerOfNamespace(namespaces.list(), found.metadata.namespace));
+        const slice =
+          labels === undefined
+            ? found
+            : await api.mergePatch(resourceSlices, refOf(found), { metadata: { labels } }, {}, signal);
+        if (!isOriginal(slice)) return settled;
+        const placement = placementOf(slice, slice.metadata.labels?.[label.remoteId], namespaces.list());
+        if ('outcome' in placement && placement.outcome.kind === 'stalled') return explain(slice, placement.outcome);
         const own = readKeys(keys.list()[0]);
         if (own === undefined) return explain(slice, waiting('the key pair of this cluster', 10_000));
         const spec = completedSpec(

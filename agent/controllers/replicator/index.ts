@@ -18,6 +18,7 @@ import type { PeeringDeps } from '../peering-deps.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { isOriginal, providerOf } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
+import { createAccessCheck } from './check-access.ts';
 import { createConnectPeer } from './connect-peer.ts';
 import { decideCopy, isCopyOf } from './decide.ts';
 import { atProvider, outcomeOfFailure, ProviderError } from './remote-failure.ts';
@@ -39,6 +40,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
   );
   const sessions = new Map<string, Session>();
   const explain = createExplain(events, clock);
+  const checkAccess = createAccessCheck(clusterId);
   let lifetime = new AbortController();
 
   const originalsOf = (peer: string): { type: ResourceType<Replicated>; object: Replicated }[] =>
@@ -167,7 +169,10 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     }
     const held = await addFinalizer(api, secrets, secret, finalizer.replicatorSecret, signal);
     const session = await ensureSession(held, key);
-    return explain(held, 'kind' in session ? session : settled);
+    if ('kind' in session) return explain(held, session);
+    const { trouble = settled, warning } = await checkAccess(session, signal);
+    if (warning !== undefined) events.emit(held, 'Warning', warning.reason, warning.message);
+    return explain(held, trouble);
   }
 
   /** A copy whose original is gone: somebody took the finalizer away by hand. */
