@@ -98,7 +98,7 @@ describe('what the user gets wrong ends with an exit code and a way out', () => 
     },
     { line: 'peer ulm bonn --gateway-location both', code: 2, says: 'Allowed choices are consumer, provider' },
     { line: 'peer ulm bonn --gateway-service-type x', code: 2, says: 'LoadBalancer, NodePort, ClusterIP' },
-    { line: 'peer ulm bonn --in-band --no-network', code: 2, says: 'network.inBand is true without a network' },
+    { line: 'peer ulm bonn --in-band --no-network', code: 2, says: 'accepted is false without a network' },
     { line: 'peer ulm', code: 2, says: "missing required argument 'provider'" },
     { line: 'unpeer ulm bonn', code: 4, says: 'ulm is not peered with bonn' },
     { line: 'describe peering ulm bonn', code: 4, says: 'isthmus get peerings' },

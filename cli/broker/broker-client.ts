@@ -1,19 +1,21 @@
 /** The REST API as the commands use it: typed answers, the broker's own errors, patience with a broker that is just restarting. */
 import { Agent, request } from 'node:https';
-import * as z from 'zod';
+import type { ZodType } from 'zod';
 import type { CliIo } from '#cli/io.ts';
+import { answers } from '#shared/api-client/answers.ts';
+import {
+  type ApiRequest,
+  type BrokerApi,
+  createBrokerApi,
+  type OperationName,
+  operations,
+} from '#shared/api-client/broker-api.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
 
-export interface Call<S extends z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly body?: unknown;
-  /** Of the JSON body; of `undefined` for 204 and 304. */
-  readonly answer: S;
+export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** A POST that may simply be repeated: no Idempotency-Key, hence no waiting for an attempt that a crash cut short. */
   readonly repeatable?: boolean;
@@ -23,15 +25,24 @@ export interface Call<S extends z.ZodType> {
 
 export interface BrokerClient {
   readonly url: string;
-  call<S extends z.ZodType>(call: Call<S>): Promise<z.output<S>>;
+  /** Every operation; answers are checked against the schema that the broker answers from. */
+  readonly api: BrokerApi<CallOptions>;
   /** What is no JSON, with the headers that came with it. */
-  text(path: string, query?: Call<z.ZodType>['query']): Promise<{ readonly text: string; readonly headers: Headers }>;
-  /** All pages. */
-  all<T>(path: string, query: Call<z.ZodType>['query'], page: z.ZodType<Page<T>>, most?: number): Promise<T[]>;
+  text(
+    operation: OperationName,
+    query?: ApiRequest['query'],
+  ): Promise<{ readonly text: string; readonly headers: Headers }>;
+  /** The items of all pages, each asked for with what `ask` is given. */
+  all<T>(ask: (page: PageQuery) => Promise<Page<T>>, most?: number): Promise<T[]>;
   close(): void;
 }
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
 
 interface Page<T> {
   readonly items: T[];
@@ -48,7 +59,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
   const url = login.url.replace(/\/+$/, '');
   const agent = new Agent({ keepAlive: true, ...(login.caPem !== undefined && { ca: login.caPem }) });
 
-  async function once(call: Call<z.ZodType>, key: string): Promise<Received> {
+  async function once(call: ApiRequest, options: CallOptions, key: string): Promise<Received> {
     const query = new URLSearchParams(
       Object.entries(call.query ?? {}).flatMap(([name, value]) =>
         value === undefined ? [] : [[name, String(value)] as [string, string]],
@@ -62,20 +73,20 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
       headers: {
         accept: 'application/json',
         authorization: `Bearer ${login.key}`,
-        ...call.headers,
-        ...(call.method === 'POST' && !call.repeatable && { 'idempotency-key': key }),
+        ...options.headers,
+        ...(call.method === 'POST' && !options.repeatable && { 'idempotency-key': key }),
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       },
-      signal: AbortSignal.any([io.signal, AbortSignal.timeout(call.timeoutMs ?? defaultTimeoutMs)]),
+      signal: AbortSignal.any([io.signal, AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs)]),
       ...(text !== undefined && { body: text }),
     });
   }
 
-  async function patiently(call: Call<z.ZodType>): Promise<Received> {
+  async function patiently(call: ApiRequest, options: CallOptions = {}): Promise<Received> {
     const key = io.randomId();
     for (let attempt = 0; ; attempt++) {
       try {
-        const received = await once(call, key);
+        const received = await once(call, options, key);
         if (received.status < 400) return received;
         throw errorOf(received, url);
       } catch (error) {
@@ -88,40 +99,42 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
     }
   }
 
-  const client: BrokerClient = {
+  const api = createBrokerApi<CallOptions>(async (call, options) => {
+    const { body } = await patiently(call, options);
+    const parsed = schemaOf(call.operation)?.safeParse(body);
+    if (parsed === undefined) return body;
+    if (parsed.success) return parsed.data;
+    throw new AppError('broker_unreachable', `the broker at ${url} answered ${call.path} in an unknown form`, {
+      cause: parsed.error,
+      detail: { remedy: 'check that the URL is that of an Isthmus broker, of the version of this command line' },
+    });
+  });
+
+  return {
     url,
-    async call(call) {
-      const { body } = await patiently(call);
-      const parsed = call.answer.safeParse(body);
-      if (parsed.success) return parsed.data as never;
-      throw new AppError('broker_unreachable', `the broker at ${url} answered ${call.path} in an unknown form`, {
-        cause: parsed.error,
-        detail: { remedy: 'check that the URL is that of an Isthmus broker, of the version of this command line' },
-      });
-    },
-    async text(path, query) {
-      const { text, headers } = await patiently({ method: 'GET', path, answer: z.unknown(), ...(query && { query }) });
+    api,
+    async text(operation, query) {
+      const [method, path] = operations[operation];
+      const { text, headers } = await patiently({ operation, method, path, ...(query && { query }) });
       return { text, headers };
     },
-    async all(path, query, page, most = Number.POSITIVE_INFINITY) {
-      const items: never[] = [];
+    async all<T>(ask: (page: PageQuery) => Promise<Page<T>>, most = Number.POSITIVE_INFINITY) {
+      const items: T[] = [];
       let cursor: string | undefined;
       do {
-        const answer: Page<unknown> = await client.call({
-          method: 'GET',
-          path,
-          query: { limit: Math.min(200, most - items.length), ...query, cursor },
-          answer: page,
-        });
-        items.push(...(answer.items as never[]));
+        const answer = await ask({ limit: Math.min(200, most - items.length), cursor });
+        items.push(...answer.items);
         cursor = answer.cursor;
       } while (cursor !== undefined && items.length < most);
       return items;
     },
     close: () => agent.destroy(),
   };
-  return client;
 }
+
+/** Undefined for what is passed on as it came. */
+const schemaOf = (operation: OperationName): ZodType | undefined =>
+  operation in answers ? answers[operation as keyof typeof answers] : undefined;
 
 interface Received {
   readonly status: number;

@@ -4,7 +4,6 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { DirectoryEntry, DirectoryPage } from '#shared/schema/api/across.ts';
 import {
   askedResources,
   clusterName,
@@ -47,7 +46,7 @@ const listCommand = (io: CliIo): Command =>
       withBroker(io, async (broker) => {
         const query = { region, class: name, mine, labels: labelsText(labels) || undefined };
         printListing(io, output, {
-          items: await broker.all('/v1/directory', query, DirectoryPage),
+          items: await broker.all((page) => broker.api.listDirectory({ query: { ...page, ...query } })),
           columns: [
             { head: 'cluster', cell: (entry) => `${entry.tenant}/${entry.cluster}` },
             { head: 'region', cell: (entry) => entry.region || '-' },
@@ -80,20 +79,19 @@ const publishCommand = (io: CliIo): Command =>
     .addHelpText('after', '\nOthers see what you say here, the names of tenant and cluster, and nothing else.')
     .action((cluster: string, options: PublishOptions) =>
       withBroker(io, async (broker) => {
-        const entry = await broker.call({
-          method: 'POST',
-          path: '/v1/directory',
-          body: {
-            cluster,
-            labels: options.labels,
-            capacity: askedResources(options),
-            ...(options.region !== undefined && { region: options.region }),
-            ...(options.class.length > 0 && { classes: options.class }),
-            ...(options.description !== undefined && { description: options.description }),
+        const entry = await broker.api.publishCluster(
+          {
+            body: {
+              cluster,
+              labels: options.labels,
+              capacity: askedResources(options),
+              ...(options.region !== undefined && { region: options.region }),
+              ...(options.class.length > 0 && { classes: options.class }),
+              ...(options.description !== undefined && { description: options.description }),
+            },
           },
-          repeatable: true,
-          answer: DirectoryEntry,
-        });
+          { repeatable: true },
+        );
         io.stdout.write(`cluster ${entry.cluster} is published as ${entry.tenant}/${entry.cluster}\n`);
       }),
     );
@@ -104,8 +102,7 @@ const unpublishCommand = (io: CliIo): Command =>
     .argument('<cluster>', 'your cluster', clusterName)
     .action((cluster: string) =>
       withBroker(io, async (broker) => {
-        const path = `/v1/directory/${encodeURIComponent(cluster)}`;
-        const entry = await broker.call({ method: 'DELETE', path, answer: DirectoryEntry });
+        const entry = await broker.api.unpublishCluster({ path: { cluster } });
         io.stdout.write(`cluster ${entry.cluster} is no longer published\n`);
       }),
     );

@@ -4,7 +4,7 @@ import * as yaml from 'yaml';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
-import { EventPage, type FeedEvent } from '#shared/schema/api/resources.ts';
+import type { FeedEvent } from '#shared/schema/api/resources.ts';
 import { outputOption, positiveInt } from './options.ts';
 
 interface EventOptions {
@@ -35,13 +35,7 @@ export const eventsCommand = (io: CliIo): Command =>
 async function printEvents(io: CliIo, broker: BrokerClient, options: EventOptions): Promise<void> {
   const { output, limit, subject, follow } = options;
   const read = (cursor: string | undefined, wait?: number) =>
-    broker.call({
-      method: 'GET',
-      path: '/v1/events',
-      query: { limit: 200, subject, cursor, wait },
-      timeoutMs: ((wait ?? 0) + 15) * 1_000,
-      answer: EventPage,
-    });
+    broker.api.listEvents({ query: { limit: 200, subject, cursor, wait } }, { timeoutMs: ((wait ?? 0) + 15) * 1_000 });
 
   let cursor: string | undefined;
   let kept: FeedEvent[] = [];

@@ -8,14 +8,7 @@ import { memoryText } from '#cli/output/quantity-text.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import type { Column } from '#cli/output/table.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import {
-  AuditPage,
-  type AuditRecord,
-  type Cluster,
-  ClusterPage,
-  type Peering,
-  PeeringPage,
-} from '#shared/schema/api/resources.ts';
+import type { AuditRecord, Cluster, Peering } from '#shared/schema/api/resources.ts';
 import { eventsCommand } from './get-events.ts';
 import { outputOption, positiveInt } from './options.ts';
 
@@ -40,7 +33,7 @@ const clustersCommand = (io: CliIo): Command =>
     .action(async ({ output, all }: Listed & { all?: boolean }) => {
       const broker = await openBroker(io);
       try {
-        const items = await broker.all('/v1/clusters', { includeLeft: all }, ClusterPage);
+        const items = await broker.all((page) => broker.api.listClusters({ query: { ...page, includeLeft: all } }));
         printListing(io, output, {
           items,
           columns: clusterColumns(io),
@@ -82,7 +75,9 @@ const peeringsCommand = (io: CliIo): Command =>
     .action(async ({ output, all, cluster }: Listed & { all?: boolean; cluster?: string }) => {
       const broker = await openBroker(io);
       try {
-        const items = await broker.all('/v1/peerings', { includeGone: all, cluster }, PeeringPage);
+        const items = await broker.all((page) =>
+          broker.api.listPeerings({ query: { ...page, includeGone: all, cluster } }),
+        );
         printListing(io, output, {
           items,
           columns: peeringColumns(io),
@@ -117,7 +112,7 @@ const auditCommand = (io: CliIo): Command =>
     .action(async ({ output, limit, subject }: Listed & { limit: number; subject?: string }) => {
       const broker = await openBroker(io);
       try {
-        const items = await broker.all('/v1/audit', { subject }, AuditPage, limit);
+        const items = await broker.all((page) => broker.api.listAudit({ query: { ...page, subject } }), limit);
         printListing(io, output, { items, columns: auditColumns, name: ({ id }) => id, none: 'no audit records' });
       } finally {
         broker.close();

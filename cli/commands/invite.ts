@@ -5,7 +5,6 @@ import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { Invitation, InvitationPage, IssuedInvitation } from '#shared/schema/api/across.ts';
 import {
   askedResources,
   clusterName,
@@ -52,9 +51,7 @@ Examples:
     .action((cluster: string, options: CreateOptions) =>
       withBroker(io, async (broker) => {
         const { class: classes, expiresIn, uses, note } = options;
-        const { invitation, code } = await broker.call({
-          method: 'POST',
-          path: '/v1/invitations',
+        const { invitation, code } = await broker.api.createInvitation({
           body: {
             cluster,
             limits: askedResources(options),
@@ -63,7 +60,6 @@ Examples:
             ...(uses !== undefined && { uses }),
             ...(note !== undefined && { note }),
           },
-          answer: IssuedInvitation,
         });
         io.stdout.write(`${code}\n`);
         io.stderr.write(
@@ -80,7 +76,7 @@ const listCommand = (io: CliIo): Command =>
       withBroker(io, async (broker) => {
         const paint = paintFor(io.stdout, io.env);
         printListing(io, output, {
-          items: await broker.all('/v1/invitations', {}, InvitationPage),
+          items: await broker.all((page) => broker.api.listInvitations({ query: page })),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'cluster', cell: ({ cluster }) => cluster },
@@ -107,11 +103,7 @@ const revokeCommand = (io: CliIo): Command =>
     .argument('<id>', 'id of the invitation, iv_…')
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const invitation = await broker.call({
-          method: 'DELETE',
-          path: `/v1/invitations/${encodeURIComponent(id)}`,
-          answer: Invitation,
-        });
+        const invitation = await broker.api.revokeInvitation({ path: { invitation: id } });
         io.stdout.write(`invitation ${invitation.id} to ${invitation.cluster} is revoked\n`);
         if (invitation.redemptions.length > 0) {
           io.stderr.write('it was used; end those peerings with `isthmus unpeer` if you want to:\n');

@@ -9,7 +9,7 @@ import type { CliIo } from '#cli/io.ts';
 import { openCluster } from '#cli/kube/kube-client.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { Cluster, JoinTokenAnswer, Me } from '#shared/schema/api/resources.ts';
+import type { Cluster } from '#shared/schema/api/resources.ts';
 import { type InstallFlags, installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
@@ -79,10 +79,9 @@ async function tokenIfNeeded(
   name: string,
   { link }: ClusterState,
 ): Promise<{ readonly token?: string; readonly before?: Cluster }> {
-  const path = `/v1/clusters/${encodeURIComponent(name)}`;
   const [me, known] = await Promise.all([
-    broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me }),
-    orUndefined(orUndefined(broker.call({ method: 'GET', path, answer: Cluster }), 'not_found'), 'cluster_unknown'),
+    broker.api.getMe(),
+    orUndefined(orUndefined(broker.api.getCluster({ path: { cluster: name } }), 'not_found'), 'cluster_unknown'),
   ]);
   if (known?.state === 'joined' && link?.spec.tenant === me.tenant) {
     progress.note('already joined: updating the agent');
@@ -98,13 +97,7 @@ async function tokenIfNeeded(
     });
   }
   const { token } = await during(progress, 'join token', () =>
-    broker.call({
-      method: 'POST',
-      path: '/v1/join-tokens',
-      body: { cluster: name },
-      repeatable: true,
-      answer: JoinTokenAnswer,
-    }),
+    broker.api.createJoinToken({ body: { cluster: name } }, { repeatable: true }),
   );
   return { token, ...(known && { before: known }) };
 }
@@ -119,9 +112,8 @@ const waitForConnection = (
     io,
     timeoutMs,
     async () => {
-      const path = `/v1/clusters/${encodeURIComponent(name)}`;
       const cluster = await orUndefined(
-        orUndefined(broker.call({ method: 'GET', path, answer: Cluster }), 'not_found'),
+        orUndefined(broker.api.getCluster({ path: { cluster: name } }), 'not_found'),
         'cluster_unknown',
       );
       const heard = cluster?.state === 'joined' && cluster.online && cluster.lastSeenAt !== heardSince;

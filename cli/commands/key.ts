@@ -4,7 +4,8 @@ import { openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { age, parseDuration } from '#cli/output/duration.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
-import { type ApiKey, ApiKeyPage, ApiKey as ApiKeySchema, IssuedApiKey } from '#shared/schema/api/resources.ts';
+import type { BrokerApi } from '#shared/api-client/broker-api.ts';
+import type { ApiKey } from '#shared/schema/api/resources.ts';
 import { collect, outputOption } from './options.ts';
 
 const seconds = (text: string): number => {
@@ -12,6 +13,9 @@ const seconds = (text: string): number => {
   if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Accepted are durations like 12h or 90d.');
   return Math.round(ms / 1_000);
 };
+
+/** Which there are, the broker knows: it names them when one is wrong. */
+type Scope = NonNullable<Parameters<BrokerApi['createKey']>[0]['body']['scopes']>[number];
 
 export const keyCommand = (io: CliIo): Command =>
   new Command('key')
@@ -35,26 +39,28 @@ const createCommand = (io: CliIo): Command =>
       [],
     )
     .option('--expires-in <duration>', 'for example 90d; default: never', seconds)
-    .action(async (name: string, { role, scope, expiresIn }: { role: string; scope: string[]; expiresIn?: number }) => {
-      const broker = await openBroker(io);
-      try {
-        const { key, secret } = await broker.call({
-          method: 'POST',
-          path: '/v1/keys',
-          body: {
-            name,
-            role,
-            ...(scope.length > 0 && { scopes: scope }),
-            ...(expiresIn && { expiresInSeconds: expiresIn }),
-          },
-          answer: IssuedApiKey,
-        });
-        io.stdout.write(`${secret}\n`);
-        io.stderr.write(`key ${key.id} (${key.name}), role ${key.role}; the secret is not shown again\n`);
-      } finally {
-        broker.close();
-      }
-    });
+    .action(
+      async (
+        name: string,
+        { role, scope, expiresIn }: { role: ApiKey['role']; scope: Scope[]; expiresIn?: number },
+      ) => {
+        const broker = await openBroker(io);
+        try {
+          const { key, secret } = await broker.api.createKey({
+            body: {
+              name,
+              role,
+              ...(scope.length > 0 && { scopes: scope }),
+              ...(expiresIn && { expiresInSeconds: expiresIn }),
+            },
+          });
+          io.stdout.write(`${secret}\n`);
+          io.stderr.write(`key ${key.id} (${key.name}), role ${key.role}; the secret is not shown again\n`);
+        } finally {
+          broker.close();
+        }
+      },
+    );
 
 const listCommand = (io: CliIo): Command =>
   new Command('list')
@@ -65,7 +71,7 @@ const listCommand = (io: CliIo): Command =>
       try {
         const now = io.clock.now();
         printListing(io, output, {
-          items: await broker.all('/v1/keys', {}, ApiKeyPage),
+          items: await broker.all((page) => broker.api.listKeys({ query: page })),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'name', cell: ({ name }) => name },
@@ -101,12 +107,7 @@ const rotateCommand = (io: CliIo): Command =>
     .action(async (id: string, { overlap }: { overlap: number }) => {
       const broker = await openBroker(io);
       try {
-        const { key, secret } = await broker.call({
-          method: 'POST',
-          path: `/v1/keys/${encodeURIComponent(id)}/rotate`,
-          body: { overlapSeconds: overlap },
-          answer: IssuedApiKey,
-        });
+        const { key, secret } = await broker.api.rotateKey({ path: { key: id }, body: { overlapSeconds: overlap } });
         io.stdout.write(`${secret}\n`);
         io.stderr.write(`key ${key.id} replaces ${id}; the secret is not shown again\n`);
       } finally {
@@ -121,11 +122,7 @@ const revokeCommand = (io: CliIo): Command =>
     .action(async (id: string) => {
       const broker = await openBroker(io);
       try {
-        const key = await broker.call({
-          method: 'DELETE',
-          path: `/v1/keys/${encodeURIComponent(id)}`,
-          answer: ApiKeySchema,
-        });
+        const key = await broker.api.revokeKey({ path: { key: id } });
         io.stdout.write(`key ${key.id} (${key.name}) is revoked\n`);
       } finally {
         broker.close();

@@ -10,7 +10,7 @@ import { arrow } from '#cli/peerings/follow.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { Cluster, Peering, PeeringPage } from '#shared/schema/api/resources.ts';
+import type { Peering } from '#shared/schema/api/resources.ts';
 import { clusterName, contextOption, timeoutMsOf, timeoutOption } from './options.ts';
 import { follow } from './peer.ts';
 
@@ -41,7 +41,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
     const { kubeconfig, context } = options;
     const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io.signal);
     if (kube) await mustBe(kube, name);
-    const open = await broker.all('/v1/peerings', { cluster: name }, PeeringPage);
+    const open = await broker.all((page) => broker.api.listPeerings({ query: { ...page, cluster: name } }));
     if (open.length > 0 && !options.force) {
       throw new AppError('in_use', `${name} takes part in ${open.map(arrow).join(', ')}`, {
         detail: { remedy: 'unpeer first with `isthmus unpeer CONSUMER PROVIDER --wait`, or use --force' },
@@ -73,8 +73,7 @@ async function mustBe(kube: KubeClient, name: string): Promise<void> {
 
 /** With --force a dead side must not stop us: what it leaves behind is said. */
 async function end(io: CliIo, broker: BrokerClient, peering: Peering, timeoutMs: number): Promise<void> {
-  const path = `/v1/peerings/${encodeURIComponent(peering.id)}`;
-  const ending = await broker.call({ method: 'DELETE', path, answer: Peering });
+  const ending = await broker.api.deletePeering({ path: { peering: peering.id } });
   try {
     const gone = await follow(io, broker, ending, timeoutMs, ['Gone']);
     for (const what of gone.leftBehind) io.stderr.write(`left behind: ${what}\n`);
@@ -85,10 +84,9 @@ async function end(io: CliIo, broker: BrokerClient, peering: Peering, timeoutMs:
 }
 
 async function forget(broker: BrokerClient, name: string, force: boolean): Promise<boolean> {
-  const path = `/v1/clusters/${encodeURIComponent(name)}`;
   const left = await orUndefined(
     orUndefined(
-      broker.call({ method: 'DELETE', path, query: { force: force || undefined }, answer: Cluster }),
+      broker.api.deleteCluster({ path: { cluster: name }, query: { force: force || undefined } }),
       'not_found',
     ),
     'cluster_unknown',

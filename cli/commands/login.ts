@@ -7,8 +7,6 @@ import { isOperatorKey, saveLogin } from '#cli/broker/login-config.ts';
 import { sha256Of, trustBroker } from '#cli/broker/trust.ts';
 import type { CliIo } from '#cli/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { Me } from '#shared/schema/api/resources.ts';
-import { TenantPage } from '#shared/schema/api/tenancy.ts';
 
 interface LoginOptions {
   readonly key: string;
@@ -77,10 +75,10 @@ async function login(io: CliIo, text: string, options: LoginOptions): Promise<vo
 /** Operators are in no tenant: what they may do is the proof. */
 async function whoIs(broker: BrokerClient, key: string): Promise<string> {
   if (isOperatorKey(key)) {
-    await broker.call({ method: 'GET', path: '/v1/tenants', query: { limit: 1 }, answer: TenantPage });
+    await broker.api.listTenants({ query: { limit: 1 } });
     return 'operator of the broker';
   }
-  const me = await broker.call({ method: 'GET', path: '/v1/tenants/me', answer: Me });
+  const me = await broker.api.getMe();
   return `tenant ${me.tenant}, role ${me.role}`;
 }
 

@@ -4,7 +4,7 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
-import { Member, MemberPage } from '#shared/schema/api/tenancy.ts';
+import type { Member } from '#shared/schema/api/tenancy.ts';
 import { outputOption } from './options.ts';
 
 const roleOption = (): Option =>
@@ -25,7 +25,7 @@ interface AddOptions {
   readonly issuer?: string;
   readonly subject?: string;
   readonly name?: string;
-  readonly role: string;
+  readonly role: Member['role'];
 }
 
 const addCommand = (io: CliIo): Command =>
@@ -38,7 +38,7 @@ const addCommand = (io: CliIo): Command =>
     .addOption(roleOption())
     .action((options: AddOptions) =>
       withBroker(io, async (broker) => {
-        const member = await broker.call({ method: 'POST', path: '/v1/members', body: options, answer: Member });
+        const member = await broker.api.addMember({ body: options });
         io.stdout.write(`member ${member.id} (${named(member)}), role ${member.role}\n`);
       }),
     );
@@ -51,7 +51,7 @@ const listCommand = (io: CliIo): Command =>
       withBroker(io, async (broker) => {
         const now = io.clock.now();
         printListing(io, output, {
-          items: await broker.all('/v1/members', {}, MemberPage),
+          items: await broker.all((page) => broker.api.listMembers({ query: page })),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'member', cell: named },
@@ -70,10 +70,9 @@ const setRoleCommand = (io: CliIo): Command =>
     .description('change what a member may do; its next request counts')
     .argument('<id>', 'id of the member, mb_…')
     .addOption(roleOption())
-    .action((id: string, { role }: { role: string }) =>
+    .action((id: string, { role }: { role: Member['role'] }) =>
       withBroker(io, async (broker) => {
-        const path = `/v1/members/${encodeURIComponent(id)}`;
-        const member = await broker.call({ method: 'PATCH', path, body: { role }, answer: Member });
+        const member = await broker.api.changeMember({ path: { member: id }, body: { role } });
         io.stdout.write(`member ${member.id} (${named(member)}), role ${member.role}\n`);
       }),
     );
@@ -84,8 +83,7 @@ const removeCommand = (io: CliIo): Command =>
     .argument('<id>', 'id of the member, mb_…')
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const path = `/v1/members/${encodeURIComponent(id)}`;
-        const member = await broker.call({ method: 'DELETE', path, answer: Member });
+        const member = await broker.api.removeMember({ path: { member: id } });
         io.stdout.write(`member ${member.id} (${named(member)}) is removed\n`);
       }),
     );

@@ -5,7 +5,7 @@ import type { CliIo } from '#cli/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, findPeering, followPeering } from '#cli/peerings/follow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { Peering } from '#shared/schema/api/resources.ts';
+import type { Peering } from '#shared/schema/api/resources.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
 import { clusterName, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
 
@@ -58,19 +58,18 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
   const network = askedNetwork(options);
   const broker = await openBroker(io);
   try {
-    const peering = await broker.call({
-      method: 'POST',
-      path: '/v1/peerings',
-      body: {
-        consumer,
-        provider,
-        resources: asked(options),
-        ...(options.class && { class: options.class }),
-        ...(network && { network }),
+    const peering = await broker.api.createPeering(
+      {
+        body: {
+          consumer,
+          provider,
+          resources: asked(options),
+          ...(options.class && { class: options.class }),
+          ...(network && { network }),
+        },
       },
-      repeatable: true,
-      answer: Peering,
-    });
+      { repeatable: true },
+    );
     if (!options.wait) {
       io.stdout.write(`peering ${arrow(peering)} (${peering.id}) is ${peering.phase}: ${peering.waitingFor}\n`);
       io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${provider}\n`);
@@ -149,11 +148,7 @@ async function unpeer(
       io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;
     }
-    const ending = await broker.call({
-      method: 'DELETE',
-      path: `/v1/peerings/${encodeURIComponent(found.id)}`,
-      answer: Peering,
-    });
+    const ending = await broker.api.deletePeering({ path: { peering: found.id } });
     if (!options.wait) {
       io.stdout.write(`peering ${arrow(ending)} is ${ending.phase}: ${ending.waitingFor}\n`);
       return;

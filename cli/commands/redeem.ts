@@ -4,7 +4,6 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { arrow } from '#cli/peerings/follow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { Peering } from '#shared/schema/api/resources.ts';
 import {
   askedResources,
   clusterName,
@@ -40,18 +39,17 @@ async function redeem(io: CliIo, given: string, consumer: string, options: Redee
   const code = given === '-' ? await io.readStdin() : given;
   if (code.trim() === '') throw new AppError('invalid_input', 'no code came from standard input');
   await withBroker(io, async (broker) => {
-    const peering = await broker.call({
-      method: 'POST',
-      path: '/v1/invitations/redeem',
-      body: {
-        code: code.trim(),
-        consumer,
-        resources: askedResources(options),
-        ...(options.class !== undefined && { class: options.class }),
+    const peering = await broker.api.redeemInvitation(
+      {
+        body: {
+          code: code.trim(),
+          consumer,
+          resources: askedResources(options),
+          ...(options.class !== undefined && { class: options.class }),
+        },
       },
-      repeatable: true,
-      answer: Peering,
-    });
+      { repeatable: true },
+    );
     if (!options.wait) {
       io.stdout.write(`peering ${arrow(peering)} (${peering.id}) is ${peering.phase}: ${peering.waitingFor}\n`);
       io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${peering.provider}\n`);

@@ -4,7 +4,6 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { ApprovalRule, ApprovalRulePage } from '#shared/schema/api/across.ts';
 import {
   askedResources,
   collect,
@@ -39,9 +38,7 @@ const createCommand = (io: CliIo): Command =>
     .option('--uses <n>', 'how many requests it approves; default: 100', positiveInt)
     .action((name: string, options: CreateOptions) =>
       withBroker(io, async (broker) => {
-        const rule = await broker.call({
-          method: 'POST',
-          path: '/v1/approval-rules',
+        const rule = await broker.api.createApprovalRule({
           body: {
             name,
             tenants: options.tenant,
@@ -50,7 +47,6 @@ const createCommand = (io: CliIo): Command =>
             ...(options.class.length > 0 && { classes: options.class }),
             ...(options.uses !== undefined && { uses: options.uses }),
           },
-          answer: ApprovalRule,
         });
         io.stdout.write(`rule ${rule.id} (${rule.name}) approves up to ${rule.uses} requests\n`);
       }),
@@ -63,7 +59,7 @@ const listCommand = (io: CliIo): Command =>
     .action(({ output }: { output: Format }) =>
       withBroker(io, async (broker) => {
         printListing(io, output, {
-          items: await broker.all('/v1/approval-rules', {}, ApprovalRulePage),
+          items: await broker.all((page) => broker.api.listApprovalRules({ query: page })),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'name', cell: ({ name }) => name },
@@ -84,8 +80,7 @@ const deleteCommand = (io: CliIo): Command =>
     .argument('<id>', 'id of the rule, ar_…')
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const path = `/v1/approval-rules/${encodeURIComponent(id)}`;
-        const rule = await broker.call({ method: 'DELETE', path, answer: ApprovalRule });
+        const rule = await broker.api.deleteApprovalRule({ path: { rule: id } });
         io.stdout.write(`rule ${rule.id} (${rule.name}) is deleted\n`);
       }),
     );

@@ -5,7 +5,7 @@ import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { PeeringRequest, PeeringRequestPage, RequestState } from '#shared/schema/api/across.ts';
+import { type PeeringRequest, RequestState } from '#shared/schema/api/across.ts';
 import {
   askedResources,
   clusterName,
@@ -33,11 +33,13 @@ const listCommand = (io: CliIo): Command =>
     .option('--sent', 'those that you made, instead')
     .addOption(new Option('--state <state>', 'only those in this state').choices(RequestState.options))
     .addOption(outputOption())
-    .action(({ output, sent, state }: { output: Format; sent?: boolean; state?: string }) =>
+    .action(({ output, sent, state }: { output: Format; sent?: boolean; state?: PeeringRequest['state'] }) =>
       withBroker(io, async (broker) => {
         const paint = paintFor(io.stdout, io.env);
         printListing(io, output, {
-          items: await broker.all('/v1/requests', { direction: sent ? 'sent' : 'received', state }, PeeringRequestPage),
+          items: await broker.all((page) =>
+            broker.api.listRequests({ query: { ...page, direction: sent ? 'sent' : 'received', state } }),
+          ),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'consumer', cell: (r) => (sent ? r.consumer : `${r.consumerTenant}/${r.consumer}`) },
@@ -62,12 +64,9 @@ const decisionCommand = (io: CliIo, verb: 'approve' | 'reject'): Command =>
     .option('--reason <text>', 'told to the tenant that asked')
     .action((id: string, { reason }: { reason?: string }) =>
       withBroker(io, async (broker) => {
-        const request = await broker.call({
-          method: 'POST',
-          path: `/v1/requests/${encodeURIComponent(id)}/${verb}`,
-          body: { ...(reason !== undefined && { reason }) },
+        const input = { path: { request: id }, body: { reason } };
+        const request = await (verb === 'approve' ? broker.api.approveRequest : broker.api.rejectRequest)(input, {
           repeatable: true,
-          answer: PeeringRequest,
         });
         io.stdout.write(`request ${request.id} is ${request.state}\n`);
         if (request.peering !== undefined)
@@ -98,9 +97,7 @@ const sendCommand = (io: CliIo): Command =>
     .option('--expires-in <duration>', 'how long it may wait; default: 7d', lifetime)
     .action((consumer: string, provider: ReturnType<typeof publishedCluster>, options: SendOptions) =>
       withBroker(io, async (broker) => {
-        const request = await broker.call({
-          method: 'POST',
-          path: '/v1/requests',
+        const request = await broker.api.createRequest({
           body: {
             consumer,
             providerTenant: provider.tenant,
@@ -110,7 +107,6 @@ const sendCommand = (io: CliIo): Command =>
             ...(options.reason !== undefined && { reason: options.reason }),
             ...(options.expiresIn !== undefined && { expiresInSeconds: options.expiresIn }),
           },
-          answer: PeeringRequest,
         });
         io.stdout.write(`request ${request.id} is ${request.state}\n`);
         if (request.state === 'pending') io.stderr.write('see what became of it with: isthmus requests list --sent\n');
@@ -123,8 +119,7 @@ const withdrawCommand = (io: CliIo): Command =>
     .argument('<id>', 'id of the request, rq_…')
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const path = `/v1/requests/${encodeURIComponent(id)}`;
-        const request = await broker.call({ method: 'DELETE', path, answer: PeeringRequest });
+        const request = await broker.api.withdrawRequest({ path: { request: id } });
         io.stdout.write(`request ${request.id} is ${request.state}\n`);
       }),
     );

@@ -4,7 +4,6 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
-import { NewTenantAnswer, TenantPage, TenantResource } from '#shared/schema/api/tenancy.ts';
 import { outputOption } from './options.ts';
 
 const limitNames = ['clusters', 'peerings', 'requestsPerMinute', 'eventsPerMinute'];
@@ -20,8 +19,6 @@ function limit(text: string, before: Limits): Limits {
   return { ...before, [name]: number };
 }
 
-const pathOf = (name: string): string => `/v1/tenants/${encodeURIComponent(name)}`;
-
 export const operatorCommands = (io: CliIo): readonly Command[] => [
   new Command('create')
     .description('make a tenant; its first admin key is printed once, on standard output (operator)')
@@ -35,12 +32,7 @@ export const operatorCommands = (io: CliIo): readonly Command[] => [
           ...(displayName && { displayName }),
           ...(Object.keys(limits).length > 0 && { limits }),
         };
-        const { tenant, firstKey } = await broker.call({
-          method: 'POST',
-          path: '/v1/tenants',
-          body,
-          answer: NewTenantAnswer,
-        });
+        const { tenant, firstKey } = await broker.api.createTenant({ body });
         io.stdout.write(`${firstKey.secret}\n`);
         io.stderr.write(`tenant ${tenant.name} is made; the admin key is not shown again\n`);
       }),
@@ -52,7 +44,7 @@ export const operatorCommands = (io: CliIo): readonly Command[] => [
       withBroker(io, async (broker) => {
         const now = io.clock.now();
         printListing(io, output, {
-          items: await broker.all('/v1/tenants', {}, TenantPage),
+          items: await broker.all((page) => broker.api.listTenants({ query: page })),
           columns: [
             { head: 'name', cell: ({ name }) => name },
             { head: 'display name', cell: ({ displayName }) => displayName },
@@ -90,7 +82,7 @@ export const operatorCommands = (io: CliIo): readonly Command[] => [
 
 const change = (io: CliIo, name: string, body: object): Promise<void> =>
   withBroker(io, async (broker) => {
-    const tenant = await broker.call({ method: 'PATCH', path: pathOf(name), body, answer: TenantResource });
+    const tenant = await broker.api.changeTenant({ path: { tenant: name }, body });
     const limits = Object.entries(tenant.limits).map(([what, most]) => `${what} ${most}`);
     io.stdout.write(`tenant ${tenant.name} is ${tenant.state}; limits: ${limits.join(', ')}\n`);
   });

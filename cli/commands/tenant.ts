@@ -8,14 +8,10 @@ import { isOperatorKey, loadLogin } from '#cli/broker/login-config.ts';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
+import type { BrokerApi } from '#shared/api-client/broker-api.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import {
-  DeletionProgress,
-  DeletionRequested,
-  Issuer,
-  IssuerPage,
-  OwnTenantResource,
-} from '#shared/schema/api/tenancy.ts';
+import { Role } from '#shared/schema/api/resources.ts';
+import type { DeletionProgress } from '#shared/schema/api/tenancy.ts';
 import { outputOption } from './options.ts';
 import { operatorCommands } from './tenant-operator.ts';
 
@@ -39,7 +35,7 @@ Commands marked (operator) need a login with an operator key, which \`isthmus br
 const showCommand = (io: CliIo): Command =>
   new Command('show').description('show state, limits and what is used of them').action(() =>
     withBroker(io, async (broker) => {
-      const tenant = await broker.call({ method: 'GET', path: '/v1/tenant', answer: OwnTenantResource });
+      const tenant = await broker.api.getOwnTenant();
       const { limits, usage } = tenant;
       io.stdout.write(
         [
@@ -62,18 +58,20 @@ const renameCommand = (io: CliIo): Command =>
     .action((displayName: string) =>
       withBroker(io, async (broker) => {
         const body = { displayName };
-        const tenant = await broker.call({ method: 'PATCH', path: '/v1/tenant', body, answer: OwnTenantResource });
+        const tenant = await broker.api.renameTenant({ body });
         io.stdout.write(`tenant ${tenant.name} is now called ${tenant.displayName}\n`);
       }),
     );
 
-function roleWord(text: string, before: Record<string, string>): Record<string, string> {
+type RoleWords = NonNullable<Parameters<BrokerApi['registerIssuer']>[0]['body']['roles']>;
+
+function roleWord(text: string, before: RoleWords): RoleWords {
   const equals = text.lastIndexOf('=');
-  const role = text.slice(equals + 1);
-  if (equals <= 0 || !['viewer', 'operator', 'admin'].includes(role)) {
+  const role = Role.safeParse(text.slice(equals + 1));
+  if (equals <= 0 || !role.success) {
     throw new InvalidArgumentError('Accepted is WORD=ROLE with a role of viewer, operator or admin.');
   }
-  return { ...before, [text.slice(0, equals)]: role };
+  return { ...before, [text.slice(0, equals)]: role.data };
 }
 
 interface IssuerOptions {
@@ -81,7 +79,7 @@ interface IssuerOptions {
   readonly subjectClaim?: string;
   readonly emailClaim?: string;
   readonly roleClaim?: string;
-  readonly map: Record<string, string>;
+  readonly map: RoleWords;
 }
 
 const issuerCommand = (io: CliIo): Command =>
@@ -101,7 +99,7 @@ const issuerCommand = (io: CliIo): Command =>
             const { audience, subjectClaim: subject, emailClaim: email, roleClaim: role, map: roles } = options;
             const claims = { ...(subject && { subject }), ...(email && { email }), ...(role && { role }) };
             const body = { url, audience, claims, roles };
-            const issuer = await broker.call({ method: 'POST', path: '/v1/issuers', body, answer: Issuer });
+            const issuer = await broker.api.registerIssuer({ body });
             io.stdout.write(`issuer ${issuer.id} (${issuer.url}) is accepted\n`);
           }),
         ),
@@ -113,7 +111,7 @@ const issuerCommand = (io: CliIo): Command =>
         .action(({ output }: { output: Format }) =>
           withBroker(io, async (broker) => {
             printListing(io, output, {
-              items: await broker.all('/v1/issuers', {}, IssuerPage),
+              items: await broker.all((page) => broker.api.listIssuers({ query: page })),
               columns: [
                 { head: 'id', cell: ({ id }) => id },
                 { head: 'url', cell: ({ url }) => url },
@@ -132,8 +130,7 @@ const issuerCommand = (io: CliIo): Command =>
         .argument('<id>', 'id of the issuer, is_…')
         .action((id: string) =>
           withBroker(io, async (broker) => {
-            const path = `/v1/issuers/${encodeURIComponent(id)}`;
-            const issuer = await broker.call({ method: 'DELETE', path, answer: Issuer });
+            const issuer = await broker.api.removeIssuer({ path: { issuer: id } });
             io.stdout.write(`issuer ${issuer.id} (${issuer.url}) is removed\n`);
           }),
         ),
@@ -157,7 +154,7 @@ const exportCommand = (io: CliIo): Command =>
         let cursor: string | undefined;
         let lines = 0;
         do {
-          const page = await broker.text('/v1/tenant/export', { cursor });
+          const page = await broker.text('exportTenant', { cursor });
           lines += page.text.split('\n').length - 1;
           if (out) out.write(page.text);
           else io.stdout.write(page.text);
@@ -210,23 +207,9 @@ const deleteCommand = (io: CliIo): Command =>
     );
 
 const deleteAny = (broker: BrokerClient, name: string, force: boolean): Promise<DeletionProgress> =>
-  broker.call({
-    method: 'DELETE',
-    path: `/v1/tenants/${encodeURIComponent(name)}`,
-    query: { confirm: name, force },
-    answer: DeletionProgress,
-  });
+  broker.api.deleteTenant({ path: { tenant: name }, query: { confirm: name, force } });
 
 async function deleteOwn(broker: BrokerClient, name: string, force: boolean): Promise<DeletionProgress> {
-  const { confirmation } = await broker.call({
-    method: 'POST',
-    path: '/v1/tenant/deletion',
-    answer: DeletionRequested,
-  });
-  return broker.call({
-    method: 'POST',
-    path: '/v1/tenant/deletion/confirm',
-    body: { name, confirmation, force },
-    answer: DeletionProgress,
-  });
+  const { confirmation } = await broker.api.requestDeletion();
+  return broker.api.confirmDeletion({ body: { name, confirmation, force } });
 }

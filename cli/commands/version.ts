@@ -5,7 +5,6 @@ import { loadLogin } from '#cli/broker/login-config.ts';
 import type { CliIo } from '#cli/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { agentImage, version } from '#cli/version.ts';
-import { Health } from '#shared/schema/api/resources.ts';
 
 const patienceMs = 3_000;
 
@@ -28,7 +27,7 @@ async function brokerVersion(io: CliIo): Promise<{ url: string; version?: string
   const impatient = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(patienceMs)]) };
   const broker = createBrokerClient(impatient, login);
   try {
-    const health = await broker.call({ method: 'GET', path: '/v1/health', answer: Health });
+    const health = await broker.api.getHealth();
     return { url: login.url, version: health.version };
   } catch (error) {
     return { url: login.url, problem: (error as Error).message };

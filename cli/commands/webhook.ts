@@ -5,14 +5,7 @@ import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import {
-  IssuedWebhook,
-  ReplayedDead,
-  Webhook,
-  WebhookDelivery,
-  WebhookDeliveryPage,
-  WebhookPage,
-} from '#shared/schema/api/webhooks.ts';
+import type { Webhook, WebhookDelivery } from '#shared/schema/api/webhooks.ts';
 import { collect, lifetime, outputOption, positiveInt } from './options.ts';
 
 export const webhookCommand = (io: CliIo): Command =>
@@ -28,7 +21,6 @@ export const webhookCommand = (io: CliIo): Command =>
     .addCommand(deliveriesCommand(io))
     .addCommand(replayCommand(io));
 
-const pathOf = (id: string): string => `/v1/webhooks/${encodeURIComponent(id)}`;
 const idHelp = 'id of the webhook, wh_…';
 
 const createCommand = (io: CliIo): Command =>
@@ -47,11 +39,8 @@ Example:
     )
     .action((url: string, { type, description }: { type: string[]; description?: string }) =>
       withBroker(io, async (broker) => {
-        const { webhook, secret } = await broker.call({
-          method: 'POST',
-          path: '/v1/webhooks',
+        const { webhook, secret } = await broker.api.createWebhook({
           body: { url, ...(type.length > 0 && { types: type }), ...(description !== undefined && { description }) },
-          answer: IssuedWebhook,
         });
         io.stdout.write(`${secret}\n`);
         io.stderr.write(
@@ -68,7 +57,7 @@ const listCommand = (io: CliIo): Command =>
       withBroker(io, async (broker) => {
         const paint = paintFor(io.stdout, io.env);
         printListing(io, output, {
-          items: await broker.all('/v1/webhooks', {}, WebhookPage),
+          items: await broker.all((page) => broker.api.listWebhooks({ query: page })),
           columns: [
             { head: 'id', cell: ({ id }) => id },
             { head: 'url', cell: ({ url }) => url },
@@ -94,7 +83,7 @@ const deleteCommand = (io: CliIo): Command =>
     .argument('<id>', idHelp)
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const webhook = await broker.call({ method: 'DELETE', path: pathOf(id), answer: Webhook });
+        const webhook = await broker.api.deleteWebhook({ path: { webhook: id } });
         io.stdout.write(`webhook ${webhook.id} is deleted\n`);
       }),
     );
@@ -110,7 +99,7 @@ const switchCommand = (io: CliIo, word: 'enable' | 'disable'): Command =>
     .action((id: string) =>
       withBroker(io, async (broker) => {
         const body = { enabled: word === 'enable' };
-        const webhook = await broker.call({ method: 'PATCH', path: pathOf(id), body, answer: Webhook });
+        const webhook = await broker.api.changeWebhook({ path: { webhook: id }, body });
         io.stdout.write(`webhook ${webhook.id} is ${webhook.state}\n`);
       }),
     );
@@ -124,11 +113,9 @@ const rotateCommand = (io: CliIo): Command =>
     .action((id: string, { overlap, now }: { overlap?: number; now?: boolean }) =>
       withBroker(io, async (broker) => {
         const overlapSeconds = now ? 0 : overlap;
-        const { webhook, secret } = await broker.call({
-          method: 'POST',
-          path: `${pathOf(id)}/rotate`,
+        const { webhook, secret } = await broker.api.rotateWebhook({
+          path: { webhook: id },
           body: { ...(overlapSeconds !== undefined && { overlapSeconds }) },
-          answer: IssuedWebhook,
         });
         io.stdout.write(`${secret}\n`);
         const until = webhook.oldSecretExpiresAt;
@@ -146,14 +133,11 @@ const testCommand = (io: CliIo): Command =>
     .argument('<id>', idHelp)
     .action((id: string) =>
       withBroker(io, async (broker) => {
-        const planned = await broker.call({ method: 'POST', path: `${pathOf(id)}/test`, answer: WebhookDelivery });
-        const delivery = await broker.call({
-          method: 'GET',
-          path: `${pathOf(id)}/deliveries/${planned.id}`,
-          query: { wait: testWaitSeconds },
-          timeoutMs: (testWaitSeconds + 15) * 1_000,
-          answer: WebhookDelivery,
-        });
+        const planned = await broker.api.testWebhook({ path: { webhook: id } });
+        const delivery = await broker.api.getDelivery(
+          { path: { webhook: id, delivery: planned.id }, query: { wait: testWaitSeconds } },
+          { timeoutMs: (testWaitSeconds + 15) * 1_000 },
+        );
         if (delivery.state === 'delivered') {
           io.stdout.write(`${delivery.id} was taken: ${outcomeOf(delivery)}\n`);
           return;
@@ -178,24 +162,28 @@ const deliveriesCommand = (io: CliIo): Command =>
     .addOption(new Option('--state <state>', 'only those in this state').choices(['pending', 'delivered', 'dead']))
     .option('--limit <n>', 'how many of the newest', positiveInt, 50)
     .addOption(outputOption())
-    .action((id: string, { state, limit, output }: { state?: string; limit: number; output: Format }) =>
-      withBroker(io, async (broker) => {
-        const paint = paintFor(io.stdout, io.env);
-        printListing(io, output, {
-          items: await broker.all(`${pathOf(id)}/deliveries`, { state }, WebhookDeliveryPage, limit),
-          columns: [
-            { head: 'id', cell: (delivery) => delivery.id },
-            { head: 'type', cell: ({ type }) => type.replace('dev.isthmus.', '') },
-            { head: 'subject', cell: ({ subject }) => subject },
-            { head: 'state', cell: (delivery) => delivery.state, paint: (text) => paint(toneOf(text), text) },
-            { head: 'attempts', cell: ({ attempts }) => String(attempts) },
-            { head: 'last', cell: outcomeOf },
-            { head: 'next', cell: ({ nextAttemptAt }) => nextAttemptAt ?? '' },
-          ],
-          name: (delivery) => `delivery/${delivery.id}`,
-          none: 'no deliveries',
-        });
-      }),
+    .action(
+      (id: string, { state, limit, output }: { state?: WebhookDelivery['state']; limit: number; output: Format }) =>
+        withBroker(io, async (broker) => {
+          const paint = paintFor(io.stdout, io.env);
+          printListing(io, output, {
+            items: await broker.all(
+              (page) => broker.api.listDeliveries({ path: { webhook: id }, query: { ...page, state } }),
+              limit,
+            ),
+            columns: [
+              { head: 'id', cell: (delivery) => delivery.id },
+              { head: 'type', cell: ({ type }) => type.replace('dev.isthmus.', '') },
+              { head: 'subject', cell: ({ subject }) => subject },
+              { head: 'state', cell: (delivery) => delivery.state, paint: (text) => paint(toneOf(text), text) },
+              { head: 'attempts', cell: ({ attempts }) => String(attempts) },
+              { head: 'last', cell: outcomeOf },
+              { head: 'next', cell: ({ nextAttemptAt }) => nextAttemptAt ?? '' },
+            ],
+            name: (delivery) => `delivery/${delivery.id}`,
+            none: 'no deliveries',
+          });
+        }),
     );
 
 const replayCommand = (io: CliIo): Command =>
@@ -206,8 +194,7 @@ const replayCommand = (io: CliIo): Command =>
     .action((id: string, delivery: string | undefined) =>
       withBroker(io, async (broker) => {
         if (delivery !== undefined) {
-          const path = `${pathOf(id)}/deliveries/${encodeURIComponent(delivery)}/replay`;
-          const again = await broker.call({ method: 'POST', path, answer: WebhookDelivery });
+          const again = await broker.api.replayDelivery({ path: { webhook: id, delivery } });
           io.stdout.write(`${again.id} is sent again\n`);
           return;
         }
@@ -215,7 +202,7 @@ const replayCommand = (io: CliIo): Command =>
         let cursor: string | undefined;
         do {
           const body = cursor === undefined ? {} : { cursor };
-          const page = await broker.call({ method: 'POST', path: `${pathOf(id)}/replay`, body, answer: ReplayedDead });
+          const page = await broker.api.replayWebhook({ path: { webhook: id }, body });
           count += page.replayed;
           cursor = page.cursor;
         } while (cursor !== undefined);

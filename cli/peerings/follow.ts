@@ -3,7 +3,7 @@ import type { BrokerClient } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { elapsed } from '#cli/output/duration.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { Peering, PeeringPage } from '#shared/schema/api/resources.ts';
+import type { Peering } from '#shared/schema/api/resources.ts';
 
 /** Below the broker's own limit, with room for slow lines. */
 const longestPollSeconds = 20;
@@ -17,12 +17,7 @@ export async function findPeering(
   consumer: string,
   provider: string,
 ): Promise<Peering | undefined> {
-  const { items } = await broker.call({
-    method: 'GET',
-    path: '/v1/peerings',
-    query: { consumer, provider },
-    answer: PeeringPage,
-  });
+  const { items } = await broker.api.listPeerings({ query: { consumer, provider } });
   return items[0];
 }
 
@@ -50,14 +45,10 @@ export async function followPeering(
     if (left <= 0) throw tooLate(peering, timeoutMs, silence);
     const wait = Math.min(longestPollSeconds, Math.ceil(left / 1_000));
     try {
-      const news = await broker.call({
-        method: 'GET',
-        path: `/v1/peerings/${encodeURIComponent(peering.id)}`,
-        query: { wait },
-        headers: { 'if-none-match': `"${peering.version}"` },
-        timeoutMs: (wait + 10) * 1_000,
-        answer: Peering.optional(),
-      });
+      const news = await broker.api.getPeering(
+        { path: { peering: peering.id }, query: { wait } },
+        { headers: { 'if-none-match': `"${peering.version}"` }, timeoutMs: (wait + 10) * 1_000 },
+      );
       peering = news ?? peering;
       silence = undefined;
     } catch (error) {
