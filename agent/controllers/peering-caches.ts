@@ -35,7 +35,13 @@ const slimNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
   ({
     apiVersion,
     kind,
-    metadata: { name: metadata.name, ...(metadata.labels ? { labels: metadata.labels } : {}) },
+    // The cache tells versions and incarnations apart by these two.
+    metadata: {
+      name: metadata.name,
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      ...(metadata.labels ? { labels: metadata.labels } : {}),
+    },
     ...(spec?.unschedulable ? { spec: { unschedulable: true } } : {}),
     status: {
       ...(status?.allocatable ? { allocatable: status.allocatable } : {}),
