@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { codes } from '#shared/errors/codes.ts';
 import { brokerCommand } from './commands/broker.ts';
 import { completionCommand } from './commands/completion.ts';
+import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
 import { directoryCommand } from './commands/directory.ts';
 import { deleteCommand, generateCommand } from './commands/generate.ts';
@@ -18,6 +19,7 @@ import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
 import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
+import { sliceCommand } from './commands/slice.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
@@ -62,6 +64,10 @@ export function createProgram(io: CliIo): Command {
     .addCommand(deleteCommand(io))
     .addCommand(offloadCommand(io))
     .addCommand(unoffloadCommand(io))
+    .addCommand(sliceCommand(io))
+    .addCommand(cordonCommand(io))
+    .addCommand(uncordonCommand(io))
+    .addCommand(drainCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))
