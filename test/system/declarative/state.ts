@@ -1,0 +1,84 @@
+/** Everything that a peering leaves in a cluster, as text that is the same whenever the state is the same: no time, uid, version, random secret. */
+import type { KubeApi } from '#agent/kube/types.ts';
+import {
+  certificateSigningRequests,
+  clusterRoleBindings,
+  deployments,
+  namespaces,
+  nodes,
+  roleBindings,
+  secrets,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
+
+const builtIn: readonly ResourceType[] = [
+  certificateSigningRequests,
+  clusterRoleBindings,
+  deployments,
+  namespaces,
+  nodes,
+  roleBindings,
+  secrets,
+  services,
+];
+
+/** Chosen by the API server, by chance or by the clock. */
+const volatile = new Set([
+  'uid',
+  'creationTimestamp',
+  'resourceVersion',
+  'managedFields',
+  'generation',
+  'observedGeneration',
+  'lastTransitionTime',
+  'clusterIP',
+  'clusterIPs',
+  'networking.isthmus.dev/vni',
+  'networking.isthmus.dev/applied',
+  'deployment.kubernetes.io/revision',
+  // Signed anew each time.
+  'signedCRT',
+  // Of Deployments: how far the controller-manager is.
+  'conditions',
+]);
+
+const isOurs = ({ kind, metadata }: KubeObject): boolean => {
+  if (metadata.labels?.['liqo.io/remote-cluster-id'] !== undefined) return true;
+  if (allKinds.some((one) => one.kind === kind)) return true;
+  return metadata.namespace?.startsWith('liqo-tenant-') === true;
+};
+
+const withoutValues = (object: KubeObject): KubeObject => {
+  if (object.kind !== 'Secret') return object;
+  const { data = {} } = object as KubeObject & { data?: Record<string, string> };
+  return { ...object, data: Object.keys(data).sort() } as KubeObject;
+};
+
+/** Conditions of our own kinds count, those of built-in kinds do not. */
+function textOf(object: KubeObject): string {
+  const isCustom = allKinds.some((one) => one.kind === object.kind);
+  return JSON.stringify(
+    withoutValues(object),
+    (key, value: unknown) => {
+      if (volatile.has(key) && !(isCustom && key === 'conditions')) return undefined;
+      return value !== null && typeof value === 'object' && !Array.isArray(value) ? sorted(value) : value;
+    },
+    1,
+  );
+}
+
+const sorted = (value: object): object =>
+  Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+
+/** By `KIND NAMESPACE/NAME`. */
+export async function stateOf(api: KubeApi): Promise<Readonly<Record<string, string>>> {
+  const lists = await Promise.all([...allKinds, ...builtIn].map((type) => api.list(type as ResourceType<KubeObject>)));
+  const objects = lists.flat().filter(isOurs);
+  const entries = objects.map((one): [string, string] => [
+    `${one.kind} ${one.metadata.namespace ?? ''}/${one.metadata.name}`,
+    textOf(one),
+  ]);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
