@@ -71,6 +71,10 @@ export const networkOfType = (networks: readonly Network[], type: string): Netwo
     .filter(({ metadata }) => metadata.labels?.[networkLabel.networkType] === type && !metadata.deletionTimestamp)
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))[0];
 
+/** Addresses are granted only from a range that is written down: whoever leads next finds them there. */
+export const grantedRange = (network: Network | undefined): string | undefined =>
+  network?.metadata.deletionTimestamp === undefined ? network?.status?.cidr : undefined;
+
 export function nodeRanges({ spec, status }: Node): readonly string[] {
   const addresses = status?.addresses ?? [];
   const own = addresses.filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
@@ -94,6 +98,8 @@ export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): Network
     const inOrder = reservationOrder(networks);
     for (const network of inOrder.filter(({ status }) => status?.cidr !== undefined))
       ipam.grantPrefix(requestOf(network));
+    for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
+    for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     const internal = networkOfType(networks, networkType.internal);
     const from = internal && owner.network(keyOf(internal));
     for (const ip of ips) restoreIp(ipam, ip);
@@ -106,8 +112,6 @@ export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): Network
       const id = Number(one.metadata.annotations?.[isthmusNetworkAnnotation.vni]);
       if (id > 0) tunnelIds.set(id, keyOf(one));
     }
-    for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
-    for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     hosts.subscribe(({ before, after }) => {
       const name = (after ?? before)?.metadata.name ?? '';
       ipam.occupy(owner.host(name), after === undefined ? [] : nodeRanges(after));

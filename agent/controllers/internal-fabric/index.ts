@@ -12,7 +12,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import { rivalOf } from '../gateway/decide.ts';
 import type { RangeDeps } from '../network-deps.ts';
-import { networkOfType, owner } from '../network-ipam.ts';
+import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
 import { deleteOwned, ensureOwned } from '../owned-object.ts';
 import { peerOf } from '../peering-caches.ts';
 import { forgeInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
@@ -75,7 +75,8 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     if (configuration === undefined || !isConfigured(configuration))
       return explain(gateway, waiting(`the ranges of ${peer}: see its Configuration`, retryMs));
     const internal = networkOfType(networks.list(), networkType.internal);
-    if (internal === undefined) return explain(gateway, waiting('the Network of type internal-cidr', retryMs));
+    if (internal === undefined || grantedRange(internal) === undefined)
+      return explain(gateway, waiting('the Network of type internal-cidr', retryMs));
     const from = owner.network(keyOf(internal));
     const grant = state.ipam.grantAddress(owner.fabric(key), from, known?.spec.interface.gateway.ip);
     if ('refused' in grant) {

@@ -9,7 +9,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import { rangeIps, rangeNodes } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
-import { networkOfType, owner } from '../network-ipam.ts';
+import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
 import { covers, deleteObject } from '../peering-writes.ts';
 import { collisionMessage, forgeInternalNode, forgeNodeIp, nodeOfIp } from './decide.ts';
 
@@ -42,7 +42,8 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     }
     if (known?.metadata.deletionTimestamp || ownIp?.metadata.deletionTimestamp) return again(1_000);
     const internal = networkOfType(networks.list(), networkType.internal);
-    if (internal === undefined) return explain(node, waiting('the Network of type internal-cidr', retryMs));
+    if (internal === undefined || grantedRange(internal) === undefined)
+      return explain(node, waiting('the Network of type internal-cidr', retryMs));
     const grant = state.ipam.grantAddress(
       owner.node(name),
       owner.network(keyOf(internal)),

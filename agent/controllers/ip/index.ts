@@ -12,7 +12,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import { rangeIps } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
-import { networkOfType, owner } from '../network-ipam.ts';
+import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
 import { deleteOwned, ensureOwned } from '../owned-object.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { endpointSlices, forgeEndpoints, forgeService, ipStatus, settleGrant } from './decide.ts';
@@ -52,7 +52,7 @@ export function createIpController(deps: RangeDeps): Controller {
       return settled;
     }
     const network = networkKeyOf(found);
-    const cidr = network && state.ipam.prefixOf(owner.network(network));
+    const cidr = network && grantedRange(networks.get(refOfKey(network)));
     if (network === undefined || cidr === undefined)
       return explain(
         found,
