@@ -3,11 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { nodes } from '#shared/domain/core-kinds.ts';
+import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { createVirtualNode, type OffloadingWorld, startOffloadingWorld } from '#test/harness/offloading-world.ts';
+import {
+  boundPod,
+  createVirtualNode,
+  mapNamespaces,
+  type OffloadingWorld,
+  runPod,
+  startOffloadingWorld,
+} from '#test/harness/offloading-world.ts';
 import { createVirtualNodeController } from './index.ts';
 
 let world: OffloadingWorld;
@@ -71,4 +78,25 @@ test('the Node of a peering with a network is Ready while the link works, and no
   await summary(false);
   await reads('Ready=True');
   expect(await verdicts()).toBe('Ready=True');
+});
+
+test('B114 while its node is not Ready an offloaded pod is marked and takes no traffic, and both end with it', async () => {
+  const { api } = world.consumer;
+  const web = { namespace: 'demo', name: 'web' };
+  const state = async (): Promise<string> => {
+    const pod = await api.get(pods, web);
+    const ready = pod?.status?.conditions?.find(({ type }) => type === 'Ready');
+    return `${pod?.metadata.labels?.['liqo.io/remote-unavailable'] ?? 'unmarked'} Ready=${ready?.status} ${pod?.status?.phase}`;
+  };
+  const shows = (wanted: string) => eventually(wanted, async () => (await state()) === wanted, { everyMs: 20 });
+  await mapNamespaces(world, ['demo']);
+  await summary(true, 'Established');
+  await reads('NetworkUnavailable=False Ready=True');
+  await api.create(pods, boundPod('demo', 'web', 'vn1'));
+  await runPod(world, 'demo-cons', 'web');
+  await shows('unmarked Ready=True Running');
+  await summary(true, 'Error');
+  await shows('true Ready=False Running');
+  await summary(true, 'Established');
+  await shows('unmarked Ready=True Running');
 });

@@ -81,7 +81,7 @@ async function offloadedNode(name = 'vn1'): Promise<void> {
   await eventually('the Node', () => isReady(name));
 }
 
-test('while the provider is away everything stays, and what happened meanwhile is made up for', async () => {
+test('B113 while the provider is away everything stays, and what happened meanwhile is made up for', async () => {
   await offloadedNode();
   await api().create(pods, boundPod('demo', 'old', 'vn1'));
   await runPod(world, 'demo-cons', 'old');
@@ -101,7 +101,7 @@ test('while the provider is away everything stays, and what happened meanwhile i
   expect((await local('old'))?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
 });
 
-test('a provider that was declared dead is not waited for', async () => {
+test('B116 a provider that was declared dead is not waited for', async () => {
   await offloadedNode();
   await api().create(pods, boundPod('demo', 'web', 'vn1', { terminationGracePeriodSeconds: 300 }));
   await runPod(world, 'demo-cons', 'web');
@@ -142,7 +142,7 @@ test('a renewed identity is used from then on, and its loss ends no connection',
   expect(await world.provider.api.list(shadowPods)).toEqual([]);
 });
 
-test('two nodes of one provider keep to their own pods, and the map stays for the one that stays', async () => {
+test('B118 two nodes of one provider keep to their own pods, and the map stays for the one that stays', async () => {
   await offloadedNode('vn1');
   await offloadedNode('vn2');
   await api().create(pods, boundPod('demo', 'one', 'vn1'));
@@ -164,7 +164,7 @@ test('two nodes of one provider keep to their own pods, and the map stays for th
   await eventually('the map gone', async () => !(await api().get(namespaceMaps, ref('prov'))));
 });
 
-test('without a Node the virtual node drains, stays, and gets its Node back when it is wanted again', async () => {
+test('B117 without a Node the virtual node drains, stays, and gets its Node back when it is wanted again', async () => {
   await offloadedNode();
   await api().create(pods, boundPod('demo', 'web', 'vn1'));
   await eventually('the twin', () => shadow('web'));

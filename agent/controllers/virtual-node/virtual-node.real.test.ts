@@ -88,7 +88,7 @@ async function offloadedNode(name = 'vn1'): Promise<void> {
   await readyNode(name);
 }
 
-test('a VirtualNode becomes a Ready Node with the capacity, labels and taint of its slice, and a lease', async () => {
+test('B001 B002 B003 B005 B006 a VirtualNode becomes a Ready Node with the capacity, labels and taint of its slice, and a lease', async () => {
   const labels = { 'kubernetes.io/arch': 'arm64', zone: 'x' };
   await createVirtualNode(world, 'vn1', { labels });
   const startedAt = Date.now();
@@ -104,6 +104,7 @@ test('a VirtualNode becomes a Ready Node with the capacity, labels and taint of 
     value: 'true',
     effect: 'NoExecute',
   });
+  expect(readyOf(found)).toMatchObject({ status: 'True', reason: 'KubeletReady' });
   expect(found.status?.capacity).toEqual({ cpu: '4', memory: '8Gi', pods: '110' });
   expect(found.status?.allocatable).toEqual(found.status?.capacity);
   expect(found.status?.nodeInfo).toMatchObject({
@@ -129,7 +130,7 @@ test('a VirtualNode becomes a Ready Node with the capacity, labels and taint of 
   console.info(`virtual node Ready after ${tookMs} ms`);
 });
 
-test('the Node follows its VirtualNode and comes back when somebody deletes it', async () => {
+test('B004 the Node follows its VirtualNode and comes back when somebody deletes it', async () => {
   await createVirtualNode(world, 'vn1', { labels: { zone: 'x' } });
   const first = await readyNode();
   const spec = { resourceQuota: { hard: { cpu: '2', pods: null, memory: '1Gi' } }, labels: { zone: null } };
@@ -157,7 +158,7 @@ test('a Node of the same name that somebody else made is left alone, and the Vir
   await world.consumer.api.delete(nodes, { name: 'vn1' });
 });
 
-test('a pod bound to the node runs at the provider, its status comes back, and its end is graceful', async () => {
+test('B014 B016 B017 B018 a pod bound to the node runs at the provider, its status comes back, and its end is graceful', async () => {
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'web', 'vn1'));
   const made = await eventually('the ShadowPod', () => shadow('web'));
@@ -167,8 +168,7 @@ test('a pod bound to the node runs at the provider, its status comes back, and i
     'offloading.liqo.io/destination': 'prov',
     'offloading.liqo.io/nodename': 'vn1',
   });
-  expect(made.spec.pod.volumes).toBeUndefined();
-  expect(made.spec.pod.containers[0]?.volumeMounts ?? []).toEqual([]);
+  expect(made.spec.pod.volumes?.[0]?.projected?.sources?.[0]?.secret?.name).toBe('web-token');
   await runPod(world, 'demo-cons', 'web');
   const running = await eventually('a Ready local pod', async () => {
     const pod = await local('web');
@@ -192,7 +192,7 @@ test('a pod bound to the node runs at the provider, its status comes back, and i
   await eventually('the local pod gone', async () => !(await local('web')));
 });
 
-test('a pod deleted at the provider comes back there, and counts as one more restart here', async () => {
+test('B019 a pod deleted at the provider comes back there, and counts as one more restart here', async () => {
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'web', 'vn1'));
   await runPod(world, 'demo-cons', 'web', 3);
@@ -213,7 +213,7 @@ test('a pod deleted at the provider comes back there, and counts as one more res
   await eventually('more restarts', async () => (await restarts()) === 6);
 });
 
-test('a pod replaced under its name while the agent was away gets a new twin', async () => {
+test('B111 a pod replaced under its name while the agent was away gets a new twin', async () => {
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'db-0', 'vn1'));
   const first = await eventually('the first twin', () => shadow('db-0'));
@@ -230,7 +230,7 @@ test('a pod replaced under its name while the agent was away gets a new twin', a
   });
 });
 
-test('orphans are collected after a restart, labels and images follow, and nothing is written when nothing changed', async () => {
+test('B085 B110 B112 orphans are collected after a restart, labels and images follow, and nothing is written when nothing changed', async () => {
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'web', 'vn1'));
   await world.consumer.api.create(pods, boundPod('demo', 'lost', 'vn1'));
@@ -255,11 +255,13 @@ test('orphans are collected after a restart, labels and images follow, and nothi
   });
 });
 
-test('a pod of a namespace that is not offloaded waits, starts when it is, and is aborted when it no longer is', async () => {
+test('B031 B032 B033 B034 a pod of a namespace that is not offloaded waits, starts when it is, is aborted when it no longer is, and stays so', async () => {
   await offloadedNode();
   await mapNamespaces(world, []);
   await world.consumer.api.create(pods, boundPod('demo', 'web', 'vn1'));
   await eventually('the explanation', async () => (await local('web'))?.status?.reason === 'OffloadingBackOff');
+  const events = () => world.consumer.api.getPath('/apis/events.k8s.io/v1/namespaces/demo/events');
+  await eventually('the event', async () => (await events()).includes('ReflectionDisabled'));
   await mapNamespaces(world, ['demo']);
   await runPod(world, 'demo-cons', 'web');
   await eventually('running', async () => {
@@ -271,6 +273,35 @@ test('a pod of a namespace that is not offloaded waits, starts when it is, and i
     const { status } = (await local('web')) ?? {};
     return status?.phase === 'Failed' && status.reason === 'OffloadingAborted';
   });
+  await mapNamespaces(world, ['demo']);
+  await eventually('its twin gone', async () => !(await shadow('web')));
+  await world.consumer.api.create(pods, boundPod('demo', 'marker', 'vn1'));
+  await eventually('the twin of another', () => shadow('marker'));
+  expect(await shadow('web')).toBeUndefined();
+  expect((await local('web'))?.status?.reason).toBe('OffloadingAborted');
+});
+
+test('B040 a ShadowPod of that name that is not ours is left alone, and the pod says so', async () => {
+  await offloadedNode();
+  const theirs = await world.provider.api.create(shadowPods, {
+    apiVersion: 'offloading.liqo.io/v1beta1',
+    kind: 'ShadowPod',
+    metadata: { namespace: 'demo-cons', name: 'taken', labels: { 'offloading.liqo.io/origin': 'somebody' } },
+    spec: { pod: { containers: [{ name: 'app', image: 'theirs' }] } },
+  });
+  await world.consumer.api.create(pods, boundPod('demo', 'taken', 'vn1'));
+  const events = () => world.consumer.api.getPath('/apis/events.k8s.io/v1/namespaces/demo/events');
+  await eventually('the event', async () => (await events()).includes('belongs to somebody else; rename the pod'));
+  const after = await shadow('taken');
+  expect([after?.metadata.uid, after?.metadata.generation, after?.spec.pod.containers[0]?.image]).toEqual([
+    theirs.metadata.uid,
+    theirs.metadata.generation,
+    'theirs',
+  ]);
+  await world.consumer.api.delete(pods, { namespace: 'demo', name: 'taken' }, { gracePeriodSeconds: 0 });
+  await eventually('the pod gone', async () => !(await local('taken')));
+  expect((await shadow('taken'))?.metadata.deletionTimestamp).toBeUndefined();
+  await world.provider.api.delete(shadowPods, { namespace: 'demo-cons', name: 'taken' });
 });
 
 test('a refusal of the provider is told on the pod', async () => {
@@ -322,7 +353,7 @@ test('a refusal of the provider is told on the pod', async () => {
   expect(pod.status?.message).toMatch(/cluster prov refused the pod: .*quota exceeded: cpu, free 0, requested 4/);
 });
 
-test('deleting the VirtualNode drains it, leaves nothing on either side, and takes seconds', async () => {
+test('B035 deleting the VirtualNode drains it, leaves nothing on either side, and takes seconds', async () => {
   await offloadedNode();
   const names = ['a', 'b', 'c'];
   for (const name of names) await world.consumer.api.create(pods, boundPod('demo', name, 'vn1'));
