@@ -3,10 +3,10 @@
  * owner, ready only while the consumer can be reached. Nothing that the consumer wrote is believed: it may name only addresses of its ranges. Pure.
  */
 
+import { viewOfPeer } from '#agent/forge/peer-address.ts';
 import { fingerprint } from '#agent/reflection/kinds/digests.ts';
 import { sliceManager, sliceManagerLabel } from '#agent/reflection/kinds/endpoint-slice.ts';
 import { lastApplied, without } from '#agent/reflection/metadata.ts';
-import { moveAddress } from '#shared/domain/cidr.ts';
 import type { EndpointSlice } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -143,18 +143,8 @@ function viewOf(
 }
 
 /** `orSame`: where there is no link the two networks are one. */
-function translated(address: string, configuration: Configuration | undefined, orSame: boolean): string | undefined {
-  if (!configuration) return orSame ? address : undefined;
-  const real = configuration.spec.remote.cidr;
-  const view = configuration.status?.remote?.cidr;
-  for (const kind of ['pod', 'external'] as const) {
-    for (const [index, range] of (real[kind] ?? []).entries()) {
-      const moved = moveAddress(address, range, view?.[kind]?.[index] ?? '');
-      if (moved !== undefined) return moved;
-    }
-  }
-  return undefined;
-}
+const translated = (address: string, configuration: Configuration | undefined, orSame: boolean): string | undefined =>
+  configuration ? viewOfPeer(address, configuration) : orSame ? address : undefined;
 
 function forge(shadow: ShadowEndpointSlice, endpoints: Endpoint[]): EndpointSlice {
   const { name, namespace = '', labels, annotations, uid = '' } = shadow.metadata;

@@ -153,3 +153,13 @@ describe('a resized ShadowPod', () => {
     expect(decide({ shadow: s, pod: debugged as Pod })).not.toHaveProperty('ephemeralcontainers');
   });
 });
+
+test("the consumer's API server has the address by which this cluster calls it; other names are the pod's own", () => {
+  const hostAliases = [
+    { ip: '10.70.0.1', hostnames: ['kubernetes.default', 'kubernetes.default.svc'] },
+    { ip: '10.70.0.9', hostnames: ['db'] },
+  ];
+  const of = { ...shadow(), spec: { pod: { ...shadow().spec.pod, hostAliases } } } as ShadowPod;
+  const ips = podOf(of, (address) => address.replace('10.70.', '10.170.')).spec?.hostAliases?.map(({ ip }) => ip);
+  expect(ips).toEqual(['10.170.0.1', '10.70.0.9']);
+});

@@ -1,4 +1,6 @@
 /** Shapes the Pod that runs for a ShadowPod, and the changes that carry later edits over to it. */
+
+import { isHomeAlias } from '#agent/forge/api-access.ts';
 import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { amountsOf } from '#shared/domain/pod-resources.ts';
@@ -38,8 +40,16 @@ function startable({ ephemeralContainers: _, ...spec }: Spec): Spec {
   return spec;
 }
 
-/** `shadow` is the whole object, not the reduced one of the cache. */
-export const podOf = (shadow: ShadowPod): Pod => ({
+/** The consumer's API server has another address here than there. */
+function aliasesHere(spec: Spec, here: (address: string) => string): Pick<Spec, 'hostAliases'> {
+  if (!spec.hostAliases) return {};
+  return {
+    hostAliases: spec.hostAliases.map((alias) => (isHomeAlias(alias) ? { ...alias, ip: here(alias.ip) } : alias)),
+  };
+}
+
+/** `shadow` is the whole object, not the reduced one of the cache. `here`: what this cluster calls an address that the consumer exports. */
+export const podOf = (shadow: ShadowPod, here: (address: string) => string = (address) => address): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
@@ -48,7 +58,7 @@ export const podOf = (shadow: ShadowPod): Pod => ({
     ...carried(shadow),
     ownerReferences: [ownerOf(shadow)],
   },
-  spec: startable(shadow.spec.pod),
+  spec: { ...startable(shadow.spec.pod), ...aliasesHere(shadow.spec.pod, here) },
 });
 
 /** Keys that came from the ShadowPod at the last writing. */

@@ -1,4 +1,6 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
+
+import { viewOfPeer } from '#agent/forge/peer-address.ts';
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
@@ -6,6 +8,8 @@ import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { offloadedPodCache, shadowPodCache } from './cache.ts';
 import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
@@ -20,6 +24,7 @@ interface Caches {
   readonly shadows: Cache<ShadowPod>;
   readonly pods: Cache<Pod>;
   readonly namespaces: Cache<Namespace>;
+  readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
 }
 
@@ -37,6 +42,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     shadows,
     pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
+    configurations: cluster.caches.cache(networkKinds.configurations),
     gate: createQuotaGate(cluster.caches, shadows, offloaded),
   };
   return createController(
@@ -49,6 +55,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
         // Read in each pass, so they must be in step before the first; their changes mean nothing to pods that run.
         watch(caches.namespaces, () => []),
         watch(caches.gate.quotas, () => []),
+        watch(caches.configurations, () => []),
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, refOfKey(key), signal),
     },
@@ -69,7 +76,7 @@ async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signa
     case 'nothing':
       return settled;
     case 'create':
-      return create(cluster, caches.gate, ref, signal);
+      return create(cluster, caches, ref, signal);
     case 'delete':
       return remove(cluster, decision.pod, signal);
     case 'follow':
@@ -96,7 +103,12 @@ const consumerOf = (namespace: Namespace | undefined): string | undefined =>
     : namespace.metadata.labels?.[label.remoteClusterId];
 
 /** From the object as it is now, whole: the cache keeps only a part, and may not know yet that it is being deleted or has finished. */
-async function create(cluster: Cluster, gate: QuotaGate, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+async function create(
+  cluster: Cluster,
+  { gate, configurations }: Caches,
+  ref: ObjectRef,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const shadow = await cluster.api.get(shadowPods, ref, signal);
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
   const tooMuch = gate.enter(shadow);
@@ -105,7 +117,10 @@ async function create(cluster: Cluster, gate: QuotaGate, ref: ObjectRef, signal:
     return waiting(tooMuch, quotaMs);
   }
   try {
-    await cluster.api.create(pods, podOf(shadow), {}, signal);
+    const origin = shadow.metadata.labels?.[label.origin];
+    const ranges = configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === origin);
+    const here = (address: string): string => (ranges && viewOfPeer(address, ranges)) ?? address;
+    await cluster.api.create(pods, podOf(shadow, here), {}, signal);
     cluster.events.emit(shadow, 'Normal', 'CreatedPod', `created pod ${ref.name}`);
     return settled;
   } catch (error) {
