@@ -44,7 +44,7 @@ test('an invitation from its making to the end of its peering', async () => {
   expect([read.status, read.headers.etag]).toEqual([200, '"1"']);
   expect(read.text).not.toContain(made.body.code);
   const redeemed = await post(acme, '/v1/invitations/redeem', { code: made.body.code, consumer: 'rome' });
-  expect(redeemed.status).toBe(201);
+  expect(redeemed.status).toBe(202);
   const peering = Peering.parse(redeemed.body);
   expect(peering.across).toMatchObject({ side: 'consumer', peerTenant: 'bolt', limits: { cpu: '4' } });
   expect((await post(acme, '/v1/invitations/redeem', { code: made.body.code, consumer: 'rome' })).status).toBe(200);

@@ -45,6 +45,12 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
 } as const;
 
+const locationHeader = {
+  description: 'The path of the resource.',
+  required: true,
+  schema: { type: 'string' },
+} as const;
+
 const security: Record<AnyRoute['auth'], Record<string, string[]>[]> = {
   none: [],
   key: [{ apiKey: [] }, { identityProvider: [] }],
@@ -61,10 +67,16 @@ function roleOf({ auth, permission }: AnyRoute): { 'x-required-role'?: string } 
 }
 
 function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
-  const answers = Object.entries(route.answers).map(([status, { description, body, type = 'application/json' }]) => [
-    status,
-    { description, ...(body && { content: { [type]: { schema: body } } }) },
-  ]);
+  const answers = Object.entries(route.answers).map(
+    ([status, { description, body, type = 'application/json', location }]) => [
+      status,
+      {
+        description,
+        ...(location && { headers: { Location: locationHeader } }),
+        ...(body && { content: { [type]: { schema: body } } }),
+      },
+    ],
+  );
   return {
     operationId,
     summary: route.summary,

@@ -173,7 +173,8 @@ describe('the doorbell', () => {
       provider: 'milan',
       resources: { cpu: '2' },
     });
-    expect(created.status).toBe(201);
+    expect(created.status).toBe(202);
+    expect(created.headers.location).toBe(`/v1/peerings/${created.body.id}`);
     const bell = (await rung) as { type: string; revision: number };
     expect(bell.type).toBe('desired');
     const { body } = await consumer.call('GET', '/v1/agent/desired?after=0');

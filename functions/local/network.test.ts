@@ -100,7 +100,7 @@ test('two agents are led through the exchanges of a link, and the peering shows 
     provider: 'milan',
     network: { mtu: 1400, serviceType: 'ClusterIP' },
   });
-  expect(made.status).toBe(201);
+  expect(made.status).toBe(202);
   const { id, network } = Peering.parse(made.body);
   expect(network).toMatchObject({ enabled: true, gatewayLocation: 'provider', mtu: 1400, inBand: false });
   expect(linkKinds(await desiredOf('rome', id))).toEqual(['Configuration']);

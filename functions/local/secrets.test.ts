@@ -105,7 +105,7 @@ async function session(): Promise<void> {
   }
 
   const peering = await ask('POST', '/v1/peerings', ci, { consumer: 'rome', provider: 'milan' });
-  expect(peering.status).toBe(201);
+  expect(peering.status).toBe(202);
   const invited = await ask('POST', '/v1/invitations', admin, { cluster: 'milan' });
   const code = secret('code of the invitation', invited.body.code);
   await ask('POST', '/v1/invitations/redeem', first, { code, consumer: 'nowhere' });

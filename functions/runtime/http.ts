@@ -63,7 +63,16 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
   readonly body?: B;
   /** Schema of the body by status. */
   readonly answers: Readonly<
-    Record<number, { readonly description: string; readonly body?: z.ZodType; readonly type?: string }>
+    Record<
+      number,
+      {
+        readonly description: string;
+        readonly body?: z.ZodType;
+        readonly type?: string;
+        /** Comes with the path of what the answer is about. */
+        readonly location?: true;
+      }
+    >
   >;
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';

@@ -2,7 +2,7 @@
 import type { Caller } from '#control/access/caller.ts';
 import type { PeeringView } from '#control/peerings/peering.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
-import type { Input, Reply } from './http.ts';
+import type { AnyRoute, Input, Reply } from './http.ts';
 import { peeringResource } from './present.ts';
 import { waitUntil } from './wait.ts';
 
@@ -17,10 +17,26 @@ type Waiting = Pick<
   readonly caller: Caller;
 };
 
+export const locationOf = ({ id }: { readonly id: string }): { readonly location: string } => ({
+  location: `/v1/peerings/${id}`,
+});
+
+/** Of requests that make a peering or change it: what takes time goes on after the answer. */
+export const settledAnswers = (already: string): AnyRoute['answers'] => ({
+  200: { description: already, body: Peering, location: true },
+  201: { description: 'The new peering, which has reached its outcome.', body: Peering, location: true },
+  202: {
+    description: 'The new peering, which is being set up: GET its Location, with `wait` to hear of the outcome.',
+    body: Peering,
+    location: true,
+  },
+});
+
 /** With `wait`, holds back the answer about a new peering until it is settled. */
 export async function whenSettled(reply: Reply, { control, caller, query, ...rest }: Waiting): Promise<Reply> {
   const { id } = Peering.pick({ id: true }).parse(reply.body);
-  if (!query.wait) return reply;
+  const headers = { ...reply.headers, ...locationOf({ id }) };
+  if (!query.wait) return { ...reply, headers };
   const peering = await waitUntil({
     ...rest,
     look: () => control.peerings.get(caller, id, rest.signal),
@@ -28,5 +44,6 @@ export async function whenSettled(reply: Reply, { control, caller, query, ...res
     seconds: query.wait,
     tenant: caller.tenant,
   });
-  return { ...reply, body: peeringResource(peering) };
+  const status = reply.status === 202 && isSettled(peering) ? 201 : reply.status;
+  return { ...reply, ...(status !== undefined && { status }), headers, body: peeringResource(peering) };
 }

@@ -157,7 +157,7 @@ test('two clusters peer, ring by ring, and events through stream, bus and rules 
   await rome.connect();
   await milan.connect();
   const { status, body } = await peer('rome', 'milan');
-  expect(status).toBe(201);
+  expect(status).toBe(202);
   expect([rome.rings.length > 0, milan.rings.length > 0]).toEqual([true, true]);
   await reach('Ready', body.id, rome, milan);
   expect(rome.rings.at(-1)).toEqual({ type: 'desired', revision: expect.any(Number) });
@@ -274,7 +274,7 @@ test('a cluster that leaves is hung up on by the rule, and one that vanished is 
   expect(cloud.sockets.deleted).toContain(gera.connectionId);
 
   cloud.sockets.vanish(suhl.connectionId);
-  expect((await peer('suhl', 'hof')).status).toBe(201);
+  expect((await peer('suhl', 'hof')).status).toBe(202);
   expect(hof.rings.length).toBeGreaterThan(0);
   expect((await suhl.say({ type: 'ping' })).status).toBe(410);
 });

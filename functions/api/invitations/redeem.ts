@@ -2,10 +2,9 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { whenSettled } from '#functions/runtime/settled.ts';
+import { settledAnswers, whenSettled } from '#functions/runtime/settled.ts';
 import { Wait } from '#functions/runtime/wait.ts';
 import { NewRedemption } from '#shared/schema/api/across.ts';
-import { Peering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(
   {
@@ -18,16 +17,13 @@ export const handler = http(
     permission: 'peerings:write',
     query: z.object({ wait: Wait }),
     body: NewRedemption,
-    answers: {
-      200: { description: 'This cluster has used this invitation already; its peering.', body: Peering },
-      201: { description: 'The new peering.', body: Peering },
-    },
+    answers: settledAnswers('This cluster has used this invitation already; its peering.'),
   },
   async ({ control, caller, body, signal }) => {
     const { class: name, ...rest } = body;
     const input = { ...rest, ...(name !== undefined && { class: name }) };
     const { peering, created } = await control.invitations.redeem(caller, input, signal);
-    return { status: created ? 201 : 200, body: peeringResource(peering) };
+    return { status: created ? 202 : 200, body: peeringResource(peering) };
   },
   whenSettled,
 );

@@ -2,9 +2,9 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { whenSettled } from '#functions/runtime/settled.ts';
+import { settledAnswers, whenSettled } from '#functions/runtime/settled.ts';
 import { Wait } from '#functions/runtime/wait.ts';
-import { NewPeering, Peering } from '#shared/schema/api/resources.ts';
+import { NewPeering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(
   {
@@ -17,10 +17,7 @@ export const handler = http(
     permission: 'peerings:write',
     query: z.object({ wait: Wait }),
     body: NewPeering,
-    answers: {
-      200: { description: 'The pair was peered already; its resources are now these.', body: Peering },
-      201: { description: 'The new peering.', body: Peering },
-    },
+    answers: settledAnswers('The pair was peered already; its resources are now these.'),
   },
   async ({ control, caller, body, signal }) => {
     const { consumer, provider, resources, network } = body;
@@ -29,7 +26,7 @@ export const handler = http(
       { consumer, provider, resources, network, ...(body.class !== undefined && { class: body.class }) },
       signal,
     );
-    return { status: created ? 201 : 200, body: peeringResource(peering) };
+    return { status: created ? 202 : 200, body: peeringResource(peering) };
   },
   whenSettled,
 );

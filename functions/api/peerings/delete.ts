@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
+import { locationOf } from '#functions/runtime/settled.ts';
 import { Wait, waitUntil } from '#functions/runtime/wait.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 
@@ -18,8 +19,12 @@ export const handler = http(
     pathParameters: z.object({ peering: z.string() }),
     query: z.object({ wait: Wait }),
     answers: {
-      200: { description: 'The peering is gone.', body: Peering },
-      202: { description: 'The peering is ending.', body: Peering },
+      200: { description: 'The peering is gone.', body: Peering, location: true },
+      202: {
+        description: 'The peering is ending: GET its Location, with `wait` to hear of the end.',
+        body: Peering,
+        location: true,
+      },
     },
   },
   async ({ control, caller, path, query, headers, ...rest }) => {
@@ -32,6 +37,7 @@ export const handler = http(
       seconds: query.wait,
       tenant: caller.tenant,
     });
-    return { status: peering.phase === 'Gone' ? 200 : 202, body: peeringResource(peering) };
+    const status = peering.phase === 'Gone' ? 200 : 202;
+    return { status, headers: locationOf(peering), body: peeringResource(peering) };
   },
 );

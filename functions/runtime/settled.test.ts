@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { adminOf, createWorld } from '#control/testing/world.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { peeringResource } from './present.ts';
+import { whenSettled } from './settled.ts';
+
+const signal = new AbortController().signal;
+
+/** What whoever asked for a peering is told, once it has come so far. */
+async function told(phase: 'Proposed' | 'Ready', asked: { readonly wait?: number; readonly status: number }) {
+  const world = createWorld();
+  await world.join('rome');
+  await world.join('milan');
+  const caller = adminOf('default');
+  const pair = { consumer: 'rome', provider: 'milan', resources: {} };
+  const { peering } = await world.control.peerings.request(caller, pair);
+  if (phase === 'Ready') {
+    await world.until(async () => (await world.control.peerings.get(caller, peering.id)).phase === 'Ready');
+  }
+  const reply = { status: asked.status, body: peeringResource(peering) };
+  const { status, headers } = await whenSettled(reply, {
+    control: world.control,
+    caller,
+    clock: world.clock,
+    log: silentLog,
+    signal,
+    query: { wait: asked.wait },
+    untilChange: async (_tenant: string, ms: number) => world.clock.advance(ms),
+  } as Parameters<typeof whenSettled>[1]);
+  return { status, headers, id: peering.id };
+}
+
+test.each([
+  { phase: 'Proposed', status: 202, answers: 202 },
+  { phase: 'Proposed', wait: 2, status: 202, answers: 202 },
+  { phase: 'Ready', wait: 2, status: 202, answers: 201 },
+  { phase: 'Ready', status: 202, answers: 202 },
+  { phase: 'Ready', wait: 2, status: 200, answers: 200 },
+] as const)(
+  'a request for a peering that is $phase, waited for $wait s, answers $answers with its Location',
+  async ({ phase, answers, ...asked }) => {
+    const { status, headers, id } = await told(phase, asked);
+    expect([status, headers]).toEqual([answers, { location: `/v1/peerings/${id}` }]);
+  },
+);
