@@ -1,5 +1,4 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
-import { readFileSync } from 'node:fs';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { planGateway } from '../gateway/plan.ts';
@@ -77,7 +76,8 @@ async function lookAfter(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = deps;
-  const implementation = implementationOf(found.pid);
+  // wireguard-go is the container's process, or the device is up to us.
+  const implementation = found.command === 'wireguard-go' ? 'userspace' : 'kernel';
   const link = (): Link | undefined => linksOf(deps.objects()).find(({ name }) => name === linkName);
   const self = (): GatewayPod | undefined => link()?.pods.find(({ uid }) => uid === pod.uid);
   let waitingFor: string | undefined;
@@ -133,14 +133,5 @@ async function lookAfter(
     unregister();
     deps.userStatus.gone(pod.name);
     await roles.ended();
-  }
-}
-
-/** Of the tunnel: wireguard-go is the container's process, or it is up to us. */
-function implementationOf(pid: number): 'kernel' | 'userspace' {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'wireguard-go' ? 'userspace' : 'kernel';
-  } catch {
-    return 'kernel';
   }
 }

@@ -59,13 +59,13 @@ describe('looking for it', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   /** A process as /proc shows it. */
-  function place(pid: number, { started = '100', keys = true, of = uid } = {}): void {
+  function place(pid: number, { started = '100', keys = true, of = uid, runs = 'wireguard-go' } = {}): void {
     const dir = path.join(root, String(pid));
     mkdirSync(path.join(dir, 'root/keys'), { recursive: true });
     if (keys) writeFileSync(path.join(dir, 'root/keys/privateKey'), '');
     writeFileSync(path.join(dir, 'cgroup'), `0::/kubepods/pod${of}/c\n`);
     const fields = Array.from({ length: 40 }, (_, index) => (index === 18 ? started : '0')).join(' ');
-    writeFileSync(path.join(dir, 'stat'), `${pid} (p) S ${fields}\n`);
+    writeFileSync(path.join(dir, 'stat'), `${pid} (${runs}) S ${fields}\n`);
   }
   const finder = () => createProcessFinder({ root, holds: 'keys/privateKey' });
 
@@ -74,7 +74,17 @@ describe('looking for it', () => {
     place(31, { of: other });
     place(33);
     place(40);
-    expect(finder().find(uid)).toEqual({ pid: 33, startTime: '100' });
+    expect(finder().find(uid)).toEqual({ pid: 33, startTime: '100', command: 'wireguard-go' });
+  });
+
+  test('what the runtime has not turned into the container yet is not the container', () => {
+    place(33, { runs: 'runc:[2:INIT]' });
+    expect(finder().find(uid)).toBeUndefined();
+    place(33, { runs: 'sleep' });
+    const found = finder().find(uid);
+    expect(found?.command).toBe('sleep');
+    place(33, { runs: 'wireguard-go' });
+    expect(finder().isAlive(found!)).toBe(false);
   });
 
   test('a process ID that was given away is not taken for the old process', () => {
@@ -96,6 +106,7 @@ describe('looking for it', () => {
     const real = createProcessFinder({ holds: 'bin' });
     const own = {
       pid: child.pid!,
+      command: 'sleep',
       startTime: startTime(await import('node:fs').then((fs) => fs.readFileSync(`/proc/${child.pid}/stat`, 'utf8')))!,
     };
     expect(real.isAlive(own)).toBe(true);

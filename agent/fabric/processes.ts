@@ -6,12 +6,14 @@ export interface PodProcess {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: with it a PID that was given to somebody else is not mistaken for ours. */
   readonly startTime: string;
+  /** What it runs, as the kernel calls it. */
+  readonly command: string;
 }
 
 export interface ProcessFinder {
   /** The process that holds the keys, which is the tunnel's; undefined while there is none. */
   find(podUid: string): PodProcess | undefined;
-  /** Cheap: one file. */
+  /** And runs what it ran. Cheap: one file. */
   isAlive(process: PodProcess): boolean;
 }
 
@@ -22,9 +24,10 @@ export interface ProcOptions {
 }
 
 export function createProcessFinder({ root = '/proc', holds }: ProcOptions): ProcessFinder {
-  const startTimeOf = (pid: number): string | undefined => {
-    const stat = read(path.join(root, String(pid), 'stat'));
-    return stat === undefined ? undefined : startTime(stat);
+  const lifeOf = (pid: number): Omit<PodProcess, 'pid'> | undefined => {
+    const stat = read(path.join(root, String(pid), 'stat')) ?? '';
+    const started = startTime(stat);
+    return started === undefined ? undefined : { startTime: started, command: commandOf(stat) };
   };
   return {
     find(podUid) {
@@ -32,14 +35,20 @@ export function createProcessFinder({ root = '/proc', holds }: ProcOptions): Pro
         const cgroup = read(path.join(root, String(pid), 'cgroup'));
         if (cgroup === undefined || !isOfPod(cgroup, podUid)) continue;
         if (!existsSync(path.join(root, String(pid), 'root', holds))) continue;
-        const started = startTimeOf(pid);
-        if (started !== undefined) return { pid, startTime: started };
+        const life = lifeOf(pid);
+        if (life !== undefined && !ofRuntime.test(life.command)) return { pid, ...life };
       }
       return undefined;
     },
-    isAlive: ({ pid, startTime: started }) => startTimeOf(pid) === started,
+    isAlive({ pid, startTime: started, command }) {
+      const life = lifeOf(pid);
+      return life?.startTime === started && life.command === command;
+    },
   };
 }
+
+/** The runtime's program, as which every container's process begins, in the container's namespaces already. */
+const ofRuntime = /^(runc|crun|youki)\b/;
 
 /** In ascending order: the container's first process comes before those that it started. */
 const pids = (root: string): number[] =>
@@ -71,6 +80,8 @@ export function isOfPod(cgroup: string, podUid: string): boolean {
       .some((part) => spellings.has(/(?:^|-)pod([0-9a-zA-Z_-]+?)(?:\.slice)?$/.exec(part)?.[1] ?? '')),
   );
 }
+
+const commandOf = (stat: string): string => stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
 
 /** Undefined for a zombie or a dead process. The command's name may hold blanks and brackets: fields count from behind it. */
 export function startTime(stat: string): string | undefined {
