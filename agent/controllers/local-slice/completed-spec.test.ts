@@ -5,7 +5,7 @@ import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
-import { completedSpec } from './index.ts';
+import { completedSpec, missingLabels } from './index.ts';
 
 const keys = generateClusterKeys();
 const slice = (spec: ResourceSlice['spec'], peer?: string): ResourceSlice => ({
@@ -33,4 +33,28 @@ test('nothing to a complete slice; a new request after the key changed', () => {
   expect(Object.keys(completedSpec(complete, 'rome', undefined, generateClusterKeys().privateKey) ?? {})).toEqual([
     'csr',
   ]);
+});
+
+const labelled = (labels: Record<string, string>): ResourceSlice => ({
+  ...slice({}),
+  metadata: { name: 'milan', namespace: 'ns', labels },
+});
+const all = { [label.replication]: 'true', [label.remoteId]: 'milan', [label.remoteClusterId]: 'milan' };
+
+test.each([
+  ['all three labels, when it has none', {}, 'milan', all],
+  [
+    "the one that Liqo's guide to declared peerings leaves out",
+    { [label.remoteId]: 'milan', [label.remoteClusterId]: 'milan' },
+    'milan',
+    { [label.replication]: 'true' },
+  ],
+  ['nothing outside of tenant namespaces', {}, undefined, undefined],
+  ['nothing when it has them', all, 'milan', undefined],
+  ['nothing when it is for somebody else', { [label.remoteId]: 'turin' }, 'milan', undefined],
+  ['nothing when it is to stay at home', { [label.replication]: 'false' }, 'milan', undefined],
+  ['nothing when it is a copy', { [label.replicated]: 'true', [label.originId]: 'milan' }, 'milan', undefined],
+  ['nothing when it is half a copy', { [label.originId]: 'milan' }, 'milan', undefined],
+] as const)('%s', (_, labels, peer, added) => {
+  expect(missingLabels(labelled(labels), peer)).toEqual(added);
 });

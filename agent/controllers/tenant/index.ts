@@ -58,6 +58,10 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     verified.delete(tenant.metadata.uid ?? '');
     const controlPlane = tenant.spec.authzPolicy === 'TolerateNoHandshake' ? 'leave' : false;
     await ensureBindings(api, bindingCaches, tenant, { controlPlane, clusterwide: false }, signal);
+    // Whoever ends a peering from this side first leaves the consumer no rights to take its copies away.
+    const left = replicasOf(tenant);
+    for (const slice of left.slices) await deleteObject(api, resourceSlices, slice, signal);
+    for (const map of left.maps) await deleteObject(api, namespaceMaps, map, signal);
     for (const request of requestCache.list()) {
       if (peerOf(request) === tenant.spec.clusterID)
         await deleteObject(api, certificateSigningRequests, request, signal);

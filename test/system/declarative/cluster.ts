@@ -12,8 +12,8 @@ import { capturedIo } from '#cli/captured-io.ts';
 import { applyManifests } from '#cli/install/apply.ts';
 import { agentManifests } from '#cli/install/manifests.ts';
 import { openCluster as openForCli } from '#cli/kube/kube-client.ts';
-import { deployments, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
-import type { Node, Pod } from '#shared/domain/kube-object.ts';
+import { deployments, leases, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
+import { type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
@@ -124,10 +124,21 @@ const nodeOf = (id: string, address: string): Node => ({
 });
 
 const everyMs = 200;
+const beatRounds = 20;
+
+/** Without a heartbeat the node is declared dead. */
+async function beat(api: KubeApi, node: string): Promise<void> {
+  const ref = { namespace: 'kube-node-lease', name: node };
+  const renewTime = new Date().toISOString().replace('Z', '000Z');
+  const spec = { holderIdentity: node, leaseDurationSeconds: 40, renewTime };
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: ref, spec };
+  await api.apply(leases, lease, { fieldManager: 'kubelet' });
+}
 
 /** Runs the pods of gateways; that the two ends of a link hear each other is played by `playLink`. */
 async function play(api: KubeApi, node: string, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  for (let round = 0; !signal.aborted; round++) {
+    if (round % beatRounds === 0) await beat(api, node).catch(() => undefined);
     await runGateways(api, node).catch(() => undefined);
     await timer(everyMs, undefined, { signal }).catch(() => undefined);
   }
@@ -136,15 +147,12 @@ async function play(api: KubeApi, node: string, signal: AbortSignal): Promise<vo
 async function runGateways(api: KubeApi, node: string): Promise<void> {
   const wanted = await api.list(deployments, { labelSelector: 'networking.liqo.io/component=gateway' });
   const existing = await api.list(pods, { labelSelector: 'networking.liqo.io/component=gateway' });
+  for (const { metadata } of existing.filter(isEnding))
+    await api.delete(pods, refOf({ metadata } as Pod), { gracePeriodSeconds: 0 });
   for (const { metadata, spec, status } of wanted) {
     const { namespace = '', name } = metadata;
-    const own = existing.filter((pod) => pod.metadata.namespace === namespace);
-    for (const pod of own) {
-      if (pod.metadata.deletionTimestamp === undefined || pod.metadata.deletionGracePeriodSeconds === 0) continue;
-      await api.delete(pods, { namespace, name: pod.metadata.name }, { gracePeriodSeconds: 0 });
-    }
     // The Deployment's own pods are never scheduled here: the first of them is declared to run.
-    const [pod] = own;
+    const pod = existing.find((one) => one.metadata.namespace === namespace && !isEnding(one));
     if (pod !== undefined && pod.status?.phase !== 'Running') await runPod(api, pod, node);
     if ((status?.readyReplicas ?? 0) === 0 && pod?.status?.phase === 'Running') {
       const replicas = spec?.replicas ?? 1;
@@ -153,6 +161,8 @@ async function runGateways(api: KubeApi, node: string): Promise<void> {
     }
   }
 }
+
+const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 
 async function runPod(api: KubeApi, { metadata }: Pod, node: string): Promise<void> {
   const ref = { namespace: metadata.namespace ?? '', name: metadata.name };

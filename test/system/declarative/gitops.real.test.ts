@@ -11,7 +11,7 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type DeclaredCluster, playLink, startCluster, tenantNamespacesOf } from './cluster.ts';
 import { applyAll, deleteAll, shuffled } from './orders.ts';
-import { stateOf } from './state.ts';
+import { differences, stateOf } from './state.ts';
 
 let [rome, milan] = [] as unknown as [DeclaredCluster, DeclaredCluster];
 let dir = '';
@@ -30,7 +30,7 @@ beforeAll(async () => {
     startCluster({ id: 'milan', podCidr: '10.201.0.0/16', externalCidr: '10.71.0.0/16', nodeAddress: '192.0.2.21' }),
   ]);
   link = playLink(rome, milan, stop.signal);
-  before = await states();
+  before = await settledStates();
   const { server: r } = rome;
   const line = `generate peering --consumer ${r.kubeconfigPath} --provider ${milan.server.kubeconfigPath} --cpu 2 --out ${dir}`;
   const { code, err } = await isthmus(line.split(' '));
@@ -50,6 +50,13 @@ async function read(id: string): Promise<KubeObject[]> {
   );
   return files.flatMap((text) => yaml.parseAllDocuments(text).map((document) => document.toJS() as KubeObject));
 }
+
+/** Liqo's guide to declared peerings leaves a label out, which is filled in. */
+const asInTheGuide = (object: KubeObject): KubeObject => {
+  if (object.kind !== 'ResourceSlice') return object;
+  const { 'liqo.io/replication': _, ...labels } = object.metadata.labels ?? {};
+  return { ...object, metadata: { ...object.metadata, labels } };
+};
 
 const isWell = (status: string): boolean => ['Ready', 'Established'].includes(status);
 
@@ -94,17 +101,17 @@ async function settledStates(): Promise<readonly Readonly<Record<string, string>
 describe('a peering from manifests', () => {
   const results: (readonly Readonly<Record<string, string>>[])[] = [];
 
-  test.each([1, 2, 3, 5])(
+  test.each([1, 2, 3, 5, 8, 13, 21, 34])(
     'drawn in order %i comes up, and goes without a trace',
     async (seed) => {
       const apply = [
-        applyAll(rome.api, shuffled(manifests.rome, seed)),
+        applyAll(rome.api, shuffled(seed % 2 === 0 ? manifests.rome.map(asInTheGuide) : manifests.rome, seed)),
         applyAll(milan.api, shuffled(manifests.milan, seed * 7)),
       ];
       await Promise.all(apply);
       await peered();
       results.push(await settledStates());
-      expect(results.at(-1)).toEqual(results[0]);
+      expect(differences(results.at(-1), results[0])).toEqual([]);
       await Promise.all([
         deleteAll(rome.api, shuffled(manifests.rome, seed * 11)),
         deleteAll(milan.api, shuffled(manifests.milan, seed * 13)),
@@ -113,7 +120,7 @@ describe('a peering from manifests', () => {
         'nothing to be left',
         async () => {
           expect(await both(tenantNamespacesOf)).toEqual([[], []]);
-          expect(await states()).toEqual(before);
+          expect(differences(await states(), before)).toEqual([]);
           return true;
         },
         { withinMs: 60_000, everyMs: 500 },

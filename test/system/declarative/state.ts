@@ -37,12 +37,16 @@ const volatile = new Set([
   'clusterIPs',
   'networking.isthmus.dev/vni',
   'networking.isthmus.dev/applied',
+  'isthmus.dev/issued-at',
   'deployment.kubernetes.io/revision',
   // Signed anew each time.
   'signedCRT',
   // Of Deployments: how far the controller-manager is.
   'conditions',
 ]);
+
+/** In these, `ip` is one address out of a range: IPAM moves on, so that an address that was let go is not given away at once. */
+const granted = new Set(['IP', 'InternalFabric']);
 
 const isOurs = ({ kind, metadata }: KubeObject): boolean => {
   if (metadata.labels?.['liqo.io/remote-cluster-id'] !== undefined) return true;
@@ -62,6 +66,7 @@ function textOf(object: KubeObject): string {
   return JSON.stringify(
     withoutValues(object),
     (key, value: unknown) => {
+      if (key === 'ip' && granted.has(object.kind)) return 'granted';
       if (volatile.has(key) && !(isCustom && key === 'conditions')) return undefined;
       return value !== null && typeof value === 'object' && !Array.isArray(value) ? sorted(value) : value;
     },
@@ -81,4 +86,21 @@ export async function stateOf(api: KubeApi): Promise<Readonly<Record<string, str
     textOf(one),
   ]);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+type States = readonly Readonly<Record<string, string>>[];
+
+/** One entry for each object that is not the same in both, cluster by cluster, with the first line that differs. */
+export function differences(actual: States = [], wanted: States = []): string[] {
+  return wanted.flatMap((one, index) => {
+    const other = actual[index] ?? {};
+    const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])].sort();
+    return keys.flatMap((key) => {
+      const [is, should] = [other[key], one[key]];
+      if (is === should) return [];
+      const lines = (is ?? 'absent').split('\n');
+      const line = lines.findIndex((text, at) => text !== (should ?? 'absent').split('\n')[at]);
+      return [`${key}: ${lines[line]?.trim()} instead of ${(should ?? 'absent').split('\n')[line]?.trim()}`];
+    });
+  });
 }
