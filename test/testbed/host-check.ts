@@ -1,5 +1,5 @@
 /** Says early and clearly what keeps the test bed from running on this machine. */
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -61,5 +61,18 @@ export async function ensureKernelModules(): Promise<void> {
         cause,
       });
     });
+  }
+}
+
+/** Kubelets, containerds and tunnels of several clusters, all of one user, watch files: the usual 128 are soon gone. */
+const watchers = { file: '/proc/sys/fs/inotify/max_user_instances', least: 1024 } as const;
+
+export function ensureWatchers(): void {
+  if (Number(readFileSync(watchers.file, 'utf8')) >= watchers.least) return;
+  try {
+    writeFileSync(watchers.file, String(watchers.least));
+  } catch (cause) {
+    const todo = `set fs.inotify.max_user_instances to ${watchers.least} on the machine itself`;
+    throw new AppError('host_unsupported', `this machine lets a user watch too few files: ${todo}`, { cause });
   }
 }

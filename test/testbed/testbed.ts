@@ -20,7 +20,7 @@ import {
   readRecords,
   writeRecord,
 } from './cluster-state.ts';
-import { checkHost, ensureKernelModules } from './host-check.ts';
+import { checkHost, ensureKernelModules, ensureWatchers } from './host-check.ts';
 import { buildImages } from './images.ts';
 import { hostAddress, makeInternet } from './internet.ts';
 import { execInNode } from './node.ts';
@@ -191,6 +191,7 @@ async function prepareMachine(
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, log);
   await ensureKernelModules();
+  ensureWatchers();
   const kubebox = await buildKubebox({ cache, log });
   return { kubebox, nodebox: await buildNodebox({ cache, log }), images: await buildImages(cache, log) };
 }
