@@ -1,0 +1,347 @@
+/**
+ * A consumer gone mad: everything that its two identities can send to the provider's API server. Whatever it does, nothing of the provider
+ * or of other consumers changes, and its own pods stay within its quota. `HOSTILE_PODS=10000` for the long run.
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { KubeApi } from '#agent/kube/types.ts';
+import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
+import {
+  certificateSigningRequests,
+  clusterRoles,
+  configMaps,
+  namespaces,
+  nodes,
+  pods,
+  roleBindings,
+  secrets,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { quotas } from '#shared/schema/liqo/quota.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { deps, offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+
+const attempts = Number(process.env.HOSTILE_PODS ?? 1_000);
+const granted = 50;
+const parallel = 24;
+
+let under: WebhookCluster;
+let admin: KubeApi;
+/** The virtual kubelet's identity, and that of the consumer's control plane. */
+let kubelet: KubeApi;
+let controlPlane: KubeApi;
+let innocent: KubeApi;
+const stop = new AbortController();
+
+async function identity(commonName: string, organization: string): Promise<KubeApi> {
+  const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const request = toBase64(buildCertificateRequest({ commonName, organization }, key));
+  const created = await admin.create(certificateSigningRequests, {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { name: `of-${commonName}` },
+    spec: { request, signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] },
+  } as never);
+  const conditions = [{ type: 'Approved', status: 'True', reason: 'Test', message: '' }];
+  await admin.update(certificateSigningRequests, { ...created, status: { conditions } } as never, {
+    subresource: 'approval',
+  });
+  const certificate = await until(async () => {
+    const found = (await admin.get(certificateSigningRequests, { name: created.metadata.name }))?.status?.certificate;
+    expect(found).toBeDefined();
+    return found as unknown as string;
+  });
+  const config = JSON.parse(under.kubeconfig);
+  config.users[0].user = { 'client-certificate-data': certificate, 'client-key-data': toBase64(key) };
+  return openCluster(await connectKubeconfig(JSON.stringify(config)), deps, stop.signal).api;
+}
+
+async function guest(consumer: string, slice: string): Promise<void> {
+  const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': consumer, 'liqo.io/remote-cluster-id': consumer };
+  const tenant = `liqo-tenant-${consumer}`;
+  if (consumer !== 'cons') {
+    await under.makeNamespace(tenant, { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': consumer });
+  }
+  await admin.create(namespaceMaps, {
+    apiVersion: offloadingApi,
+    kind: 'NamespaceMap',
+    metadata: { namespace: tenant, name: 'here', labels: { ...labels, 'liqo.io/replication': 'false' } },
+    spec: { desiredMapping: { apps: `apps-${consumer}` } },
+  });
+  await admin.create(resourceSlices, {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'ResourceSlice',
+    metadata: {
+      namespace: tenant,
+      name: 'here',
+      labels: { ...labels, 'liqo.io/replication': 'false' },
+      annotations: { 'liqo.io/cordon': 'false', 'isthmus.dev/drain': 'false' },
+    },
+    spec: { class: 'default', consumerClusterID: consumer },
+  });
+  await admin.create(quotas, {
+    apiVersion: offloadingApi,
+    kind: 'Quota',
+    metadata: { namespace: tenant, name: slice },
+    spec: { user: slice, limitsEnforcement: 'None', resources: { cpu: '100', memory: '100Gi', pods: String(granted) } },
+  });
+  await admin.create(roleBindings, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { namespace: tenant, name: `control-plane-${consumer}` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'liqo-remote-controlplane' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: consumer }],
+  });
+  await until(async () =>
+    expect(await admin.get(serviceAccounts, { namespace: `apps-${consumer}`, name: 'default' })).toBeDefined(),
+  );
+}
+
+const container = { name: 'app', image: 'app:1', resources: { requests: { cpu: '10m', memory: '1Mi' } } };
+const shadow = (
+  namespace: string,
+  name: string,
+  pod: unknown = { containers: [container] },
+  labels: Record<string, string> = { 'offloading.liqo.io/origin': 'cons' },
+): ShadowPod =>
+  ({ apiVersion: offloadingApi, kind: 'ShadowPod', metadata: { namespace, name, labels }, spec: { pod } }) as ShadowPod;
+const origin = (id: string) => ({ 'offloading.liqo.io/origin': id });
+
+/** The object of attempt `i`; only the first and the last of them may ever be stored. */
+function attack(i: number): ShadowPod {
+  const name = `mad-${i}`;
+  const variants: readonly (() => ShadowPod)[] = [
+    () => shadow('apps-cons', name),
+    () => shadow('apps-cons', name, { containers: [{ ...container, securityContext: { privileged: true } }] }),
+    () => shadow('apps-cons', name, { containers: [container], volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
+    () => shadow('apps-cons', name, { containers: [container], hostNetwork: true, nodeName: 'worker' }),
+    () => shadow('apps-cons', name, { containers: [container], priorityClassName: 'system-node-critical' }),
+    () => shadow('apps-other', name, undefined, origin('other')),
+    () => shadow('kube-system', name),
+    () => shadow('apps-cons', name, undefined, origin('other')),
+    () => shadow('apps-cons', name, { containers: ['not a container'], tolerations: 'all' }),
+    () => shadow('apps-cons', name, { containers: [{ ...container, resources: { requests: { cpu: '-5' } } }] }),
+    () => shadow('apps-cons', name, { containers: [{ ...container, resources: { requests: { cpu: '1e9' } } }] }),
+    () => shadow('apps-cons', name, undefined, { ...origin('cons'), 'liqo.io/creator-user': 'slice-other' }),
+  ];
+  return (variants[i % variants.length] ?? variants[0])?.() as ShadowPod;
+}
+
+/** Everything outside of the consumer's own two namespaces, without what time changes. */
+async function others(): Promise<Record<string, string>> {
+  const own = new Set(['apps-cons', 'liqo-tenant-cons']);
+  const kinds: readonly ResourceType[] = [
+    ...[pods, secrets, configMaps, namespaces, nodes, roleBindings, clusterRoles],
+    ...[shadowPods, quotas, resourceSlices, namespaceMaps],
+  ] as never;
+  const seen: Record<string, string> = {};
+  for (const kind of kinds) {
+    for (const object of await admin.list(kind as ResourceType<KubeObject>)) {
+      const { metadata, ...rest } = object as KubeObject & Record<string, unknown>;
+      if (own.has(metadata.namespace ?? metadata.name)) continue;
+      const { labels, annotations, deletionTimestamp, uid } = metadata;
+      const key = `${kind.kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+      seen[key] = JSON.stringify({ ...rest, labels, annotations, deletionTimestamp, uid });
+    }
+  }
+  return seen;
+}
+
+async function inParallel(count: number, work: (i: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+}
+
+beforeAll(async () => {
+  under = await startWebhookCluster();
+  admin = under.cluster.api;
+  for (const role of remoteRoles()) await admin.create(clusterRoles, role);
+  await guest('cons', 'slice-cons');
+  await guest('other', 'slice-other');
+  kubelet = await identity('slice-cons', 'cons');
+  controlPlane = await identity('cons', 'liqo.io');
+  innocent = await identity('slice-other', 'other');
+  await admin.create(pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'plain', name: 'of-the-provider' },
+    spec: { containers: [{ name: 'app', image: 'app:1' }] },
+  } as never);
+  await until(() => innocent.create(shadowPods, shadow('apps-other', 'quiet', undefined, origin('other'))));
+  await until(async () => expect(await admin.get(pods, { namespace: 'apps-other', name: 'quiet' })).toBeDefined());
+  await until(() => kubelet.list(shadowPods, { namespace: 'apps-cons' }));
+  await until(() => controlPlane.list(resourceSlices, { namespace: 'liqo-tenant-cons' }));
+}, 900_000);
+afterAll(async () => {
+  stop.abort();
+  await under?.stop();
+});
+
+test(`B059 B060 B063 B071 B128 of ${attempts} hostile ShadowPods only as many get a pod as the quota holds, and nobody else notices`, async () => {
+  const before = await others();
+  const refusals = new Map<string, number>();
+  const stored: string[] = [];
+  const attacking = inParallel(attempts, async (i) => {
+    const object = attack(i);
+    try {
+      await kubelet.create(shadowPods, object);
+      stored.push(object.metadata.name);
+    } catch (error) {
+      const code = codeOf(error) ?? String(error);
+      refusals.set(code, (refusals.get(code) ?? 0) + 1);
+    }
+  });
+  const startedAt = Date.now();
+  await innocent.create(shadowPods, shadow('apps-other', 'meanwhile', undefined, origin('other')));
+  await until(async () => expect(await admin.get(pods, { namespace: 'apps-other', name: 'meanwhile' })).toBeDefined());
+  const tookMs = Date.now() - startedAt;
+  await attacking;
+  expect(tookMs).toBeLessThan(10_000);
+  expect(await innocent.delete(shadowPods, { namespace: 'apps-other', name: 'meanwhile' })).toBe(true);
+  await until(async () =>
+    expect(await admin.get(pods, { namespace: 'apps-other', name: 'meanwhile' })).toBeUndefined(),
+  );
+
+  expect([...refusals.keys()].filter((code) => !['kube_forbidden', 'kube_invalid'].includes(code))).toEqual([]);
+  expect(stored).toHaveLength(granted);
+  const mine = await admin.list(shadowPods, { namespace: 'apps-cons' });
+  expect(new Set(mine.map(({ metadata }) => metadata.labels?.['liqo.io/creator-user']))).toEqual(
+    new Set(['slice-cons']),
+  );
+  await until(async () => expect(await admin.list(pods, { namespace: 'apps-cons' })).toHaveLength(granted));
+  expect(await others()).toEqual(before);
+});
+
+const forbidden = /kube_forbidden|kube_invalid/;
+const inApps = (name: string) => ({ namespace: 'apps-cons', name });
+const inTenant = (name: string) => ({ namespace: 'liqo-tenant-cons', name });
+
+test.each<{ readonly what: string; readonly act: () => Promise<unknown> }>([
+  {
+    what: 'makes a Pod itself',
+    act: () =>
+      kubelet.create(pods, {
+        ...shadow('apps-cons', 'p'),
+        apiVersion: 'v1',
+        kind: 'Pod',
+        spec: { containers: [container] },
+      } as never),
+  },
+  {
+    what: 'changes a Pod made for it',
+    act: () => kubelet.mergePatch(pods, inApps('mad-0'), { metadata: { labels: { a: 'b' } } }),
+  },
+  { what: 'deletes a Pod made for it', act: () => kubelet.delete(pods, inApps('mad-0')) },
+  {
+    what: 'forges the status of its ShadowPod',
+    act: () =>
+      kubelet.mergePatch(shadowPods, inApps('mad-0'), { status: { phase: 'Succeeded' } }, { subresource: 'status' }),
+  },
+  {
+    what: 'grows a ShadowPod after admission',
+    act: () => kubelet.mergePatch(shadowPods, inApps('mad-0'), { spec: { pod: { hostNetwork: true } } }),
+  },
+  {
+    what: 'calls its ShadowPod that of another',
+    act: () => kubelet.mergePatch(shadowPods, inApps('mad-0'), { metadata: { labels: origin('other') } }),
+  },
+  {
+    what: 'raises its Quota',
+    act: () => kubelet.mergePatch(quotas, inTenant('slice-cons'), { spec: { resources: { pods: '9999' } } }),
+  },
+  {
+    what: 'raises its Quota as control plane',
+    act: () => controlPlane.mergePatch(quotas, inTenant('slice-cons'), { spec: { resources: { pods: '9999' } } }),
+  },
+  {
+    what: 'forges the grant of its slice',
+    act: () =>
+      controlPlane.mergePatch(
+        resourceSlices,
+        inTenant('here'),
+        { status: { resources: { cpu: '999' } } },
+        { subresource: 'status' },
+      ),
+  },
+  {
+    what: 'lifts a cordon',
+    act: () =>
+      controlPlane.mergePatch(resourceSlices, inTenant('here'), {
+        metadata: { annotations: { 'liqo.io/cordon': null } },
+      }),
+  },
+  {
+    what: 'lifts a drain',
+    act: () =>
+      controlPlane.mergePatch(resourceSlices, inTenant('here'), {
+        metadata: { annotations: { 'isthmus.dev/drain': null } },
+      }),
+  },
+  {
+    what: 'poses as another consumer',
+    act: () =>
+      controlPlane.mergePatch(resourceSlices, inTenant('here'), {
+        metadata: { labels: { 'liqo.io/originID': 'other' } },
+      }),
+  },
+  {
+    what: 'forges what it was given as namespaces',
+    act: () =>
+      controlPlane.mergePatch(
+        namespaceMaps,
+        inTenant('here'),
+        { status: { currentMapping: {} } },
+        { subresource: 'status' },
+      ),
+  },
+  { what: "reads the provider's Secrets", act: () => kubelet.list(secrets, { namespace: 'liqo' }) },
+  { what: "reads another consumer's ShadowPods", act: () => kubelet.list(shadowPods, { namespace: 'apps-other' }) },
+  {
+    what: "deletes another consumer's ShadowPod",
+    act: () => kubelet.delete(shadowPods, { namespace: 'apps-other', name: 'quiet' }),
+  },
+  { what: 'reads nodes', act: () => kubelet.list(nodes) },
+  {
+    what: 'gives itself rights',
+    act: () =>
+      kubelet.create(roleBindings, {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { namespace: 'apps-cons', name: 'mine' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      }),
+  },
+])('refused, by whatever stands first, is a consumer that $what', async ({ act }) => {
+  const before = await others();
+  const code = await act().then(
+    () => 'nothing stopped it',
+    (error: unknown) => codeOf(error) ?? String(error),
+  );
+  expect(code).toMatch(forbidden);
+  expect(await others()).toEqual(before);
+});
+
+test('B054 B055 a consumer that asks for namespaces of others gets none of them, and they stay as they are', async () => {
+  const before = await others();
+  const wanted = { a: 'kube-system', b: 'plain', c: 'apps-other', d: 'liqo', e: 'liqo-tenant-other', f: 'default' };
+  await controlPlane.mergePatch(namespaceMaps, inTenant('here'), { spec: { desiredMapping: wanted } });
+  const map = await until(async () => {
+    const found = await admin.get(namespaceMaps, inTenant('here'));
+    expect(Object.keys(wanted).filter((key) => found?.status?.currentMapping?.[key]?.phase === undefined)).toEqual([]);
+    return found;
+  });
+  const phases = Object.keys(wanted).map((key) => map?.status?.currentMapping?.[key]?.phase);
+  expect(new Set(phases)).toEqual(new Set(['CreationLoopBackOff']));
+  expect(await others()).toEqual(before);
+});
