@@ -195,6 +195,36 @@ test.each(moments)(
   },
 );
 
+test('B122 an offloading is extended to a provider that is peered later', async () => {
+  const stop = start();
+  const ref = { namespace: 'wide', name: 'offloading' };
+  const late = { namespace: 'liqo-tenant-late', name: 'late' };
+  const status = async () => (await cluster.api.get(namespaceOffloadings, ref))?.status;
+  const spec = {} as NamespaceOffloadingSpec;
+  await makeNamespace('wide');
+  await cluster.api.create(namespaceOffloadings, { apiVersion, kind: 'NamespaceOffloading', metadata: ref, spec });
+  await until(async () => expect(Object.keys((await status())?.remoteNamespacesConditions ?? {})).toEqual(['prov']));
+  const peerOf = { 'liqo.io/remote-cluster-id': 'late' };
+  await makeNamespace(late.namespace, { 'liqo.io/tenant-namespace': 'true', ...peerOf });
+  await makeMap(late, { 'liqo.io/replication': 'true', 'liqo.io/remoteID': 'late', ...peerOf });
+  const virtualNode = { apiVersion, kind: 'VirtualNode', metadata: late, spec: { clusterID: 'late' } };
+  await cluster.api.create(virtualNodes, virtualNode);
+  await until(async () =>
+    expect((await cluster.api.get(namespaceMaps, late))?.spec?.desiredMapping).toEqual({ wide: 'wide-cons' }),
+  );
+  await until(async () =>
+    expect((await status())?.remoteNamespacesConditions?.late).toMatchObject([
+      { status: 'True', reason: 'ClusterSelected' },
+      { status: 'False', reason: 'Creating' },
+    ]),
+  );
+  await cluster.api.delete(virtualNodes, late);
+  await cluster.api.delete(namespaceMaps, late);
+  await cluster.api.delete(namespaceOffloadings, ref);
+  await until(async () => expect(await cluster.api.get(namespaceOffloadings, ref)).toBeUndefined());
+  stop();
+});
+
 test('a deleted map takes its namespaces along, and nothing of the dead is left', async () => {
   const stop = start();
   await cluster.api.mergePatch(namespaceMaps, copy, { spec: { desiredMapping: { last: 'last-cons' } } });

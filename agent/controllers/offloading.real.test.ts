@@ -178,28 +178,6 @@ describe('namespace offloading at the consumer', () => {
     await until(async () => expect(await offloading('selective')).toBeUndefined());
   });
 
-  test('B122 extends an offloading to a provider that is peered later', async () => {
-    const late = { namespace: 'liqo-tenant-late', name: 'late' };
-    await makeNamespace(late.namespace, { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'late' });
-    await makeMap(late, {
-      'liqo.io/replication': 'true',
-      'liqo.io/remoteID': 'late',
-      'liqo.io/remote-cluster-id': 'late',
-    });
-    const vn = { apiVersion, kind: 'VirtualNode', metadata: late, spec: { clusterID: 'late' } };
-    await cluster.api.create(virtualNodes, vn);
-    await until(async () => expect((await map(late)).spec?.desiredMapping).toEqual({ demo: 'demo-cons' }));
-    await until(async () =>
-      expect((await offloading('demo'))?.status).toMatchObject({
-        offloadingPhase: 'InProgress',
-        remoteNamespacesConditions: { late: [{ status: 'True', reason: 'ClusterSelected' }, { reason: 'Creating' }] },
-      }),
-    );
-    await cluster.api.delete(virtualNodes, late);
-    await cluster.api.delete(namespaceMaps, late);
-    await until(async () => expect((await offloading('demo'))?.status?.offloadingPhase).toBe('Ready'));
-  });
-
   test('B055 gives one remote name to one namespace only, and says who has it', async () => {
     await makeNamespace('first');
     await makeNamespace('second');
