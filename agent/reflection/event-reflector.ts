@@ -26,7 +26,7 @@ export class EventReflector {
   constructor(options: ReflectorOptions, deps: EventReflectorDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#options = options;
-    const { consumer, provider, clock, log, scopes, peer } = deps;
+    const { consumer, provider, log, scopes, peer } = deps;
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider}`;
     const changed = (namespace: string, { before, after }: { before?: CoreEvent; after?: CoreEvent }): void => {
       const name = (after ?? before)?.metadata.name;
@@ -55,7 +55,7 @@ export class EventReflector {
         workers: options.workers,
         reconcile: (...args) => this.#reconcile(...args),
       },
-      { clock, log },
+      deps,
     );
   }
 

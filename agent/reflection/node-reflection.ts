@@ -3,6 +3,7 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { sameJson } from '../forge/pod-status.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
 import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
 import type { ReflectionOptions } from './options.ts';
@@ -21,6 +22,7 @@ export interface NodeReflectionDeps extends TokenContext {
   readonly options: () => ReflectionOptions;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: ControllerMetrics;
 }
 
 export class NodeReflection {

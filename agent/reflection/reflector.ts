@@ -4,7 +4,7 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { createController } from '../kube/controller.ts';
+import { type ControllerMetrics, createController } from '../kube/controller.ts';
 import type { Cluster, Controller } from '../kube/types.ts';
 import { applyAction, type Subject, wholeTwin } from './apply.ts';
 import { decide, type Wish } from './decide.ts';
@@ -24,6 +24,7 @@ export interface ReflectorDeps extends Pair {
   readonly around: Surroundings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: ControllerMetrics;
 }
 
 export interface ReflectorRules extends ReflectorOptions {
@@ -52,7 +53,7 @@ export class Reflector {
     this.#rules = rules;
     this.#deps = deps;
     this.#said = new Said(deps.local.events);
-    const { consumer, clock, log } = deps;
+    const { consumer, log } = deps;
     const key = (namespace: string, name: string): void => this.#controller.enqueue(`${namespace}/${name}`);
     this.#namespaces = new FollowedNamespaces(
       {
@@ -79,7 +80,7 @@ export class Reflector {
         workers: rules.workers,
         reconcile: (...args) => this.#reconcile(...args),
       },
-      { clock, log },
+      deps,
     );
   }
 

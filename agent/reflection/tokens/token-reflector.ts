@@ -7,7 +7,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
-import { createController } from '../../kube/controller.ts';
+import { type ControllerMetrics, createController } from '../../kube/controller.ts';
 import type { Cache, Cluster, Controller } from '../../kube/types.ts';
 import { toBase64 } from '../../pki/pem.ts';
 import { withDigests } from '../kinds/digests.ts';
@@ -25,6 +25,7 @@ export interface TokenReflectorDeps extends TokenContext {
   readonly workers: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: ControllerMetrics;
   readonly random?: () => number;
 }
 
@@ -53,10 +54,10 @@ export class TokenReflector {
     this.#deps = deps;
     this.#signal = signal;
     this.#said = new Said(deps.local.events);
-    const { clock, log, workers } = deps;
+    const { workers } = deps;
     this.#controller = createController(
       { name: 'reflect-serviceaccount', watches: [], workers, reconcile: (...args) => this.#reconcile(...args) },
-      { clock, log },
+      deps,
     );
   }
 
