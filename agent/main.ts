@@ -23,6 +23,7 @@ import { createPeeringControllers } from './controllers/peering-controllers.ts';
 import { createConnectPeer } from './controllers/replicator/connect-peer.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
 import { createConnectProvider } from './kubelet/peer.ts';
+import { ReflectionCounters } from './kubelet/reflection-counters.ts';
 import { startHealth } from './runtime/health.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
@@ -53,7 +54,8 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
   const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
   const { hostname, port } = connection.server;
   const upstream = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 443 };
-  const health = await startHealth({ port: config.healthPort }, signal);
+  const counters = new ReflectionCounters();
+  const health = await startHealth({ port: config.healthPort, metrics: () => counters.text() }, signal);
   const admission = await startAdmission({
     cluster,
     clusterId: config.clusterId,
@@ -66,7 +68,8 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
     { api: cluster.api, caches: cluster.caches, clock, log },
     { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
     signal,
-    (led) => lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '', upstream }, led),
+    (led) =>
+      lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '', upstream, counters }, led),
   );
   health.ready();
   log.info('agent started', { version, node: process.version });
@@ -80,12 +83,16 @@ interface Lead {
   readonly cluster: Cluster;
   readonly log: Log;
   readonly apiServerCa: string;
+  readonly counters: ReflectionCounters;
   /** The API server as this process reaches it. */
   readonly upstream: { readonly host: string; readonly port: number };
 }
 
 /** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
-async function lead({ config, cluster, log, apiServerCa, upstream }: Lead, signal: AbortSignal): Promise<void> {
+async function lead(
+  { config, cluster, log, apiServerCa, upstream, counters }: Lead,
+  signal: AbortSignal,
+): Promise<void> {
   const { clusterId, systemNamespace } = config;
   const common = { cluster, clusterId, clock: systemClock, log, ids: systemIds };
   const keys = await ensureClusterKeys(cluster.api, systemNamespace, signal);
@@ -117,6 +124,7 @@ async function lead({ config, cluster, log, apiServerCa, upstream }: Lead, signa
     }),
     createVirtualNodeController({
       ...common,
+      counters,
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
       connectPeer: createConnectProvider(peers),

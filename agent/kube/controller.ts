@@ -11,7 +11,7 @@ import type { Cache, Change, Controller, ControllerOptions, Watch } from './type
 
 /** What a controller reports about itself, for who exports metrics. */
 export interface ControllerMetrics {
-  reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number): void;
+  reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number, key: string): void;
   queued(controller: string, depth: number): void;
 }
 
@@ -49,7 +49,7 @@ export function createController(
       if (signal.aborted) return;
       report(key, error, queue.addAfterFailure(key));
     } finally {
-      metrics?.reconciled(name, kind, (clock.now() - startedAt) / 1000);
+      metrics?.reconciled(name, kind, (clock.now() - startedAt) / 1000, key);
     }
   }
 

@@ -27,6 +27,7 @@ import type { ConnectProvider } from './peer.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { ProviderSession } from './provider-session.ts';
 import { createProviderState, type ProviderState } from './provider-state.ts';
+import type { ReflectionCounters } from './reflection-counters.ts';
 import { keepCertificate, selfSigned } from './serving-certificate.ts';
 import { usagePagesOf } from './usage-pages.ts';
 
@@ -43,6 +44,7 @@ export interface VirtualKubeletDeps {
   readonly access: NodeAccess;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
+  readonly counters?: ReflectionCounters;
   readonly reflection: SharedReflection;
 }
 
@@ -148,6 +150,12 @@ export class VirtualKubelet {
     );
   }
 
+  #metrics() {
+    const { metadata, spec } = this.#virtualNode;
+    const metrics = this.#deps.counters?.of(metadata.name, spec.clusterID);
+    return metrics ? { metrics } : {};
+  }
+
   #servingSubject() {
     return { nodeName: this.#virtualNode.metadata.name, addresses: [this.#deps.podIp] };
   }
@@ -243,6 +251,7 @@ export class VirtualKubelet {
     await this.#connecting;
     await this.#session?.end();
     await Promise.allSettled(this.#running);
+    this.#deps.counters?.forget(this.#virtualNode.metadata.name);
     this.#log.info('virtual node stopped');
   }
 
@@ -287,6 +296,7 @@ export class VirtualKubelet {
         }),
         clock,
         log: this.#log,
+        ...this.#metrics(),
         onRemoteChange: () => this.#onChange('pods'),
         shared: this.#deps.reflection,
         options: () => this.#options,

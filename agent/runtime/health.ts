@@ -1,4 +1,4 @@
-/** Liveness and readiness of the agent process over plain HTTP inside the pod network. */
+/** Liveness, readiness and metrics of the agent process over plain HTTP inside the pod network. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -8,7 +8,13 @@ export interface Health {
   readonly port: number;
 }
 
-export async function startHealth({ port }: { port: number }, signal: AbortSignal): Promise<Health> {
+export interface HealthOptions {
+  readonly port: number;
+  /** Prometheus text. */
+  readonly metrics?: () => string;
+}
+
+export async function startHealth({ port, metrics }: HealthOptions, signal: AbortSignal): Promise<Health> {
   let ready = false;
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0];
@@ -17,8 +23,12 @@ export async function startHealth({ port }: { port: number }, signal: AbortSigna
       response.statusCode = ready ? 200 : 503;
       return void response.end(ready ? 'ok\n' : 'starting: the API server has not answered yet\n');
     }
+    if (path === '/metrics' && metrics) {
+      response.setHeader('content-type', 'text/plain; version=0.0.4');
+      return void response.end(metrics());
+    }
     response.statusCode = 404;
-    response.end('there is /healthz and /readyz\n');
+    response.end('there is /healthz, /readyz and /metrics\n');
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

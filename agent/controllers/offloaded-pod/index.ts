@@ -4,7 +4,7 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { createController, watch } from '../../kube/controller.ts';
+import { type ControllerMetrics, createController, watch } from '../../kube/controller.ts';
 import type { Cache, Cluster, Controller, KubeApi } from '../../kube/types.ts';
 import type { RemoteNamespace } from '../../kubelet/remote-namespaces.ts';
 import { apply } from './apply.ts';
@@ -22,6 +22,7 @@ export interface OffloadedPodDeps {
   readonly context: () => Omit<Context, 'now'>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: ControllerMetrics;
   readonly workers?: number;
 }
 

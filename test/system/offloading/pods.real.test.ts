@@ -1,11 +1,11 @@
 /** Pods of one namespace on two peered clusters: how they are shaped, followed, and end. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pods } from '#shared/domain/core-kinds.ts';
+import { configMaps, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { Pair } from '../peering/clusters.ts';
-import { offloadedNamespace, pod, podAt, report, shadowOf, soon, startOffloadingPair } from './world.ts';
+import { countersOf, offloadedNamespace, pod, podAt, report, shadowOf, soon, startOffloadingPair } from './world.ts';
 
 let pair: Pair;
 const remote = 'demo-rome';
@@ -272,6 +272,27 @@ test('B085 B110 labels, image, sizes, deadline, tolerations and ephemeral contai
     async () => (await local('living'))?.status?.ephemeralContainerStatuses?.[0]?.state?.running !== undefined,
   );
   await remove('living');
+});
+
+test('B126 what is reflected is counted by namespace, kind, provider and node', async () => {
+  const counted = (kind: string): number => {
+    const labels = `{namespace="demo",reflector_resource="${kind}",cluster_id="milan",node_name="milan"}`;
+    const line = `liqo_virtual_kubelet_reflection_item_counter${labels} `;
+    const found = countersOf('rome')
+      .text()
+      .split('\n')
+      .find((one) => one.startsWith(line));
+    return Number(found?.slice(line.length) ?? 0);
+  };
+  const before = { pods: counted('Pod'), configMaps: counted('ConfigMap') };
+  await start('counted');
+  await shadowOf(there(), remote, 'counted');
+  const settings = { namespace: 'demo', name: 'settings' };
+  await here().create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: settings, data: { a: 'b' } });
+  await soon('the copy', () => there().get(configMaps, { namespace: remote, name: 'settings' }));
+  await soon('both counted', async () => counted('Pod') > before.pods && counted('ConfigMap') > before.configMaps);
+  expect(countersOf('rome').text()).toMatch(/^liqo_virtual_kubelet_reflection_error_counter\{.*\} \d+$/m);
+  await remove('counted');
 });
 
 test('B115 a restart of the agent writes nothing about fifty running pods', async () => {

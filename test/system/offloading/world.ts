@@ -4,6 +4,7 @@ import { createOffloadingControllers } from '#agent/controllers/offloading-contr
 import { createVirtualNodeController } from '#agent/controllers/virtual-node/index.ts';
 import type { KubeApi } from '#agent/kube/types.ts';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
+import { ReflectionCounters } from '#agent/kubelet/reflection-counters.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
@@ -25,6 +26,14 @@ export const soon = <T>(what: string, look: () => Promise<T | undefined | null |
 
 const portBase: Readonly<Record<string, number>> = { rome: 13_250, milan: 14_250 };
 
+const counters = new Map<string, ReflectionCounters>();
+/** What the agent of that cluster serves as metrics. */
+export function countersOf(clusterId: string): ReflectionCounters {
+  const known = counters.get(clusterId) ?? new ReflectionCounters();
+  counters.set(clusterId, known);
+  return known;
+}
+
 /** Cluster `rome` is a consumer of `milan`, through a virtual node called `milan`. */
 export async function startOffloadingPair(): Promise<Pair> {
   const pair = await startPair(async (deps) => {
@@ -37,6 +46,7 @@ export async function startOffloadingPair(): Promise<Pair> {
         podIp: '127.0.0.1',
         kubeletPortBase: portBase[clusterId] ?? 15_250,
         connectPeer: createConnectProvider({ clock, log }),
+        counters: countersOf(clusterId),
         systemNamespace,
       }),
       await startAdmission({ ...deps, host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
