@@ -1,0 +1,116 @@
+/** A provider whose API server is closed to its consumer: the peering works through the link, streams included, and ends with nothing left. */
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
+import { container, pod } from '../world/workloads.ts';
+
+const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'in-band') };
+const patient = { ...patience, withinMs: 240_000 };
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
+let stage: Stage;
+
+/** Packets that the wall has turned away so far. */
+async function turnedAway(): Promise<number> {
+  const [node] = stage.world.cluster(provider).nodes;
+  const text = (await node?.exec('nft', ['list', 'table', 'inet', 'wall'])) ?? '';
+  return Number(/counter packets (\d+)/.exec(text)?.[1] ?? 0);
+}
+
+beforeAll(async () => {
+  await removeWorld(place);
+  const world = await openWorld({ ...place, clusters: [consumer, provider], brokerPort: 7561 });
+  await Promise.all([world.join(consumer), world.join(provider)]);
+  stage = await createStage(world);
+  const callers = world.cluster(consumer).nodes.map(({ ip }) => ip);
+  const { port } = new URL(world.cluster(provider).apiServerUrl);
+  for (const node of world.cluster(provider).nodes) {
+    const rule = `ip saddr { ${callers.join(', ')} } tcp dport ${port} counter drop`;
+    for (const line of [
+      'add table inet wall',
+      'add chain inet wall input { type filter hook prerouting priority -350 ; }',
+      `add rule inet wall input ${rule}`,
+    ])
+      await node.exec('nft', [line]);
+  }
+}, 900_000);
+afterAll(async () => {
+  await removeWorld(place);
+}, 180_000);
+
+test('the provider has an address for its proxy, which nobody needs yet', async () => {
+  const ip = await eventually(
+    'the address',
+    async () => {
+      const found = await stage.api(provider).get(networkKinds.ips, { namespace: 'liqo', name: 'api-server-proxy' });
+      return found?.status?.ip === undefined ? undefined : found;
+    },
+    patient,
+  );
+  expect(ip.spec.masquerade).toBe(true);
+});
+
+test('a peering in-band becomes Ready although the way to the API server is closed', async () => {
+  const ask = ['peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--in-band'];
+  // The broker hears of the proxy with the next facts.
+  await eventually(
+    'the broker takes it',
+    async () => {
+      const { code, stderr } = await stage.world.isthmus(...ask);
+      if (code !== 0) throw new Error(stderr);
+      return true;
+    },
+    { ...patient, everyMs: 1_000 },
+  );
+  await eventually(
+    'Ready',
+    async () => {
+      const peering = await stage.peering();
+      if (peering?.phase !== 'Ready') throw new Error(JSON.stringify(peering?.conditions));
+      return true;
+    },
+    { ...patient, everyMs: 500 },
+  );
+  const [identity] = await stage.api(consumer).list(identities);
+  expect(identity?.spec.authParams.proxyURL).toMatch(/^http:\/\/10\.\d+\.\d+\.\d+:8118$/);
+});
+
+test('pods run there, with logs and exec, and not one packet asked at the closed door', async () => {
+  await stage.createNamespace('abroad');
+  await stage.mustOffload('abroad');
+  await stage.apply(consumer, pod('abroad', 'parrot', [container(['serve', '-text', 'hello'])]));
+  await stage.podThat(consumer, ['abroad', 'parrot'], 'runs', isRunning);
+  const exec = await eventually(
+    'exec',
+    async () => {
+      const line = ['-n', 'abroad', 'exec', '-i', 'parrot', '--', 'cat'];
+      const ended = await stage.kubectl(consumer, line, 'from afar');
+      if (ended.code !== 0) throw new Error(ended.stderr);
+      return ended;
+    },
+    patient,
+  );
+  expect(exec.stdout).toBe('from afar');
+  expect((await stage.kubectl(consumer, ['-n', 'abroad', 'logs', 'parrot'])).code).toBe(0);
+  expect(await turnedAway()).toBe(0);
+  await stage.deleteNamespaces(consumer, 'abroad');
+});
+
+test('unpeering closes the way, too', async () => {
+  const peering = await stage.peering();
+  await stage.world.mustIsthmus('unpeer', consumer, provider, '--wait');
+  await eventually(
+    'nobody listens',
+    async () => {
+      const slices = await stage.kubectl(provider, ['-n', 'liqo', 'get', 'endpointslices', '-o', 'name']);
+      if (slices.stdout.includes('isthmus-api-server-proxy')) throw new Error(slices.stdout);
+      return true;
+    },
+    patient,
+  );
+  expect(peering?.phase).toBe('Ready');
+});
