@@ -16,11 +16,11 @@ interface Bench {
 
 const benches: Readonly<Record<string, Bench>> = {
   peering: {
-    what: 'seconds from `peer` to virtual node Ready and to the first pod Running, and of `unpeer`; two real clusters',
+    what: 'seconds from `peer` with network to virtual node Ready and to the first pod Running, and of `unpeer`; two real clusters',
     run: async (options) => (await import('./peering/peering.ts')).run(options),
   },
   footprint: {
-    what: 'MiB resident of all our processes on either side with 0 and with 100 offloaded pods; two real clusters',
+    what: 'MiB resident of all our processes on either side of a link with 0 and with 100 offloaded pods; two real clusters',
     run: async (options) => (await import('./footprint/footprint.ts')).run(options),
   },
   cost: {

@@ -1,4 +1,7 @@
-/** Memory of everything that is ours on either side of one peering, with no and with many offloaded pods, after things have settled. */
+/**
+ * Memory of everything that is ours on either side of one peering with a link, with no and with many offloaded pods, after things have settled:
+ * controllers, node processes and what holds the tunnel, each cluster with one node.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '#test/harness/eventually.ts';
@@ -27,7 +30,7 @@ export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
     const cpu = cpuSeconds(bench) - cpuBefore;
     Object.assign(phases, await measure(bench, podCount, log));
     phases[`CPU ms per pod, both sides, over ${podCount} pods`] = (cpu * 1000) / podCount;
-    const consumer = phases[`consumer, ${podCount} pods`] ?? Number.NaN;
+    const consumer = phases['consumer, 0 pods'] ?? Number.NaN;
     return { name: 'footprint', unit: 'MiB', value: consumer, samples: [consumer], phases, machine: thisMachine(root) };
   } finally {
     await bench.close();
@@ -67,14 +70,22 @@ async function measure(
 ): Promise<Record<string, number>> {
   await delay(settleMs);
   const highest = { consumer: 0, provider: 0 };
+  const shares = { consumer: '', provider: '' };
   for (let i = 0; i < readings; i += 1) {
     for (const side of ['consumer', 'provider'] as const) {
-      const sum = world.agentPids(names[side]).reduce((total, pid) => total + residentMiB(pid), 0);
-      highest[side] = Math.max(highest[side], sum);
+      const parts = Object.entries(world.ownPids(names[side])).map(([what, pids]) => ({
+        what,
+        mib: pids.reduce((total, pid) => total + residentMiB(pid), 0),
+      }));
+      const sum = parts.reduce((total, { mib }) => total + mib, 0);
+      if (sum <= highest[side]) continue;
+      highest[side] = sum;
+      shares[side] = parts.map(({ what, mib }) => `${what} ${mib.toFixed(0)}`).join(', ');
     }
     await delay(1_000);
   }
-  log(`${pods} pods: consumer ${highest.consumer.toFixed(0)} MiB, provider ${highest.provider.toFixed(0)} MiB`);
+  for (const side of ['consumer', 'provider'] as const)
+    log(`${pods} pods: ${side} ${highest[side].toFixed(0)} MiB (${shares[side]})`);
   return { [`consumer, ${pods} pods`]: highest.consumer, [`provider, ${pods} pods`]: highest.provider };
 }
 
@@ -87,6 +98,6 @@ function cpuSeconds({ world }: BenchWorld): number {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return Number(fields[11]) + Number(fields[12]);
   };
-  const pids = [...world.agentPids(names.consumer), ...world.agentPids(names.provider)];
+  const pids = [names.consumer, names.provider].flatMap((name) => Object.values(world.ownPids(name)).flat());
   return pids.reduce((total, pid) => total + ticks(pid), 0) / 100;
 }

@@ -1,7 +1,10 @@
 /** How long a peering takes: from the broker's acceptance to the virtual node, to the first pod, and back to nothing. */
+
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
+import type { Connection } from '#shared/schema/liqo/connection.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -47,6 +50,7 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
     caches.cache(identities),
     caches.cache(resourceSlices),
     caches.cache(virtualNodes),
+    caches.cache(networkKinds.connections),
     caches.cache(nodes),
     caches.cache(pods, { namespace }),
     provider.caches.cache(tenants),
@@ -67,6 +71,11 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
       'slice accepted',
     ),
     'virtual node made': watch.first(caches.cache(virtualNodes), () => true, 'VirtualNode'),
+    'link connected': watch.first(
+      caches.cache<Connection>(networkKinds.connections),
+      (c) => c.status?.value === 'Connected',
+      'Connection Connected',
+    ),
     'node ready': watch.first(
       caches.cache(nodes),
       (n) => n.metadata.name === names.provider && isReady(n.status?.conditions),
@@ -77,6 +86,7 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
     consumer: names.consumer,
     provider: names.provider,
     resources: { cpu: '2', memory: '2Gi', pods: '20' },
+    network: {},
   });
   const accepted = performance.now() - begun;
   const entries = await Promise.all(

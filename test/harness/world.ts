@@ -30,6 +30,8 @@ export interface Broker {
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
+export type OwnPids = Readonly<Record<'agent' | 'node' | 'gateway', readonly number[]>>;
+
 export interface World {
   readonly bed: Bed;
   readonly broker: Broker;
@@ -43,9 +45,12 @@ export interface World {
   join(name: string): Promise<void>;
   /** Pids of the agent processes of a cluster, on this host. */
   agentPids(name: string): number[];
+  /** Pids of all that is ours in a cluster, by what runs: controllers, node processes and what holds the tunnels. */
+  ownPids(name: string): OwnPids;
   close(): Promise<void>;
 }
 
+const agentProgram = /\/app\/main\.mjs/;
 const cli = (root: string) => path.join(root, 'bin', 'isthmus.mjs');
 
 /** Clusters up, image in them, broker running, CLI logged in; nothing has joined yet. Everything that runs already is kept. */
@@ -73,7 +78,12 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     async join(name) {
       await mustIsthmus('join', name, '--kubeconfig', bed.cluster(name).kubeconfigPath, '--image', image.reference);
     },
-    agentPids: (name) => agentPids(dir, bed.cluster(name)),
+    agentPids: (name) => pidsOf(dir, bed.cluster(name), agentProgram),
+    ownPids: (name) => ({
+      agent: pidsOf(dir, bed.cluster(name), agentProgram),
+      node: pidsOf(dir, bed.cluster(name), /\/app\/fabric\.mjs/),
+      gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
+    }),
     async close() {
       await broker.stop();
       await down({ dir, log });
@@ -163,12 +173,12 @@ function loginArguments(logFile: string): string[] {
 }
 
 /** By the control group of the cluster's first node: other beds on this machine may have clusters of the same name. */
-function agentPids(dir: string, cluster: BedCluster): number[] {
+function pidsOf(dir: string, cluster: BedCluster, program: RegExp): number[] {
   const slot = slotOf(dir);
   if (slot === undefined) return [];
   return cluster.nodes
     .flatMap(({ name }) => groupProcesses(nodeGroup(slot, name)))
-    .filter((pid) => commandOf(pid).includes('/app/main.mjs'));
+    .filter((pid) => program.test(commandOf(pid)));
 }
 
 function commandOf(pid: number): string {
