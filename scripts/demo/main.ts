@@ -1,4 +1,4 @@
-/** `npm run demo`: two real clusters peer through the broker, and a Deployment of one runs on the other. */
+/** `npm run demo`: two real clusters with the same ranges peer through the broker; a Deployment of one runs on the other and is called from home. */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
@@ -6,7 +6,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { openWorld, removeWorld, type World } from '#test/harness/world.ts';
 import { openExisting } from './existing.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
-import { demoManifests, namespace } from './workload.ts';
+import { demoManifests, home, namespace, port } from './workload.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
 const usage = `usage: npm run demo                                     two clusters made here, rome and milan
@@ -35,11 +35,14 @@ export type Stage = Pick<World, 'mustIsthmus' | 'join'> & {
   kubectl(name: string, ...args: readonly string[]): Promise<string>;
 };
 
+/** The same in both: what is at an address of one cluster has another address in the other. */
+const ranges = { podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as const;
+
 async function ownStage(timeline: Timeline): Promise<Stage> {
   await timeline.step('looking at this machine', () => setUpMachine({ log: timeline.note }));
   const world = await timeline.step(
     'two clusters, rome and milan, and a broker (the first time this builds Kubernetes)',
-    () => openWorld({ root, clusters: ['rome', 'milan'], log: timeline.note }),
+    () => openWorld({ root, clusters: ['rome', 'milan'].map((name) => ({ name, ...ranges })), log: timeline.note }),
   );
   return {
     consumer: 'rome',
@@ -77,6 +80,18 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     }),
   );
 
+  const call = (url: string) => stage.kubectl(consumer, '-n', home, 'exec', 'caller', '--', 'get', url);
+  const address = await podAddress(stage, pods[0] ?? '');
+  const answers = await timeline.step(`a pod of ${consumer} calls a pod and a Service on ${provider}`, async () => {
+    await stage.kubectl(consumer, '-n', home, 'wait', '--for=condition=Ready', 'pod/caller', '--timeout=60s');
+    const urls = [`http://${address}:${port}/`, `http://hello.${namespace}.svc.cluster.local/`];
+    return Promise.all(
+      urls.map(
+        async (url) => [url, await eventually(`${url} answers`, () => call(url), { withinMs: 30_000 })] as const,
+      ),
+    );
+  });
+
   const show = async (title: string, name: string, ...args: string[]) =>
     console.log(`\n${title}\n${indent(await stage.kubectl(name, ...args))}`);
   await show(`nodes of ${consumer}`, consumer, 'get', 'nodes', '-o', 'wide');
@@ -91,11 +106,17 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     '-o',
     'wide',
   );
+  console.log(`\na pod of ${consumer} asks, pods on ${provider} answer with their names`);
+  for (const [url, answer] of answers) console.log(`  $ get ${url}\n  ${answer.trim()}`);
   console.log(`\nlog line of ${pods[0]}\n  ${line}`);
   console.log(`\n${indent(await stage.mustIsthmus('get', 'peerings'))}`);
   console.log(`\nwhat happened when\n${timeline.table()}`);
   console.log(next(stage));
 }
+
+/** Of a pod at the provider, as the consumer reaches it. */
+const podAddress = async ({ consumer, kubectl }: Stage, name: string): Promise<string> =>
+  (await kubectl(consumer, '-n', namespace, 'get', 'pod', name, '-o', 'jsonpath={.status.podIP}')).trim();
 
 async function runningPods(stage: Stage): Promise<string[] | undefined> {
   const text = await stage.kubectl(
@@ -129,6 +150,7 @@ Everything is left running. To try next:
   export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/.testbed:$PATH
   kubectl -n ${namespace} get pods -o wide --watch
   kubectl -n ${namespace} exec -it deploy/hello -- cat
+  kubectl -n ${home} exec caller -- get http://hello.${namespace}/remote
   npx isthmus describe peering ${consumer} ${provider}
   npx isthmus get events
   npx isthmus unoffload namespace ${namespace} --kubeconfig ${kubeconfig}

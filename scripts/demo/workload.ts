@@ -1,9 +1,11 @@
-/** What the demo runs: a namespace and a Deployment of the test workload, as files for kubectl. */
+/** What the demo runs, as files for kubectl: a Deployment with a Service, offloaded, and a pod that stays at home and calls both. */
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 
 export const namespace = 'hello';
+export const home = 'hello-home';
+export const port = 8080;
 const testWorkload = 'isthmus.test/workload:1';
 
 const deployment = (image: string) => ({
@@ -22,7 +24,8 @@ const deployment = (image: string) => ({
             name: 'hello',
             image,
             imagePullPolicy: 'IfNotPresent',
-            args: ['print', '--interval', '1s'],
+            args: ['serve', '--port', String(port)],
+            ports: [{ containerPort: port }],
             resources: { requests: { cpu: '10m', memory: '16Mi' } },
           },
         ],
@@ -31,6 +34,25 @@ const deployment = (image: string) => ({
   },
 });
 
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'hello', namespace },
+  spec: { selector: { app: 'hello' }, ports: [{ port: 80, targetPort: port }] },
+};
+
+const caller = (image: string) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'caller', namespace: home },
+  spec: {
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: 'caller', image, imagePullPolicy: 'IfNotPresent', args: ['sleep'] }],
+  },
+});
+
+const list = (...items: readonly unknown[]) => ({ apiVersion: 'v1', kind: 'List', items });
+
 const write = async (name: string, object: unknown): Promise<string> => {
   const to = path.join(await mkdtemp(path.join(os.tmpdir(), 'isthmus-demo-')), `${name}.json`);
   await writeFile(to, JSON.stringify(object));
@@ -38,6 +60,10 @@ const write = async (name: string, object: unknown): Promise<string> => {
 };
 
 export const demoManifests = {
-  namespaceFile: () => write('namespace', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
-  deploymentFile: (image = testWorkload) => write('deployment', deployment(image)),
+  namespaceFile: () =>
+    write(
+      'namespaces',
+      list(...[namespace, home].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))),
+    ),
+  deploymentFile: (image = testWorkload) => write('deployment', list(deployment(image), service, caller(image))),
 };
