@@ -24,6 +24,8 @@ const Env = z.object({
   ISTHMUS_WEBHOOK_PORT: z.coerce.number().int().min(1).max(65_535).default(9443),
   /** Liveness and readiness. */
   ISTHMUS_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  /** `true`: pods of consumers here reach endpoints at third clusters only through the consumer. */
+  ISTHMUS_DENY_DIRECT_CONNECTIONS: z.enum(['true', 'false']).default('false'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   POD_NAME: z.string().min(1).default('isthmus-agent'),
   POD_IP: z.string().min(1).default('127.0.0.1'),
@@ -38,6 +40,7 @@ export interface AgentConfig {
   readonly certificateLifetimeSeconds: number;
   /** 0: never. */
   readonly nodeFailureSeconds: number;
+  readonly denyDirectConnections: boolean;
   readonly kubeletPortBase: number;
   readonly webhookPort: number;
   readonly healthPort: number;
@@ -65,6 +68,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
+    denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
     webhookPort: e.ISTHMUS_WEBHOOK_PORT,
     healthPort: e.ISTHMUS_HEALTH_PORT,

@@ -113,7 +113,11 @@ async function lead(
         certificateLifetimeSeconds: config.certificateLifetimeSeconds,
       },
     }),
-    ...createOffloadingControllers({ ...common, nodeFailureMs: config.nodeFailureSeconds * 1_000 }),
+    ...createOffloadingControllers({
+      ...common,
+      nodeFailureMs: config.nodeFailureSeconds * 1_000,
+      denyDirectConnections: config.denyDirectConnections,
+    }),
     ...createNetworkControllers({ ...common, systemNamespace }),
     createApiServerProxyController({
       ...common,

@@ -5,8 +5,8 @@ import type { Cluster, Controller } from '#agent/kube/types.ts';
 import { createNamespaceDefaultsController } from './namespace-defaults/index.ts';
 import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';
-import { createSchedulingGateController } from './scheduling-gate/index.ts';
 import { createNodeFailureController } from './node-failure/index.ts';
+import { createSchedulingGateController } from './scheduling-gate/index.ts';
 import { createShadowEndpointSliceController } from './shadow-endpoint-slice/index.ts';
 import { createShadowPodController } from './shadow-pod/index.ts';
 
@@ -15,6 +15,8 @@ export interface OffloadingControllersDeps extends ControllerDeps {
   readonly clusterId: string;
   /** After so long, guests' pods that go on a dead node are deleted by force; 0 or absent: never. */
   readonly nodeFailureMs?: number;
+  /** True: guests reach endpoints at third clusters only through their own cluster. */
+  readonly denyDirectConnections?: boolean;
 }
 
 export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [
@@ -22,7 +24,7 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createSchedulingGateController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
-  createShadowEndpointSliceController(deps),
   createNamespaceDefaultsController(deps),
   ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
+  createShadowEndpointSliceController(deps),
 ];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { VkOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
-import { defaultAnnotationsNotReflected, reflectionOptions, templateRefOf } from './options.ts';
+import { defaultAnnotationsNotReflected, reflectionOptions } from './options.ts';
 
 const node = (spec: object = {}): VirtualNode =>
   ({
@@ -62,12 +62,4 @@ test('keys of template and patch are joined; of classes the default one is taken
     ingressClass: 'two',
     loadBalancerClass: 'first',
   });
-});
-
-test.each([
-  { spec: {}, is: { namespace: 'liqo', name: 'virtual-kubelet-default' } },
-  { spec: { vkOptionsTemplateRef: { name: 'mine' } }, is: { namespace: 'tenant', name: 'mine' } },
-  { spec: { vkOptionsTemplateRef: { name: 'mine', namespace: 'there' } }, is: { namespace: 'there', name: 'mine' } },
-])('a VirtualNode with $spec follows template $is', ({ spec, is }) => {
-  expect(templateRefOf(node(spec), 'liqo')).toEqual(is);
 });

@@ -19,8 +19,6 @@ export interface ReflectionOptions extends Shape {
   readonly apiSupport: boolean;
 }
 
-export const defaultTemplate = 'virtual-kubelet-default';
-
 const kind = (workers: number): ReflectorOptions => ({ workers, type: 'DenyList' });
 const defaults: Record<ReflectorName, ReflectorOptions> = {
   service: kind(3),
@@ -113,15 +111,4 @@ export function reflectionOptions(
     loadBalancerClass: chosen(loadBalancerClasses)?.loadBalancerClassName,
     apiSupport: (flags.get('enable-apiserver-support') ?? 'true') !== 'false',
   };
-}
-
-export interface TemplateRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export function templateRefOf({ spec, metadata }: VirtualNode, systemNamespace: string): TemplateRef {
-  const { name, namespace } = spec.vkOptionsTemplateRef ?? {};
-  if (!name) return { namespace: systemNamespace, name: defaultTemplate };
-  return { namespace: namespace ?? metadata.namespace ?? systemNamespace, name };
 }

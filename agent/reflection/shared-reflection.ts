@@ -3,9 +3,10 @@ import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { HomeApi } from '../forge/api-access.ts';
+import { optionsTemplateRef } from '../forge/vk-options.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
 import { homeApiSource } from './home-api.ts';
-import { type ReflectionOptions, reflectionOptions, templateRefOf } from './options.ts';
+import { type ReflectionOptions, reflectionOptions } from './options.ts';
 import { SharedScopes } from './scopes.ts';
 import { Turns } from './turns.ts';
 
@@ -41,7 +42,7 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
     scopes: new SharedScopes(cluster.caches),
     turns: new Turns(),
     options: (virtualNode) =>
-      reflectionOptions(virtualNode, templates.get(templateRefOf(virtualNode, systemNamespace))),
+      reflectionOptions(virtualNode, templates.get(optionsTemplateRef(virtualNode, systemNamespace))),
     home(provider, { apiSupport, kinds }) {
       // Without its tokens or the root CA a pod would only wait for them.
       const isServed = kinds.serviceaccount.workers > 0 && kinds.configmap.workers > 0;
