@@ -15,6 +15,7 @@ import { keyCommand } from './commands/key.ts';
 import { leaveCommand } from './commands/leave.ts';
 import { loginCommand } from './commands/login.ts';
 import { memberCommand } from './commands/member.ts';
+import { networkCommand } from './commands/network.ts';
 import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
 import { redeemCommand } from './commands/redeem.ts';
@@ -60,6 +61,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))
     .addCommand(unpeerCommand(io))
+    .addCommand(networkCommand(io))
     .addCommand(generateCommand(io))
     .addCommand(deleteCommand(io))
     .addCommand(offloadCommand(io))

@@ -33,7 +33,7 @@ export interface KubeClient {
 
 const timeoutMs = 15_000;
 
-async function loadKubeconfig({ kubeconfig, context }: KubeTarget): Promise<KubeConfig> {
+export async function loadKubeconfig({ kubeconfig, context }: KubeTarget): Promise<KubeConfig> {
   // Loaded late: it is the heaviest import of the command line, and most commands talk to the broker alone.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();

@@ -8,10 +8,11 @@ export interface BundledFile {
   readonly content: Buffer;
 }
 
-/** The controllers in `main.mjs` and what it imports lazily; the node process in one `fabric.mjs`, without anything that it does not use. */
+/** The controllers in `main.mjs` and what it imports lazily; the node process and the test pods in one file each, with nothing they do not use. */
 const entries = [
   { name: 'main', source: 'agent/main.ts', splitting: true },
   { name: 'fabric', source: 'agent/fabric/main.ts', splitting: false },
+  { name: 'probe', source: 'agent/probe/main.ts', splitting: false },
 ] as const;
 
 /** The same sources give the same bytes. `version` is what the agent reports. */

@@ -310,6 +310,13 @@ export const codes = {
     cause: 'the request was decided, withdrawn, or has expired',
     remedy: 'look at it with `isthmus requests list`; the asking tenant may ask again',
   },
+  network_test_failed: {
+    http: 502,
+    retry: true,
+    exit: 7,
+    cause: 'a probe between two peered clusters was not answered as it should be',
+    remedy: 'the table says at which hop packets end; docs/network.md says what to do about each',
+  },
   peering_failed: {
     http: 409,
     retry: false,
