@@ -344,4 +344,28 @@ describe('the control plane kinds', () => {
       /"image":"mine:1"/,
     );
   });
+
+  test('B057 a VkOptionsTemplate gives VirtualNodes their defaults; what means nothing here is refused', async () => {
+    const required = { createNode: false, disableNetworkCheck: true, containerImage: 'vk', metricsEnabled: false };
+    const template = (name: string, more: object = {}) => ({
+      apiVersion: offloadingApi,
+      kind: 'VkOptionsTemplate',
+      metadata: { namespace: 'liqo-tenant-cons', name },
+      spec: { ...required, ...more },
+    });
+    expect(await create(template('odd', { extraArgs: ['--home-kubeconfig=/x'] }))).toMatch(
+      /extraArgs contains "--home-kubeconfig=\/x", which means nothing here.*\(invalid_input\)/,
+    );
+    const spec = { clusterID: 'cons', vkOptionsTemplateRef: { name: 'mine' } };
+    const metadata = { namespace: 'liqo-tenant-cons', name: 'templated' };
+    const node = { apiVersion: offloadingApi, kind: 'VirtualNode', metadata, spec };
+    expect(await create(node)).toMatch(/VkOptionsTemplate mine, which does not exist.*\(not_found\)/);
+    expect(await create(template('mine', { replicas: 2 }))).toMatch(
+      /Warning: spec.replicas has no effect[\s\S]*created|created[\s\S]*Warning: spec.replicas has no effect/,
+    );
+    expect(await create(node)).toMatch(/created/);
+    expect(
+      await kubectl(['-n', 'liqo-tenant-cons', 'get', 'virtualnode', 'templated', '-o', 'jsonpath={.spec}']),
+    ).toMatch(/"createNode":false.*"disableNetworkCheck":true/);
+  });
 });
