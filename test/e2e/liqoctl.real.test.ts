@@ -6,20 +6,28 @@
  * - test network and its EndpointSlice counts, move volume and namespace `liqo-storage`: need running pods
  * - `info` health of all pods: there are no kubelets; the Deployment's pods are never ready
  */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as yaml from 'yaml';
 import { createKubeApi } from '#agent/kube/api.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { isthmus } from '#cli/captured-io.ts';
 import { clusterRoleBindings, namespaces, secrets } from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { configurations } from '#shared/schema/liqo/configuration.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type DeclaredCluster, playLink, startCluster } from '#test/system/declarative/cluster.ts';
+import { applyAll, deleteAll } from '#test/system/declarative/orders.ts';
+import { differences, stateOf } from '#test/system/declarative/state.ts';
 import { info, infoPeer } from './liqoctl/info.ts';
 import { peer, setTenantCondition, unpeer } from './liqoctl/peer.ts';
 import type { Target } from './liqoctl/requests.ts';
@@ -32,6 +40,7 @@ const target = ({ api }: DeclaredCluster): Target => ({ api, liqoNamespace });
 const nodePort = { serviceType: 'NodePort', resources: { cpu: '2' } } as const;
 /** Of any single wait, most of it the polls of liqoctl itself. */
 const mostMs = 15_000;
+const mixedRounds = 4;
 
 beforeAll(async () => {
   [rome, milan] = await Promise.all([
@@ -140,16 +149,139 @@ describe('liqoctl', () => {
     expect(waited.filter(({ ms }) => ms > mostMs)).toEqual([]);
     await nothingShared();
     expect(await milan.api.get(namespaces, { name: 'liqo-tenant-rome' })).toBeDefined();
-    for (const { api } of [rome, milan]) {
-      for (const name of ['liqo-tenant-rome', 'liqo-tenant-milan']) await api.delete(namespaces, { name });
-    }
-    await eventually('the namespaces to go', async () => {
+    await withoutNamespaces();
+  }, 240_000);
+});
+
+async function withoutNamespaces(): Promise<void> {
+  for (const { api } of [rome, milan])
+    for (const name of ['liqo-tenant-rome', 'liqo-tenant-milan']) await api.delete(namespaces, { name });
+  await eventually(
+    'the namespaces to go',
+    async () => {
       const all = await Promise.all(
         [rome, milan].map(({ api }) => api.list(namespaces, { labelSelector: 'liqo.io/tenant-namespace' })),
       );
       return all.flat().length === 0;
+    },
+    { withinMs: 60_000 },
+  );
+}
+
+const roleAt = async ({ api }: DeclaredCluster, peerId: string) =>
+  (await api.get(foreignClusters, { name: peerId }))?.status?.role;
+
+describe('liqoctl, in both directions', () => {
+  test('shares one link, and each cluster is consumer and provider of the other', async () => {
+    await peer(target(rome), target(milan), nodePort);
+    await peer(target(milan), target(rome), nodePort);
+    await eventually('the roles', async () => {
+      expect([await roleAt(rome, 'milan'), await roleAt(milan, 'rome')]).toEqual([
+        'ConsumerAndProvider',
+        'ConsumerAndProvider',
+      ]);
+      return true;
     });
+    for (const cluster of [rome, milan])
+      expect((await infoPeer(target(cluster), cluster === rome ? 'milan' : 'rome')).network.gateway.both).toBe(1);
   }, 240_000);
+
+  test('get kubeconfig prints credentials that work', async () => {
+    const ref = { namespace: 'liqo-tenant-milan', name: 'controlplane-milan' };
+    const identity = await rome.api.get(identities, ref);
+    const name = identity?.status?.kubeconfigSecretRef?.name ?? '';
+    const secret = await rome.api.get(secrets, { namespace: ref.namespace, name });
+    const kubeconfig = Buffer.from(secret?.data?.kubeconfig ?? '', 'base64').toString();
+    const connection = await connectKubeconfig(kubeconfig);
+    const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
+    const seen = await api.list(resourceSlices, { namespace: 'liqo-tenant-rome' });
+    // The copy of its own, and what milan asks of rome.
+    expect(seen.map(({ metadata }) => metadata.name).sort()).toEqual(['milan', 'rome']);
+    connection.close();
+  });
+
+  test('uninstall is refused and names the peer', async () => {
+    const { code, err } = await isthmus(['uninstall', '--kubeconfig', milan.server.kubeconfigPath]);
+    expect([code, err]).toEqual([5, expect.stringContaining('rome (networking, authentication, offloading)')]);
+  });
+
+  test('unpeer of one direction leaves the link to the other', async () => {
+    await unpeer(target(rome), target(milan));
+    await eventually('one direction', async () => (await roleAt(milan, 'rome')) === 'Provider');
+    expect((await infoPeer(target(milan), 'rome')).network.status).toBe('Healthy');
+    await unpeer(target(milan), target(rome));
+    await nothingShared();
+    await withoutNamespaces();
+  }, 240_000);
+});
+
+const halves = () => [
+  { cluster: rome, id: 'rome' },
+  { cluster: milan, id: 'milan' },
+];
+
+async function writtenManifests(): Promise<Readonly<Record<string, readonly KubeObject[]>>> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'isthmus-mixed-'));
+  const [consumer, provider] = [rome.server.kubeconfigPath, milan.server.kubeconfigPath];
+  const line = `generate peering --consumer ${consumer} --provider ${provider} --cpu 1 --out ${dir}`;
+  const { code, err } = await isthmus(line.split(' '));
+  expect(code, err).toBe(0);
+  const read = async (id: string): Promise<KubeObject[]> => {
+    const files = ['peering.yaml', 'secrets.yaml'].map((file) => readFile(path.join(dir, id, file), 'utf8'));
+    const texts = await Promise.all(files);
+    return texts.flatMap((text) => yaml.parseAllDocuments(text).map((document) => document.toJS() as KubeObject));
+  };
+  const all = { rome: await read('rome'), milan: await read('milan') };
+  await rm(dir, { recursive: true });
+  return all;
+}
+
+const isUp = () =>
+  eventually(
+    'info peer',
+    async () => {
+      expect(await infoPeer(target(rome), 'milan')).toMatchObject({
+        info: { role: 'Provider' },
+        network: { status: 'Healthy' },
+        authentication: { APIServerAddr: milan.server.url, resourceSlices: [{ accepted: true }] },
+        offloading: { virtualNodes: ['milan'] },
+      });
+      return true;
+    },
+    { withinMs: 60_000 },
+  );
+
+describe('a peering made of manifests', () => {
+  test('is seen by liqoctl info peer and ended by liqoctl unpeer', async () => {
+    const manifests = await writtenManifests();
+    await Promise.all(halves().map(({ cluster, id }) => applyAll(cluster.api, manifests[id] ?? [])));
+    await isUp();
+    await unpeer(target(rome), target(milan));
+    await nothingShared();
+    await withoutNamespaces();
+  }, 240_000);
+
+  test('and one made by liqoctl, in turns, leave both clusters as they were', async () => {
+    const states = () => Promise.all(halves().map(({ cluster }) => stateOf(cluster.api)));
+    const before = await states();
+    for (let round = 0; round < mixedRounds; round++) {
+      if (round % 2 === 0) {
+        const manifests = await writtenManifests();
+        await Promise.all(halves().map(({ cluster, id }) => applyAll(cluster.api, manifests[id] ?? [])));
+        await isUp();
+        await Promise.all(halves().map(({ cluster, id }) => deleteAll(cluster.api, manifests[id] ?? [])));
+      } else {
+        await peer(target(rome), target(milan), nodePort);
+        await isUp();
+        await unpeer(target(rome), target(milan));
+      }
+      await withoutNamespaces();
+    }
+    await eventually('the state of before', async () => {
+      expect(differences(await states(), before)).toEqual([]);
+      return true;
+    });
+  }, 900_000);
 });
 
 describe('a peering user', () => {
@@ -189,5 +321,22 @@ describe('a peering user', () => {
       { withinMs: 5_000 },
     );
     expect((await cli('delete peering-user rome')).out).toContain('has no peering user');
-  });
+    await withoutNamespaces();
+  }, 90_000);
+});
+
+describe('liqoctl force unpeer', () => {
+  test('frees this side from a peer that is dead', async () => {
+    await peer(target(rome), target(milan), nodePort);
+    await milan.server.kill();
+    const dead = { metadata: { annotations: { 'liqo.io/foreign-cluster-permanently-unreachable': 'true' } } };
+    await rome.api.mergePatch(foreignClusters, { name: 'milan' }, dead);
+    await rome.api.delete(namespaces, { name: 'liqo-tenant-milan' });
+    await eventually(
+      'the namespace to go',
+      async () => (await rome.api.get(namespaces, { name: 'liqo-tenant-milan' })) === undefined,
+      { withinMs: 60_000 },
+    );
+    await milan.server.start();
+  }, 240_000);
 });
