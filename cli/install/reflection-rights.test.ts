@@ -1,0 +1,59 @@
+/** What is reflected needs rights on both sides: the agent's in its own cluster, the consumer's in the namespaces that are mapped to it. */
+import { expect, test } from 'vitest';
+import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { agentRules } from './agent-rights.ts';
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+const allows = (rules: readonly Rule[], group: string, resource: string, verb: string): boolean =>
+  rules.some(
+    ({ apiGroups = [], resources = [], verbs }) =>
+      apiGroups.includes(group) && (resources.includes(resource) || resources.includes('*')) && verbs.includes(verb),
+  );
+const missing = (rules: readonly Rule[], needs: readonly (readonly [string, string, string])[]): string[] =>
+  needs.flatMap(([group, resource, verbs]) =>
+    verbs.split(' ').flatMap((verb) => (allows(rules, group, resource, verb) ? [] : [`${verb} ${resource}`])),
+  );
+
+const follow = 'list watch';
+const write = 'get list watch create patch delete';
+
+test('the agent may do in its own cluster what reflection needs, as consumer and as provider', () => {
+  const needs = [
+    ['', 'services', `get ${follow}`],
+    ['', 'configmaps', `get ${follow}`],
+    ['', 'secrets', `get ${follow}`],
+    ['networking.k8s.io', 'ingresses', `get ${follow}`],
+    ['', 'events', write],
+    ['', 'serviceaccounts/token', 'create'],
+    ['offloading.liqo.io', 'vkoptionstemplates', follow],
+    ['ipam.liqo.io', 'ips', follow],
+    ['networking.liqo.io', 'configurations', follow],
+    ['discovery.k8s.io', 'endpointslices', write],
+    ['offloading.liqo.io', 'shadowendpointslices', follow],
+    ['core.liqo.io', 'foreignclusters', follow],
+  ] as const;
+  expect(missing(agentRules([]), needs)).toEqual([]);
+});
+
+test('a consumer may write in its namespaces what it reflects, and neither Pods, nor EndpointSlices, nor Events', () => {
+  const rules = remoteRoles().find(({ metadata }) => metadata.name === 'liqo-virtual-kubelet-remote')?.rules ?? [];
+  const needs = [
+    ['', 'services', write],
+    ['', 'configmaps', write],
+    ['', 'secrets', write],
+    ['networking.k8s.io', 'ingresses', write],
+    ['offloading.liqo.io', 'shadowendpointslices', write],
+    ['', 'events', follow],
+  ] as const;
+  expect(missing(rules, needs)).toEqual([]);
+  const denied = [
+    ['', 'pods', 'create'],
+    ['discovery.k8s.io', 'endpointslices', 'create'],
+    ['', 'events', 'create'],
+  ] as const;
+  expect(missing(rules, denied)).toEqual(['create pods', 'create endpointslices', 'create events']);
+});
