@@ -11,6 +11,7 @@ import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { coalesced } from './coalesced.ts';
 import type { Hook } from './hooks.ts';
 import { judgeQuota, usageOf } from './quota-rules.ts';
 import { Reservations } from './reservations.ts';
@@ -44,8 +45,14 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     else if (before) reservations.drop(keyOf(before));
   });
 
-  const readQuotas = async (creator: string, signal: AbortSignal): Promise<readonly Quota[]> =>
-    (await api.list(quotas, {}, signal)).filter((quota) => userOf(quota).includes(creator));
+  /** A consumer that is refused again and again must not make us list all it has for each attempt. */
+  const readLive = coalesced(async (creator: string) => {
+    const [granted, live] = await Promise.all([
+      api.list(quotas),
+      api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }),
+    ]);
+    return { granted: granted.filter((quota) => userOf(quota).includes(creator)), live };
+  });
 
   /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the new size. */
   const used = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
@@ -55,10 +62,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     return promised.map(([, amounts]) => amounts).reduce(addAmounts, usageOf(others));
   };
 
-  async function judgeUsage(
-    { object, namespace, name, uid, dryRun, user }: Creation,
-    signal: AbortSignal,
-  ): Promise<Verdict> {
+  async function judgeUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
     const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
@@ -82,10 +86,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const quick = judge(limits.byIndex(userIndex, creator), used(cached, unseen(), key));
     if (quick.allowed) return admit(quick);
     const before = unseen();
-    const [granted, live] = await Promise.all([
-      readQuotas(creator, signal),
-      api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }, signal),
-    ]);
+    const { granted, live } = await readLive(creator);
     return admit(judge(granted, used(live, new Map([...before, ...unseen()]), key)));
   }
 
@@ -103,7 +104,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
       const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
       if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
-      return judgeUsage(review as Creation, signal);
+      return judgeUsage(review as Creation);
     }
     if (object.spec?.pod?.ephemeralContainers?.length) {
       return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
@@ -115,7 +116,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const origin = judgeOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
     const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
-    return sandbox.allowed ? judgeUsage(review as Creation, signal) : sandbox;
+    return sandbox.allowed ? judgeUsage(review as Creation) : sandbox;
   };
 
   return {

