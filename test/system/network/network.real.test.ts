@@ -1,0 +1,277 @@
+/** Two real clusters of two nodes each, with the same pod and Service ranges: what crosses the link between them, and what that survives. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { endpointSlices, nodes, pods, services } from '#shared/domain/core-kinds.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
+import { must } from '#test/harness/program.ts';
+import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { groupProcesses, nodeGroup } from '#test/testbed/cgroups.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { slotOf } from '#test/testbed/slots.ts';
+import { leftovers } from '../world/inventory.ts';
+import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../world/stage.ts';
+import { container, pod } from '../world/workloads.ts';
+import { kernelState, nodePlace, type Place, podPlace } from './places.ts';
+
+const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
+/** `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+const ranges = { nodes: 2, podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as const;
+/** What each cluster calls the pods of the other: the first range that is free for it. */
+const view = (ip: string): string => ip.replace(/^10\.50\./, '10.51.');
+const namespace = 'crossing';
+const port = 9000;
+const pass = { withinMs: 10_000, everyMs: 50 } as const;
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
+
+const netnsWorld = new NetnsWorld();
+let stage: Stage;
+const podPlaces: Record<ClusterName, Place[]> = { rome: [], milan: [] };
+const nodePlaces: Record<ClusterName, Place[]> = { rome: [], milan: [] };
+const unpeered = new Map<string, string>();
+const allNodes = (): Place[] => clusterNames.flatMap((cluster) => nodePlaces[cluster]);
+const other = (cluster: ClusterName): ClusterName => (cluster === 'rome' ? 'milan' : 'rome');
+const farPods = (cluster: ClusterName): Place[] => podPlaces[other(cluster)];
+
+beforeAll(async () => {
+  if (!keep) await removeWorld(place);
+  const clusters = clusterNames.map((name) => ({ name, ...ranges }));
+  const world = await openWorld({ ...place, clusters, brokerPort: 7643 });
+  await Promise.all([world.join('rome'), world.join('milan')]);
+  stage = await createStage(world);
+  await Promise.all(clusterNames.map(startPods));
+  for (const node of allNodes()) unpeered.set(node.name, await kernelState(node));
+  stage = await createStage(world); // what a peering leaves behind is told apart from these pods
+}, 900_000);
+afterAll(async () => {
+  await netnsWorld.close();
+  if (!keep) await removeWorld(place);
+}, 180_000);
+
+/** One pod on each node, each with a server of ours beside the one it runs. */
+async function startPods(cluster: ClusterName): Promise<void> {
+  const bed = stage.world.cluster(cluster);
+  nodePlaces[cluster] = bed.nodes.map((node) => nodePlace(netnsWorld, stage.world.bed.dir, node));
+  const there = bed.nodes.map(({ name }) =>
+    pod(namespace, `on-${name}`, [container(['serve'])], { labels: { app: 'near' }, nodeName: name }),
+  );
+  await stage.apply(cluster, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...there);
+  for (const { metadata } of there) {
+    const found = await stage.podThat(cluster, [namespace, metadata.name], 'is ready', isReady);
+    const one = podPlace(netnsWorld, found);
+    await one.netns.serve(port);
+    podPlaces[cluster].push(one);
+  }
+}
+
+/** The one attempt counts: nothing here is tried again. */
+async function seenFrom(from: Place, address: string): Promise<string> {
+  try {
+    return await from.netns.who(address, port);
+  } catch (error) {
+    throw new Error(`${from.name} does not reach ${address}: ${(error as Error).message}`);
+  }
+}
+
+const connectionOf = async (cluster: ClusterName) =>
+  (await stage.api(cluster).list(networkKinds.connections, { namespace: `liqo-tenant-${other(cluster)}` }))[0];
+
+async function activeGateway(cluster: ClusterName): Promise<Pod | undefined> {
+  const found = await stage.api(cluster).list(pods, {
+    namespace: `liqo-tenant-${other(cluster)}`,
+    labelSelector: 'networking.liqo.io/active=true',
+  });
+  return found.find((one) => one.metadata.deletionTimestamp === undefined && isReady(one));
+}
+
+test('the virtual node is Ready when, and not before, a pod reaches a pod', async () => {
+  const peered = stage.mustPeer();
+  await eventually(
+    'the virtual node is Ready',
+    async () => {
+      const node = await stage.api('rome').get(nodes, { name: 'milan' });
+      return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+    },
+    { withinMs: 100_000, everyMs: 10 },
+  );
+  const [from] = podPlaces.rome;
+  const seen = await Promise.all(podPlaces.milan.map((to) => seenFrom(from!, view(to.ip))));
+  expect(seen).toEqual([view(from!.ip), view(from!.ip)]);
+  expect((await connectionOf('rome'))?.status?.value).toBe('Connected');
+  await peered;
+});
+
+test.each(clusterNames)(
+  'every pod of %s reaches every pod of the other by its view, and is seen by its own',
+  async (cluster) => {
+    for (const from of podPlaces[cluster])
+      for (const to of farPods(cluster)) expect(await seenFrom(from, view(to.ip))).toBe(view(from.ip));
+  },
+);
+
+test.each(clusterNames)(
+  'every node of %s reaches every pod of the other, and has one address of its own there',
+  async (cluster) => {
+    const seen: string[][] = [];
+    for (const from of nodePlaces[cluster]) {
+      await from.netns.agent();
+      seen.push(await Promise.all(farPods(cluster).map((to) => seenFrom(from, view(to.ip)))));
+    }
+    const addresses = seen.map((each) => [...new Set(each)]);
+    expect(addresses.map(({ length }) => length)).toEqual([1, 1]);
+    expect(new Set(addresses.flat()).size).toBe(2);
+  },
+);
+
+test('a Service of the consumer leads to its pods at the provider: by ClusterIP and by NodePort', async () => {
+  const name = 'abroad';
+  await stage.mustOffload(namespace, '--strategy', 'Remote');
+  const labels = { app: name };
+  await stage.apply('rome', ...['one', 'two'].map((each) => pod(namespace, each, [container(['serve'])], { labels })), {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace },
+    spec: { type: 'NodePort', selector: labels, ports: [{ port: 80, targetPort: 8080 }] },
+  } as never);
+  const offloaded = await Promise.all(
+    ['one', 'two'].map((each) => stage.podThat('rome', [namespace, each], 'is ready', isReady)),
+  );
+  const twins = await Promise.all(
+    offloaded.map(({ metadata }) => stage.podThat('milan', [`${namespace}-rome`, metadata.name], 'is ready', isReady)),
+  );
+  const addresses = offloaded.map(({ status }) => status?.podIP ?? '');
+  expect(addresses).toEqual(twins.map(({ status }) => view(status?.podIP ?? '')));
+  await eventually(
+    'the EndpointSlice has both',
+    async () => {
+      const slices = await stage
+        .api('rome')
+        .list(endpointSlices, { namespace, labelSelector: `kubernetes.io/service-name=${name}` });
+      const all = slices.flatMap(({ endpoints }) => endpoints.flatMap((endpoint) => endpoint.addresses));
+      return addresses.every((address) => all.includes(address));
+    },
+    patience,
+  );
+  const service = await stage.api('rome').get(services, { namespace, name });
+  const { clusterIP = '', ports = [] } = service?.spec ?? {};
+  const nodePort = ports[0]?.nodePort;
+  for (const from of [...podPlaces.rome, ...nodePlaces.rome])
+    await getsAnswer(from.netns, `http://${clusterIP}/remote`);
+  for (const { ip } of nodePlaces.rome) {
+    expect((await must('curl', ['-sS', '-m', '5', `http://${ip}:${nodePort}/remote`])).stdout).toMatch(/^\d/);
+  }
+});
+
+/** Right after the EndpointSlice, kube-proxy may not have it yet. */
+async function getsAnswer({ name, pid }: Netns, url: string): Promise<void> {
+  await eventually(
+    `${name} gets ${url}`,
+    async () => (await must('nsenter', ['-t', String(pid), '-n', 'curl', '-sS', '-m', '3', url])).stdout !== '',
+    pass,
+  );
+}
+
+test.each(clusterNames)(
+  'the gateway pod of %s is killed under traffic: packets go on soon, and no transfer is lost',
+  async (cluster) => {
+    const [from, to] = [podPlaces.rome[0]!, podPlaces.milan[1]!];
+    const agent = await from.netns.agent();
+    const before = await eventually('an active gateway', () => activeGateway(cluster), pass);
+    const streaming = agent.ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 15_000 });
+    const transfer = from.netns.transfer(view(to.ip), port, 60_000_000, 'down');
+    await stage.api(cluster).delete(pods, { namespace: before.metadata.namespace ?? '', name: before.metadata.name });
+    const { sent, answered, longestGapMs } = (await streaming) as {
+      sent: number;
+      answered: number;
+      longestGapMs: number;
+    };
+    const { seconds } = await transfer;
+    console.log(
+      `gateway of ${cluster} killed: ${Math.round(longestGapMs)} ms without an answer, ${answered} of ${sent} datagrams answered, transfer took ${seconds.toFixed(1)} s`,
+    );
+    const after = await eventually('another active gateway', () => activeGateway(cluster), pass);
+    expect(after.metadata.name).not.toBe(before.metadata.name);
+    // The aim is 3 s on a machine of its own; this one may be shared, and without a standby a pod has to start.
+    expect(longestGapMs).toBeLessThan(12_000);
+  },
+);
+
+test.each([
+  { what: 'our nft table', undo: ['nft', 'flush', 'table', 'ip', 'isthmus'] },
+  { what: 'our policy rule', undo: ['ip', 'rule', 'del', 'priority', '101'] },
+  { what: 'the overlay device', undo: ['ip', 'link', 'del', 'liqo-overlay'] },
+])('$what is gone on a node: it is back within 5 s', async ({ what, undo: [program = '', ...args] }) => {
+  const node = nodePlaces.rome[0]!;
+  const before = await kernelState(node);
+  await node.netns.exec(program, ...args);
+  const began = performance.now();
+  await eventually('repaired', async () => (await kernelState(node)) === before, { withinMs: 5_000, everyMs: 50 });
+  console.log(`${what}: repaired after ${Math.round(performance.now() - began)} ms`);
+  expect(await seenFrom(podPlaces.rome[0]!, view(podPlaces.milan[0]!.ip))).toBe(view(podPlaces.rome[0]!.ip));
+});
+
+test('agents and node processes are killed: packets go on, and the kernels end as they were', async () => {
+  const [from, to] = [podPlaces.rome[0]!, podPlaces.milan[0]!];
+  const before = await Promise.all(allNodes().map(kernelState));
+  const streaming = (await from.netns.agent()).ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 4_000 });
+  const killed = [...ownProcesses()];
+  expect(killed.length).toBeGreaterThanOrEqual(6);
+  for (const pid of killed) process.kill(pid, 'SIGKILL');
+  const { longestGapMs } = (await streaming) as { longestGapMs: number };
+  console.log(`${killed.length} processes killed: ${Math.round(longestGapMs)} ms without an answer`);
+  expect(longestGapMs).toBeLessThan(3_000);
+  await eventually('all run again', () => [...ownProcesses()].length >= killed.length, patience);
+  await eventually(
+    'the link is Connected',
+    async () => (await connectionOf('rome'))?.status?.value === 'Connected',
+    patience,
+  );
+  expect(await Promise.all(allNodes().map(kernelState))).toEqual(before);
+});
+
+const isOwn = (pid: number): boolean => {
+  try {
+    return /\/app\/\w+\.mjs/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+  } catch {
+    return false; // it ended while we looked
+  }
+};
+
+/** Of controllers and node processes, in all nodes. */
+function* ownProcesses(): Generator<number> {
+  const slot = slotOf(place.dir) ?? -1;
+  for (const { name } of allNodes()) {
+    for (const pid of groupProcesses(nodeGroup(slot, name))) if (isOwn(pid)) yield pid;
+  }
+}
+
+test('unpeering leaves no device, rule, route, table, Secret or grant', async () => {
+  await stage.api('rome').delete(pods, { namespace, name: 'one' });
+  await stage.api('rome').delete(pods, { namespace, name: 'two' });
+  await stage.api('rome').delete(services, { namespace, name: 'abroad' });
+  await stage.world.mustIsthmus(
+    'unoffload',
+    'namespace',
+    namespace,
+    '--kubeconfig',
+    stage.world.cluster('rome').kubeconfigPath,
+  );
+  await stage.world.mustIsthmus('unpeer', 'rome', 'milan', '--wait');
+  for (const cluster of clusterNames) {
+    expect([cluster, await leftovers(stage.api(cluster), stage.baseline[cluster])]).toEqual([cluster, []]);
+  }
+  for (const node of allNodes()) {
+    await eventually(
+      `${node.name} is as before the peering`,
+      async () => {
+        expect(await kernelState(node)).toBe(unpeered.get(node.name));
+        return true;
+      },
+      { withinMs: 5_000, everyMs: 100 },
+    );
+  }
+});

@@ -1,0 +1,62 @@
+/** Where traffic of these tests starts and ends: real pods and real nodes of a bed, entered by a process that lives there. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { isOfPod } from '#agent/fabric/processes.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { Netns, type NetnsWorld } from '#test/harness/netns.ts';
+import { runningComponents } from '#test/testbed/processes.ts';
+import { slotOf } from '#test/testbed/slots.ts';
+import type { BedNode } from '#test/testbed/testbed.ts';
+
+export interface Place {
+  /** As a failed assertion calls it. */
+  readonly name: string;
+  /** In its own cluster. */
+  readonly ip: string;
+  readonly node: string;
+  readonly netns: Netns;
+}
+
+/** Any process of the pod: all are in its network namespace. */
+export function podPlace(world: NetnsWorld, pod: Pod): Place {
+  const { name, uid = '' } = pod.metadata;
+  const ip = pod.status?.podIP ?? '';
+  return { name, ip, node: pod.spec?.nodeName ?? '', netns: new Netns(world, name, processOf(uid)) };
+}
+
+export function nodePlace(world: NetnsWorld, bedDir: string, { name, ip }: BedNode): Place {
+  const pid = runningComponents(slotOf(bedDir) ?? -1).get(`${name}/init`);
+  if (pid === undefined) throw new Error(`node ${name} does not run`);
+  return { name, ip, node: name, netns: new Netns(world, name, pid) };
+}
+
+function processOf(podUid: string): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const found = pids.find((pid) => {
+    try {
+      return isOfPod(readFileSync(`/proc/${pid}/cgroup`, 'utf8'), podUid);
+    } catch {
+      return false; // it ended while we looked
+    }
+  });
+  if (found === undefined) throw new Error(`no process of pod ${podUid} runs on this machine`);
+  return Number(found);
+}
+
+/** What the kernel of a node has besides the pods' cables: devices, policy rules, routes of every table, nft tables with what is in ours. */
+export async function kernelState({ netns }: Place): Promise<string> {
+  const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await netns.exec('ip', '-j', ...args)) as T;
+  const links = await json<{ ifname: string }[]>('link');
+  const routes = await json<Record<string, unknown>[]>('route', 'show', 'table', 'all');
+  const rules = await json<unknown[]>('rule');
+  const tables = (await netns.exec('nft', 'list', 'tables')).trim().split('\n').sort();
+  const own = await netns.tryExec('nft', '-s', 'list', 'table', 'ip', 'isthmus');
+  const lines = [
+    ...links.map(({ ifname }) => `link ${ifname}`).filter((line) => !line.startsWith('link veth')),
+    ...rules.map((rule) => `rule ${JSON.stringify(rule)}`),
+    ...routes
+      .filter(({ type }) => type !== 'local' && type !== 'broadcast')
+      .map((route) => `route ${JSON.stringify(route)}`),
+    ...tables,
+  ];
+  return [...lines.filter((line) => !line.includes('veth')).sort(), own.stdout].join('\n');
+}
