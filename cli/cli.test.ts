@@ -127,6 +127,14 @@ describe('with clusters', () => {
     expect((await cli('get clusters -o name')).out).toBe('cluster/milan\ncluster/rome\n');
   });
 
+  test('labels them, and lists those that a selector finds', async () => {
+    expect((await cli('label cluster rome tier=gold zone=a')).out).toBe('tier=gold\nzone=a\n');
+    expect((await cli('label cluster rome zone-')).out).toBe('tier=gold\n');
+    expect((await cli('get clusters -l tier -o name')).out).toBe('cluster/rome\n');
+    expect((await cli('get clusters -l tier=silver -o name')).out).toBe('');
+    expect(await cli('label cluster rome =x')).toMatchObject({ code: 2, err: expect.stringContaining('KEY=VALUE') });
+  });
+
   test('peers two, says what is waited for, and describes both ends', async () => {
     const { code, out } = await cli('peer rome milan --cpu 2 --memory 1Gi --resource pods=5');
     expect([code, out]).toEqual([0, expect.stringMatching(/^peering rome -> milan \(\S+\) is \w+: /)]);

@@ -12,6 +12,7 @@ import { installCommand } from './commands/install.ts';
 import { inviteCommand } from './commands/invite.ts';
 import { joinCommand } from './commands/join.ts';
 import { keyCommand } from './commands/key.ts';
+import { labelCommand } from './commands/label.ts';
 import { leaveCommand } from './commands/leave.ts';
 import { loginCommand } from './commands/login.ts';
 import { memberCommand } from './commands/member.ts';
@@ -57,6 +58,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(loginCommand(io))
     .addCommand(joinCommand(io))
     .addCommand(leaveCommand(io))
+    .addCommand(labelCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))

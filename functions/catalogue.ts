@@ -8,8 +8,9 @@ const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
 const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
 const delivers: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
 
-/** Routes that make what webhooks sign with, or look at where they post to. */
-const webhookRoutes: Readonly<Record<string, readonly Access[]>> = {
+/** Routes that make what webhooks sign with or look at where they post to, and one that no agent hears of. */
+const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
+  'PATCH /v1/clusters/{cluster}': readsAndWrites,
   'POST /v1/webhooks': delivers,
   'POST /v1/webhooks/{webhook}/rotate': [...readsAndWrites, 'box:open'],
   'PATCH /v1/webhooks/{webhook}': [...readsAndWrites, 'webhooks:post'],
@@ -35,7 +36,7 @@ const entry = (
 function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
   const agent = auth === 'agent' || auth === 'enroll';
   const usual = method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
-  const access = auth === 'none' ? [] : (webhookRoutes[`${method} ${path}`] ?? usual);
+  const access = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
   // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
   return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29 });
 }

@@ -4,6 +4,7 @@ import { handler as createApprovalRule } from './api/approval-rules/create.ts';
 import { handler as deleteApprovalRule } from './api/approval-rules/delete.ts';
 import { handler as listApprovalRules } from './api/approval-rules/list.ts';
 import { handler as listAudit } from './api/audit/list.ts';
+import { handler as changeCluster } from './api/clusters/change.ts';
 import { handler as deleteCluster } from './api/clusters/delete.ts';
 import { handler as getCluster } from './api/clusters/get.ts';
 import { handler as listClusters } from './api/clusters/list.ts';
@@ -73,6 +74,7 @@ import type { HttpFunction } from './runtime/http.ts';
 export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   listClusters,
   getCluster,
+  changeCluster,
   deleteCluster,
   createJoinToken,
   createPeering,

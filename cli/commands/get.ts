@@ -12,6 +12,11 @@ import type { AuditRecord, Cluster, Peering } from '#shared/schema/api/resources
 import { eventsCommand } from './get-events.ts';
 import { outputOption, positiveInt } from './options.ts';
 
+const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+
 interface Listed {
   readonly output: Format;
 }
@@ -29,16 +34,21 @@ const clustersCommand = (io: CliIo): Command =>
     .alias('cluster')
     .description('clusters that joined')
     .option('--all', 'also those that left')
+    .option('-l, --selector <selector>', 'only those with these labels, KEY=VALUE or KEY, separated by commas')
     .addOption(outputOption())
-    .action(async ({ output, all }: Listed & { all?: boolean }) => {
+    .action(async ({ output, all, selector }: Listed & { all?: boolean; selector?: string }) => {
       const broker = await openBroker(io);
       try {
-        const items = await broker.all((page) => broker.api.listClusters({ query: { ...page, includeLeft: all } }));
+        const items = await broker.all((page) =>
+          broker.api.listClusters({ query: { ...page, includeLeft: all, labels: selector } }),
+        );
         printListing(io, output, {
           items,
           columns: clusterColumns(io),
           name: ({ name }) => `cluster/${name}`,
-          none: 'no cluster has joined; run `isthmus join NAME --kubeconfig FILE`',
+          none: selector
+            ? `no cluster has the labels ${selector}`
+            : 'no cluster has joined; run `isthmus join NAME --kubeconfig FILE`',
         });
       } finally {
         broker.close();
@@ -62,6 +72,7 @@ function clusterColumns(io: CliIo): Column<Cluster>[] {
     { head: 'cpu', cell: ({ allocatable }) => allocatable.cpu ?? '-' },
     { head: 'memory', cell: ({ allocatable }) => memoryText(allocatable.memory) },
     { head: 'age', cell: ({ joinedAt }) => age(Date.parse(joinedAt), now) },
+    { head: 'labels', cell: ({ labels }) => labelsText(labels) },
   ];
 }
 

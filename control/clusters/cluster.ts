@@ -16,6 +16,8 @@ export interface ClusterRecord {
   readonly joinedAt: number;
   readonly leftAt?: number;
   readonly facts: ClusterFacts;
+  /** The tenant's own words. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** From which its agent was seen lately, the newest first: its peers may find it there, too. */
   readonly publicAddresses?: readonly string[];
   readonly publicKey: PublicJwk;
@@ -53,6 +55,7 @@ export function clusterView(
     lastSeenAt: heard.at,
     joinedAt: record.joinedAt,
     ...(record.leftAt === undefined ? {} : { leftAt: record.leftAt }),
+    labels: record.labels ?? {},
     facts: record.facts,
     publicAddresses: record.publicAddresses ?? [],
     keyThumbprint: record.keyThumbprint,

@@ -1,5 +1,6 @@
 /** Clusters of a tenant: join tokens, enrolment, the agent's identity, facts, liveness, leaving. */
 import { calculateJwkThumbprint } from 'jose';
+import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import {
   type ClusterFacts,
@@ -25,6 +26,7 @@ import { newSecret, sha256Hex } from '../secrets.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { type ClusterRecord, clusterView, type SeenRecord, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { type Labels, labelCluster } from './labels.ts';
 import { createLiveness, type Heard } from './liveness.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
 
@@ -36,6 +38,7 @@ export interface ClusterView {
   readonly lastSeenAt: number;
   readonly joinedAt: number;
   readonly leftAt?: number;
+  readonly labels: Labels;
   readonly facts: ClusterFacts;
   readonly publicAddresses: readonly string[];
   /** RFC 7638 thumbprint of the cluster's key. */
@@ -77,9 +80,16 @@ export interface Clusters {
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;
   list(
     caller: Caller,
-    page?: PageRequest & { readonly includeLeft?: boolean },
+    page?: PageRequest & { readonly includeLeft?: boolean; readonly labels?: readonly LabelRequirement[] },
     signal?: AbortSignal,
   ): Promise<Page<ClusterView>>;
+  /** Replaces its labels. They stay with its name, also when it joins anew. */
+  label(
+    caller: Caller,
+    id: string,
+    change: { readonly labels: Labels; readonly ifVersion?: number | undefined },
+    signal?: AbortSignal,
+  ): Promise<ClusterView>;
   /**
    * The cluster leaves: its key is no longer accepted. `in_use` while it has peerings, unless `force`, which ends them all and treats this
    * side as dead.
@@ -227,6 +237,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         joinedAt: now,
         facts: request.facts,
         publicAddresses: seenFrom(signed.from, before?.value.publicAddresses),
+        ...(before?.value.labels && { labels: before.value.labels }),
         publicKey,
         keyThumbprint: thumbprint,
       };
@@ -302,9 +313,18 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         store,
         { partition: partition.clusters(tenant) },
         page,
-        (item) => (item.value.state === 'left' && !page.includeLeft ? undefined : view(tenant, item, signal)),
+        (item) => {
+          const { state, labels } = item.value;
+          const wanted = (state === 'joined' || page.includeLeft) && selects(page.labels ?? [], labels);
+          return wanted ? view(tenant, item, signal) : undefined;
+        },
         signal,
       );
+    },
+
+    async label(caller, id, change, signal) {
+      await labelCluster(deps, caller, id, change, signal);
+      return view(caller.tenant, await mustLoad(caller, id, signal), signal);
     },
 
     async remove(caller, id, options = {}, signal) {

@@ -96,6 +96,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
   await control.requests.withdraw(adminOf('bolt'), again.request.id);
   const rule = await control.approvalRules.create(admin, { name: 'all', tenants: ['*'] });
   await control.approvalRules.delete(admin, rule.id);
+  await control.clusters.label(admin, 'milan', { labels: { 'example.com/tier': 'gold' } });
   await control.directory.unpublish(admin, 'milan');
   await control.clusters.remove(admin, 'milan');
   expect([...(heard?.seen ?? [])].sort()).toEqual(
@@ -107,6 +108,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
       'approval-rule.deleted',
       'cluster.join-token-created',
       'cluster.joined',
+      'cluster.labels-changed',
       'cluster.left',
       'directory.published',
       'directory.unpublished',

@@ -110,6 +110,12 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     { keyThumbprint: 'Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm8' },
   ),
   'cluster.left': plain('The cluster was removed.', cluster),
+  'cluster.labels-changed': entry(
+    'Somebody labelled the cluster.',
+    cluster,
+    z.strictObject({ labels: z.record(Text, Text).describe('All that it has now.') }),
+    { labels: { tier: 'gold' } },
+  ),
   'cluster.facts-changed': entry(
     'The agent reported other facts about its cluster: versions, addresses, capacity, policies.',
     cluster,

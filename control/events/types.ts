@@ -14,6 +14,7 @@ export const eventTypes = {
   'cluster.join-token-created': { public: true },
   'cluster.joined': { public: true },
   'cluster.left': { public: true },
+  'cluster.labels-changed': { public: true },
   'cluster.facts-changed': { public: true },
   /** An agent reported something new about the peerings in `data.peerings`; `data.kinds` are the kinds of objects that differ. */
   'cluster.observed': { public: false },

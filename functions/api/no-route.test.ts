@@ -30,5 +30,5 @@ test.each([
 
 test('405 names what the path has', async () => {
   const { headers } = await ask('PUT', '/v1/clusters/rome');
-  expect(headers?.allow).toBe('DELETE, GET');
+  expect(headers?.allow).toBe('DELETE, GET, PATCH');
 });

@@ -25,6 +25,7 @@ export const clusterResource = (view: ClusterView): Cluster => ({
   lastSeenAt: time(view.lastSeenAt),
   joinedAt: time(view.joinedAt),
   ...(view.leftAt !== undefined && { leftAt: time(view.leftAt) }),
+  labels: { ...view.labels },
   agentVersion: view.facts.agentVersion,
   kubernetesVersion: view.facts.kubernetesVersion,
   apiServerUrl: view.facts.apiServerUrl,

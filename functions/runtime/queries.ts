@@ -1,5 +1,6 @@
 /** Query parameters that several routes share. */
 import * as z from 'zod';
+import { parseSelector, selectorPattern } from '#shared/domain/label-selector.ts';
 
 const limit = z.coerce.number().int().min(1).max(200).optional().describe('1 to 200, default 50.');
 export const cursor = z
@@ -15,6 +16,15 @@ export const pageRequest = (query: z.infer<typeof Paging>): { limit?: number; cu
   ...(query.limit !== undefined && { limit: query.limit }),
   ...(query.cursor !== undefined && { cursor: query.cursor }),
 });
+
+/** `tier=gold,zone`, parsed. */
+export const Selector = z
+  .string()
+  .max(2_000)
+  .regex(selectorPattern, 'must be KEY=VALUE or KEY, more than one separated by commas')
+  .transform(parseSelector)
+  .optional()
+  .describe('Only those with all of these labels: KEY=VALUE, or KEY for any value, separated by commas.');
 
 export const Flag = z
   .enum(['true', 'false', ''])

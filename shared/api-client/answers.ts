@@ -7,6 +7,7 @@ import * as webhooks from '#shared/schema/api/webhooks.ts';
 export const answers = {
   listClusters: resources.ClusterPage,
   getCluster: resources.Cluster,
+  changeCluster: resources.Cluster,
   deleteCluster: resources.Cluster,
   createJoinToken: resources.JoinTokenAnswer,
   createPeering: resources.Peering,

@@ -48,6 +48,8 @@ export interface Cluster {
   joinedAt: string;
   /** RFC 3339, UTC. */
   leftAt?: string | undefined;
+  /** As the tenant gave them; no other tenant sees them. */
+  labels: Record<string, string>;
   agentVersion: string;
   kubernetesVersion: string;
   /** How peers reach its API server. */
@@ -522,6 +524,7 @@ export interface WebhookDelivery {
 export const operations = {
   listClusters: ['GET', '/v1/clusters'],
   getCluster: ['GET', '/v1/clusters/{cluster}'],
+  changeCluster: ['PATCH', '/v1/clusters/{cluster}'],
   deleteCluster: ['DELETE', '/v1/clusters/{cluster}'],
   createJoinToken: ['POST', '/v1/join-tokens'],
   createPeering: ['POST', '/v1/peerings'],
@@ -630,6 +633,8 @@ export interface BrokerApi<Options = unknown> {
         cursor?: string | undefined;
         /** true or false */
         includeLeft?: boolean | undefined;
+        /** Only those with all of these labels: KEY=VALUE, or KEY for any value, separated by commas. */
+        labels?: string | undefined;
       };
     },
     options?: Options,
@@ -644,6 +649,20 @@ export interface BrokerApi<Options = unknown> {
     input: {
       path: {
         cluster: string;
+      };
+    },
+    options?: Options,
+  ): Promise<Cluster>;
+
+  /** Label a cluster */
+  changeCluster(
+    input: {
+      path: {
+        cluster: string;
+      };
+      body: {
+        /** All that it is to have. */
+        labels: Readonly<Record<string, string>>;
       };
     },
     options?: Options,
@@ -1081,6 +1100,7 @@ export interface BrokerApi<Options = unknown> {
           | readonly (
               | 'clusters:read'
               | 'clusters:join'
+              | 'clusters:label'
               | 'clusters:remove'
               | 'peerings:read'
               | 'peerings:write'

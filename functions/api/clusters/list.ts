@@ -2,7 +2,7 @@
 
 import { http } from '#functions/runtime/http.ts';
 import { clusterResource, pageOf } from '#functions/runtime/present.ts';
-import { Flag, Paging, pageRequest } from '#functions/runtime/queries.ts';
+import { Flag, Paging, pageRequest, Selector } from '#functions/runtime/queries.ts';
 import { ClusterPage } from '#shared/schema/api/resources.ts';
 
 export const handler = http(
@@ -12,13 +12,12 @@ export const handler = http(
     summary: 'List the clusters that joined',
     auth: 'key',
     permission: 'clusters:read',
-    query: Paging.extend({ includeLeft: Flag }),
+    query: Paging.extend({ includeLeft: Flag, labels: Selector }),
     answers: { 200: { description: 'A page of clusters.', body: ClusterPage } },
   },
-  async ({ control, caller, query, signal }) => ({
-    body: pageOf(
-      await control.clusters.list(caller, { ...pageRequest(query), includeLeft: query.includeLeft }, signal),
-      clusterResource,
-    ),
-  }),
+  async ({ control, caller, query, signal }) => {
+    const { includeLeft, labels } = query;
+    const filter = { ...pageRequest(query), includeLeft, ...(labels && { labels }) };
+    return { body: pageOf(await control.clusters.list(caller, filter, signal), clusterResource) };
+  },
 );

@@ -1,7 +1,7 @@
 /** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
 import { phases } from '#shared/domain/peering-phase.ts';
-import { GivenQuantities, OneClass } from '../kubernetes-text.ts';
+import { GivenLabels, GivenQuantities, OneClass } from '../kubernetes-text.ts';
 import { ClusterId, NetworkFacts, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
 import { NewPeeringNetwork, PeeringNetwork } from './network.ts';
 
@@ -14,6 +14,7 @@ export const Cluster = z.object({
   lastSeenAt: Time,
   joinedAt: Time,
   leftAt: Time.optional(),
+  labels: z.record(z.string(), z.string()).describe('As the tenant gave them; no other tenant sees them.'),
   agentVersion: z.string(),
   kubernetesVersion: z.string(),
   apiServerUrl: z.string().describe('How peers reach its API server.'),
@@ -150,6 +151,8 @@ export const EventPage = z.object({
   items: z.array(FeedEvent),
   cursor: z.string().describe('Always present: ask again with it to follow the feed.'),
 });
+
+export const ClusterChange = z.object({ labels: GivenLabels.describe('All that it is to have.') });
 
 export const NewJoinToken = z.object({ cluster: ClusterId });
 
