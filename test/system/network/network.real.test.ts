@@ -183,6 +183,9 @@ test.each(clusterNames)(
     const before = await eventually('an active gateway', () => activeGateway(cluster), pass);
     const streaming = agent.ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 15_000 });
     const transfer = from.netns.transfer(view(to.ip), port, 60_000_000, 'down');
+    const arrived = async () => ((await (await to.netns.agent()).ask('received', {})) as { bytes: number }).bytes;
+    const already = await arrived();
+    await eventually('both flow', async () => (await arrived()) > already + 50, pass);
     await stage.api(cluster).delete(pods, { namespace: before.metadata.namespace ?? '', name: before.metadata.name });
     const { sent, answered, longestGapMs } = (await streaming) as {
       sent: number;
