@@ -2,6 +2,7 @@
 import { byAddress, canonicalCidr, contains } from '../host/ipv4.ts';
 import {
   type KernelState,
+  localTable,
   overlayDevice,
   type Route,
   type Rule,
@@ -24,16 +25,19 @@ const rules: readonly Rule[] = [
   // what the kernel itself answers goes back where the packet came from
   { priority: 103, iif: 'lo', fwmark: marks.fromTunnel, table: fromOverlay },
   { priority: 104, iif: 'lo', fwmark: marks.fromOverlay, table: fromTunnel },
+  // after the peers' real addresses: one of them may well be this pod's own
+  { priority: 105, table: localTable },
 ];
 
 export function planGateway(model: GatewayModel): KernelState {
   const user = { ...userTables(model.firewalls), ...userRouting(model.routes) };
   const overlayAddresses = [...model.nodes, ...model.siblings].map(({ overlayAddress }) => overlayAddress);
   return {
+    ownLocalRule: true,
     overlay: overlayOf(model.overlay.address, model.mtu),
     tunnel: tunnelOf(model),
     neighbours: neighboursOf(overlayAddresses),
-    routes: [...towardsPeer(model), ...fromPeer(model), ...user.routes],
+    routes: [...towardsPeer(model), ...fromPeer(model), ...ownAddresses(model), ...user.routes],
     rules: [...rules, ...user.rules],
     tables: [...gatewayTables(model), ...user.tables],
     sysctls: {
@@ -42,6 +46,9 @@ export function planGateway(model: GatewayModel): KernelState {
       'net/ipv4/conf/all/rp_filter': '0',
       [`net/ipv4/conf/${overlayDevice}/rp_filter`]: '0',
       [`net/ipv4/conf/${tunnelDevice}/rp_filter`]: '0',
+      // what comes from a peer's pod may come from an address that is this pod's own
+      [`net/ipv4/conf/${overlayDevice}/accept_local`]: '1',
+      [`net/ipv4/conf/${tunnelDevice}/accept_local`]: '1',
       // a table that was flushed is rebuilt from packets in the middle of a connection
       'net/netfilter/nf_conntrack_tcp_loose': '1',
       'net/netfilter/nf_conntrack_tcp_be_liberal': '1',
@@ -61,6 +68,17 @@ function tunnelOf({ role, mtu, wireGuard }: GatewayModel): TunnelDevice {
     privateKeyFile,
     ...(peer === undefined ? {} : { peer }),
   };
+}
+
+/** What is for this namespace itself, whichever way it comes. */
+function ownAddresses({ overlay, role }: GatewayModel): Route[] {
+  const own = (table: number, address: string, device: string): Route => ({
+    table,
+    destination: `${address}/32`,
+    type: 'local',
+    device,
+  });
+  return [own(fromOverlay, overlay.address, overlayDevice), own(fromTunnel, tunnelAddresses(role).own, tunnelDevice)];
 }
 
 function towardsPeer({ remote, role }: GatewayModel): Route[] {

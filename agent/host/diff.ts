@@ -1,6 +1,7 @@
 /** What to tell iproute2 so that a namespace becomes what the state says. Pure; an empty answer means that nothing is written. */
 import {
   type KernelState,
+  localTable,
   type Neighbour,
   type OverlayDevice,
   overlayDevice,
@@ -42,7 +43,14 @@ export function diff(state: KernelState, observed: Observed): IpCommand[] {
     ...lines.map((line) => ({ line })),
     ...neighbours.wanted.map((n) => ({ line: `neigh replace ${neighbourText(n)} nud permanent ${mine}` })),
     ...routes.wanted.map((r) => ({ line: `route replace ${routeText(r)} ${mine}`, ...owner(r) })),
+    // first there again, last away: at no moment is nothing local
+    ...(state.ownLocalRule !== true && !observed.localFirst
+      ? [{ line: `rule add priority 0 lookup ${localTable}` }]
+      : []),
     ...rules.wanted.map((r) => ({ line: `rule add ${ruleText(r)} ${mine}`, ...owner(r) })),
+    ...(state.ownLocalRule === true && observed.localFirst
+      ? [{ line: `rule del priority 0 lookup ${localTable}` }]
+      : []),
     ...rules.gone.map((r) => ({ line: `rule del ${ruleText(r)} ${mine}` })),
     ...routes.gone.map((r) => ({ line: `route del ${routeText(r)} ${mine}` })),
     ...neighbours.gone.map((n) => ({ line: `neigh del ${n.address} dev ${overlayDevice}` })),
@@ -124,7 +132,8 @@ const routeKey = ({ table, destination, metric = 0 }: Route): string => `${table
 
 function routeText(route: Route): string {
   const { table, destination, type, device, via, onlink, encap, source, metric, mtu } = route;
-  const scope = route.scope ?? (via !== undefined || type === 'unreachable' ? 'global' : 'link');
+  const scope =
+    route.scope ?? (type === 'local' ? 'host' : via !== undefined || type === 'unreachable' ? 'global' : 'link');
   return [
     type ?? '',
     destination,

@@ -95,11 +95,18 @@ describe('what iproute2 prints', () => {
         { table: 'main', destination: '10.3.0.0/16', device: 'lo', scope: 'link', metric: 7 },
       ],
       neighbours: [{ device: 'liqo-overlay', address: '10.80.0.9', mac: '02:69:0a:50:00:09' }],
+      localFirst: true,
     });
   });
 
   test('of a gateway without its tunnel device leads to no command that needs it', () => {
-    const lines = diff(planGateway(gatewayModel), { devices: new Map(), routes: [], rules: [], neighbours: [] });
+    const lines = diff(planGateway(gatewayModel), {
+      devices: new Map(),
+      routes: [],
+      rules: [],
+      neighbours: [],
+      localFirst: true,
+    });
     expect(lines.filter(({ line }) => line.includes('dev liqo-tunnel'))).toEqual([]);
   });
 });

@@ -17,6 +17,9 @@ export const overlayPort = 6091;
 export const pingPort = 12_345;
 
 /** Policy-routing tables. User-written RouteConfigurations have numbers of their own (reference 1.8). */
+/** The kernel's own table of addresses that are here. */
+export const localTable = 255;
+
 export const routingTables = { node: 1814300, fromOverlay: 1814301, fromTunnel: 1814302 } as const;
 
 /** A metadata-mode VXLAN device: tunnel id and destination come from the route. No learning, no ARP. */
@@ -62,7 +65,7 @@ export interface Route {
   readonly table: number | 'main';
   /** CIDR or `default`. */
   readonly destination: string;
-  readonly type?: 'unicast' | 'unreachable';
+  readonly type?: 'unicast' | 'unreachable' | 'local';
   readonly device?: string;
   readonly via?: string;
   readonly onlink?: boolean;
@@ -118,6 +121,11 @@ export interface Refusal {
 
 /** All of it. Order of lists carries no meaning. */
 export interface KernelState {
+  /**
+   * The kernel looks into its local table before every rule, so that a peer's address that happens to be one of ours here would never be
+   * forwarded. True: that first look goes, and `rules` says where it takes place instead.
+   */
+  readonly ownLocalRule?: boolean;
   readonly overlay?: OverlayDevice;
   readonly tunnel?: TunnelDevice;
   readonly neighbours: readonly Neighbour[];

@@ -1,6 +1,6 @@
 /** What iproute2 prints of ours, as data. Pure: text in, facts out. */
 import { canonicalCidr } from './ipv4.ts';
-import { type Neighbour, overlayDevice, ownedProtocol, type Route, type Rule } from './kernel-state.ts';
+import { localTable, type Neighbour, overlayDevice, ownedProtocol, type Route, type Rule } from './kernel-state.ts';
 
 export interface ObservedDevice {
   /** `vxlan`, `wireguard`, `tun`; undefined for others. */
@@ -20,6 +20,8 @@ export interface Observed {
   readonly routes: readonly Route[];
   readonly rules: readonly Rule[];
   readonly neighbours: readonly Neighbour[];
+  /** Whether the kernel's rule 0, `lookup local`, is there. */
+  readonly localFirst: boolean;
 }
 
 export const readOptions = ['-4', '-details', '-Numeric', '-oneline', '-force', '-batch'] as const;
@@ -28,6 +30,7 @@ export const readOptions = ['-4', '-details', '-Numeric', '-oneline', '-force', 
 export const readBatch = (devices: readonly string[]): string =>
   [
     ...devices.map((device) => `address show dev ${device}`),
+    'rule show priority 0',
     `rule show protocol ${ownedProtocol}`,
     `route show table all proto ${ownedProtocol}`,
     `neigh show dev ${overlayDevice} nud permanent`,
@@ -41,17 +44,19 @@ export function parseObserved(text: string): Observed {
   const routes: Route[] = [];
   const rules: Rule[] = [];
   const neighbours: Neighbour[] = [];
+  let localFirst = false;
   for (const line of text.split('\n')) {
     const words = line.replaceAll('\\', ' ').split(/\s+/).filter(Boolean);
     const [first = '', second = '', third = '', fourth = ''] = words;
     if (third === 'inet') addresses.set(second, [...(addresses.get(second) ?? []), fourth]);
     else if (/^\d+:$/.test(first) && line.includes('<')) devices.set(...parseLink(words));
+    else if (first === '0:') localFirst = true;
     else if (/^\d+:$/.test(first)) rules.push(...parseRule(words));
     else if (/^\d+$/.test(first)) routes.push(parseRoute(words));
     else if (words.includes('lladdr')) neighbours.push(parseNeighbour(words));
   }
   for (const [name, device] of devices) devices.set(name, { ...device, addresses: addresses.get(name) ?? [] });
-  return { devices, routes, rules, neighbours };
+  return { devices, routes, rules, neighbours, localFirst };
 }
 
 const after = (words: readonly string[], word: string): string | undefined => {
@@ -85,7 +90,7 @@ function parseRule(words: readonly string[]): Rule[] {
   return [
     {
       priority: Number((words[0] ?? '').slice(0, -1)),
-      table: Number(after(words, 'lookup')),
+      table: tableOf(after(words, 'lookup')),
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
       ...(iif === undefined ? {} : { iif }),
@@ -95,7 +100,9 @@ function parseRule(words: readonly string[]): Rule[] {
   ];
 }
 
-const unreachableType = '7';
+const tableOf = (word: string | undefined): number => (word === 'local' ? localTable : Number(word));
+
+const routeTypes: Readonly<Record<string, NonNullable<Route['type']>>> = { '2': 'local', '7': 'unreachable' };
 const mainTable = '254';
 const scopes: Readonly<Record<string, NonNullable<Route['scope']>>> = {
   '0': 'global',
@@ -110,12 +117,13 @@ function parseRoute(all: readonly string[]): Route {
   const encapsulated = all[2] === 'encap';
   const [encap, words] = encapsulated ? [all.slice(3, 14), all.slice(14)] : [[], all.slice(2)];
   const table = after(words, 'table');
+  const type = routeTypes[all[0] ?? ''];
   const [device, via, source] = [after(words, 'dev'), after(words, 'via'), after(words, 'src')];
   const [scope, metric, mtu] = [after(words, 'scope'), after(words, 'metric'), after(words, 'mtu')];
   return {
     table: table === undefined || table === mainTable ? 'main' : Number(table),
     destination: all[1] === 'default' ? 'default' : canonicalCidr(all[1] ?? ''),
-    ...(all[0] === unreachableType ? { type: 'unreachable' as const } : {}),
+    ...(type === undefined ? {} : { type }),
     ...(device === undefined ? {} : { device }),
     ...(via === undefined ? {} : { via }),
     ...(words.includes('onlink') ? { onlink: true } : {}),

@@ -3,7 +3,7 @@ import { diff } from './diff.ts';
 import type { KernelState } from './kernel-state.ts';
 import { replaceTable } from './nft-diff.ts';
 
-const nothing = { devices: new Map(), routes: [], rules: [], neighbours: [] };
+const nothing = { devices: new Map(), routes: [], rules: [], neighbours: [], localFirst: true };
 
 export const stateText = (state: KernelState): string =>
   [

@@ -155,7 +155,7 @@ export class TestCluster {
     view: Octets,
   ): Promise<LinkEnd> {
     const number = this.links.length + 1;
-    const pod = await this.addPod(node, 100 + number);
+    const pod = await this.addPod(node, 100 + 10 * this.index + number);
     const { privateKey, publicKey } = wireGuardKeys();
     const end: LinkEnd = {
       name,

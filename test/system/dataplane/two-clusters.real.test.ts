@@ -53,6 +53,20 @@ describe.each([
     }
   });
 
+  test("a pod that has the very address of the other side's gateway pod is reached, and reaches", async () => {
+    const { a, b } = pair;
+    const hostOf = (ip: string): number => Number(ip.split('.')[3]);
+    const atB = await b.cluster.addPod(b.cluster.nodes[0]!, hostOf(a.link.pod.ip));
+    const atA = await a.cluster.addPod(a.cluster.nodes[0]!, hostOf(b.link.pod.ip));
+    await Promise.all([atA, atB].map((pod) => pod.netns.serve(port)));
+    const [podA, podB] = [a.pods[1], b.pods[1]];
+    expect(await podA.netns.who(a.view(atB.ip), port)).toBe(b.view(podA.ip));
+    expect(await podB.netns.who(b.view(atA.ip), port)).toBe(a.view(podB.ip));
+    expect(await atB.netns.who(b.view(podA.ip), port)).toBe(a.view(atB.ip));
+    expect(await atA.netns.who(a.view(podB.ip), port)).toBe(b.view(atA.ip));
+    expect(await atA.netns.who(a.view(atB.ip), port)).toBe(b.view(atA.ip));
+  });
+
   test('a node is seen as an address of its own, and answers are found again', async () => {
     const { a, b } = pair;
     for (const [from, to] of [
