@@ -4,6 +4,7 @@ import path from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import type { CloudFunction } from '#functions/cloud-function.ts';
+import { jsonSchemaModules, withoutBodies } from './no-json-schema.ts';
 
 export interface BundleOptions {
   readonly root: string;
@@ -95,6 +96,10 @@ export async function bundleFunctions({
           onResolve({ filter: new RegExp(`^${namespace}:`) }, ({ path: id }) => ({
             path: id.slice(namespace.length + 1),
             namespace,
+          }));
+          onLoad({ filter: jsonSchemaModules }, ({ path: file }) => ({
+            contents: withoutBodies(readFileSync(file, 'utf8')),
+            loader: 'js',
           }));
           onLoad({ filter: /./, namespace }, ({ path: name }) => ({
             contents: entries.get(name) ?? '',
