@@ -103,8 +103,10 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
 
   async function leftovers(): Promise<string[]> {
     const kinds = [
+      // ranges and addresses are the Configuration's, which may stay
       ...Object.values(networkKinds).filter(
-        ({ kind, namespaced }) => namespaced && !kind.endsWith('Template') && kind !== 'Configuration',
+        ({ group, kind, namespaced }) =>
+          namespaced && group !== 'ipam.liqo.io' && !kind.endsWith('Template') && kind !== 'Configuration',
       ),
       ...[deployments, services, secrets, roleBindings, pods],
     ] as ResourceType[];
@@ -135,7 +137,7 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
           await api.delete(type, { namespace, name: metadata.name });
       for (const { metadata } of await api.list(pods, { namespace }))
         await api.delete(pods, { namespace, name: metadata.name }, { gracePeriodSeconds: 0 });
-      await eventually('nothing left', async () => {
+      await eventually('nothing of the gateway left', async () => {
         const left = await leftovers();
         if (left.length > 0) throw new Error(left.join(', '));
         return true;

@@ -4,7 +4,7 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { deployments } from '#shared/domain/core-kinds.ts';
+import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -61,17 +61,18 @@ test('a summary follows Configuration, gateway, pods and Connection, and goes af
   await world.createServer();
   await reads(`${present} NotReady/GatewaysNotReady NotReady/ConnectionMissing`);
   await world.child(deployments);
-  const replicas = { replicas: 1, readyReplicas: 1, availableReplicas: 1, updatedReplicas: 1 };
   const ref = { namespace, name: `gw-${peer}` };
-  // The Deployment controller has its own opinion, until a pod of the right shape is there.
-  await eventually(
-    'ready replicas count',
-    async () => {
-      await api.mergePatch(deployments, ref, { status: replicas }, { subresource: 'status' });
-      return (await networking())?.includes('Ready/GatewaysReady');
-    },
-    { everyMs: 20 },
-  );
+  await eventually('ready replicas count', async () => {
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }];
+    for (const { metadata } of await api.list(pods, { namespace }))
+      await api.mergePatch(
+        pods,
+        { namespace, name: metadata.name },
+        { status: { phase: 'Running', conditions } },
+        { subresource: 'status' },
+      );
+    return (await networking())?.includes('Ready/GatewaysReady');
+  });
   await world.createKey();
   await eventually('a pending link', async () => (await networking())?.endsWith('Pending/ConnectionPending'));
   for (const [value, condition] of [
