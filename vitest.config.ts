@@ -4,10 +4,10 @@ import { defineConfig } from 'vitest/config';
 const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
 /**
- * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters, or measures
- * time, and runs a file at a time.
+ * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters
+ * and runs a file at a time.
  */
-const system = ['test/system/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
+const system = ['test/system/{world,network,in-band}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
 
 export default defineConfig({
   test: {
@@ -25,7 +25,7 @@ export default defineConfig({
           name: 'real',
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           exclude: ['**/node_modules/**', ...system],
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
