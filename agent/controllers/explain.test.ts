@@ -45,3 +45,13 @@ test('a stall is explained at once', () => {
   explain(object, stalled('Wrong', 'correct it'));
   expect(said).toEqual(['Warning Wrong correct it']);
 });
+
+test('a look before its time does not put the explanation off', () => {
+  const { said, explain, clock } = setUp();
+  explain(object, waiting('the peer', 60_000));
+  clock.advance(2_999);
+  expect(explain(object, waiting('the peer', 60_000))).toEqual(waiting('the peer', 1));
+  clock.advance(1);
+  explain(object, waiting('the peer', 60_000));
+  expect(said).toEqual(['Normal Waiting waiting for the peer']);
+});

@@ -25,7 +25,10 @@ export function createExplain(events: EventRecorder, clock: Clock): Explain {
       waits.set(key, { on: outcome.on, since: clock.now() });
       return { ...outcome, afterMs: Math.min(outcome.afterMs, patienceMs) };
     }
-    if (clock.now() - known.since >= patienceMs) events.emit(object, 'Normal', 'Waiting', `waiting for ${outcome.on}`);
+    const leftMs = patienceMs - (clock.now() - known.since);
+    // Somebody looked early: without another look in time, a long wait would go unsaid until it ends.
+    if (leftMs > 0) return { ...outcome, afterMs: Math.min(outcome.afterMs, leftMs) };
+    events.emit(object, 'Normal', 'Waiting', `waiting for ${outcome.on}`);
     return outcome;
   };
 }
