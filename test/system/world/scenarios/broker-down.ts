@@ -9,7 +9,8 @@ import { container, pod } from '../workloads.ts';
 
 const namespace = 'abroad';
 /** These tell of what goes on, so they change while nothing of the peering does. */
-const lively = /^(nodes|pods|leases\..*|brokerlinks\..*|shadowpods\..*|endpoints|endpointslices\..*) /;
+const lively =
+  /^(nodes|pods|leases\..*|brokerlinks\..*|shadowpods\..*|endpoints|connections\..*|quotas\..*|endpointslices\..*) /;
 
 /** Every object of ours: which incarnation it is and, unless it lives, which version. */
 async function standing(on: Stage): Promise<Map<string, string>> {

@@ -192,7 +192,8 @@ export function killedAgents(on: () => Stage): void {
         [consumer, namespace],
         [provider, `${namespace}-${consumer}`],
       ] as const) {
-        const running = reference.get(cluster)?.filter((line) => /^pods .* Running .*\bReady=True/.test(line)) ?? [];
+        const running =
+          reference.get(cluster)?.filter((line) => /^pods (?!liqo-tenant-).* Running .*\bReady=True/.test(line)) ?? [];
         expect(running.map((line) => line.split(' ')[1])).toEqual([`${within}/comes`, `${within}/stays`]);
       }
       for (const step of ending) tookMs.set(step.name, await take(on(), step));
