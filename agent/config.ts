@@ -12,6 +12,11 @@ const Env = z.object({
   /** A kubeconfig file, for running outside of a pod. */
   ISTHMUS_KUBECONFIG: z.string().optional(),
   ISTHMUS_SYSTEM_NAMESPACE: z.string().default('liqo'),
+  /** Labels of the virtual nodes that stand for this cluster: `KEY=VALUE,…`. */
+  ISTHMUS_CLUSTER_LABELS: z
+    .string()
+    .regex(/^([^\s=,]+=[^\s=,]*(,[^\s=,]+=[^\s=,]*)*)?$/, 'KEY=VALUE,… is accepted')
+    .default(''),
   /** How long certificates are valid that this cluster issues to its consumers; 600 is the least that the API server accepts. */
   ISTHMUS_CERTIFICATE_SECONDS: z.coerce
     .number()
@@ -37,6 +42,7 @@ export interface AgentConfig {
   readonly apiServerCa?: string;
   readonly kubeconfigPath?: string;
   readonly systemNamespace: string;
+  readonly clusterLabels: Readonly<Record<string, string>>;
   readonly certificateLifetimeSeconds: number;
   /** 0: never. */
   readonly nodeFailureSeconds: number;
@@ -48,6 +54,14 @@ export interface AgentConfig {
   readonly podName: string;
   readonly podIp: string;
 }
+
+const labelsOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
+      .split(',')
+      .filter((pair) => pair !== '')
+      .map((pair) => pair.split('=') as [string, string]),
+  );
 
 /** Fails with `invalid_input` naming every variable that is missing or wrong. */
 export function loadAgentConfig(env: Readonly<Record<string, string | undefined>>): AgentConfig {
@@ -66,6 +80,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     ...(e.ISTHMUS_API_SERVER_CA ? { apiServerCa: e.ISTHMUS_API_SERVER_CA } : {}),
     ...(e.ISTHMUS_KUBECONFIG ? { kubeconfigPath: e.ISTHMUS_KUBECONFIG } : {}),
     systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
+    clusterLabels: labelsOf(e.ISTHMUS_CLUSTER_LABELS),
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
     denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',

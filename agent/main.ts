@@ -111,6 +111,7 @@ async function lead(
         apiServerCa,
         systemNamespace,
         certificateLifetimeSeconds: config.certificateLifetimeSeconds,
+        clusterLabels: config.clusterLabels,
       },
     }),
     ...createOffloadingControllers({

@@ -13,6 +13,8 @@ export interface PeeringConfig {
   readonly systemNamespace: string;
   /** Life of the certificates that this cluster issues to consumers; default 7 days, at least 600 (the API server's minimum). */
   readonly certificateLifetimeSeconds?: number;
+  /** Of the virtual nodes that stand for this cluster at its consumers. */
+  readonly clusterLabels?: Readonly<Record<string, string>>;
   /** Of new Quotas; default None, as in Liqo. */
   readonly limitsEnforcement?: LimitsEnforcement;
 }

@@ -55,6 +55,14 @@ describe('the manifests of the agent', () => {
     });
   });
 
+  test('tell liqoctl and the agent the same labels of the cluster', () => {
+    const labels = { tier: 'gold', region: 'eu' };
+    const [agent] = agentManifests({ ...options, labels }).slice(-1) as [Deployment];
+    const [container] = agent.spec?.template.spec?.containers ?? [];
+    expect(container?.args).toContain('--cluster-labels=region=eu,tier=gold');
+    expect(container?.env).toContainEqual({ name: 'ISTHMUS_CLUSTER_LABELS', value: 'region=eu,tier=gold' });
+  });
+
   test('run it without any privilege', () => {
     expect(pod()?.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     expect(pod()?.containers[0]?.securityContext).toEqual({

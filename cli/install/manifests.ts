@@ -252,6 +252,7 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_API_SERVER_URL', value: options.apiServerUrl },
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
+                ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
                 { name: 'ISTHMUS_WEBHOOK_PORT', value: String(webhookPort) },
                 { name: 'ISTHMUS_HEALTH_PORT', value: String(healthPort) },
                 field('POD_NAME', 'metadata.name'),

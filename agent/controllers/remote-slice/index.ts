@@ -195,7 +195,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       authentication: authenticated.facts,
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
       grant: grantOf(slice, consumer),
-      nodeLabels: platformOf(nodeCache.list()),
+      nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
       nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
       drained: drainOf(slice) !== undefined,
       nowMs: clock.now(),
