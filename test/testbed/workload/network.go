@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -20,13 +22,18 @@ func serve(ctx context.Context, args []string) error {
 	port := flags.Int("port", 8080, "port to listen on")
 	text := flags.String("text", "", "what / answers; the host name when empty")
 	readyAfter := flags.Duration("ready-after", 0, "how long /ready answers 503")
+	var calls []string
+	flags.Func("call", "`URL` that / asks each time and whose answer it adds, indented; may be repeated", func(url string) error {
+		calls = append(calls, url)
+		return nil
+	})
 	if err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	if *text == "" {
 		*text, _ = os.Hostname()
 	}
-	server := &http.Server{Handler: logged(routes(*text, time.Now().Add(*readyAfter))), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: logged(routes(*text, calls, time.Now().Add(*readyAfter))), ReadHeaderTimeout: 10 * time.Second}
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", *port))
 	if err != nil {
 		return err
@@ -39,10 +46,17 @@ func serve(ctx context.Context, args []string) error {
 	return nil
 }
 
-func routes(text string, readyAt time.Time) http.Handler {
+func routes(text string, calls []string, readyAt time.Time) http.Handler {
 	var sick atomic.Bool
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, text) })
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		answer, err := withCalls(r.Context(), text, calls)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		fmt.Fprintln(w, answer)
+	})
 	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) {
 		all := map[string]string{}
 		for _, pair := range os.Environ() {
@@ -57,6 +71,21 @@ func routes(text string, readyAt time.Time) http.Handler {
 	mux.HandleFunc("/ready", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, time.Now().After(readyAt)) })
 	mux.HandleFunc("/sicken", func(w http.ResponseWriter, _ *http.Request) { sick.Store(true) })
 	return mux
+}
+
+// withCalls asks one after the other: what is printed has the order of the flags.
+func withCalls(ctx context.Context, text string, calls []string) (string, error) {
+	lines := []string{text}
+	for _, url := range calls {
+		body, err := fetch(ctx, http.DefaultClient, url, "")
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", url, err)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(string(body)), "\n") {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 func answerHealth(w http.ResponseWriter, healthy bool) {
@@ -85,27 +114,57 @@ func logged(next http.Handler) http.Handler {
 func get(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("get", flag.ContinueOnError)
 	timeout := flags.Duration("timeout", 5*time.Second, "for the whole request")
+	caFile := flags.String("ca", "", "PEM `file` with whom to trust over https")
+	tokenFile := flags.String("token", "", "`file` with a bearer token to send")
 	if err := parse(flags, args, 1, 1); err != nil {
 		return err
 	}
+	client := &http.Client{}
+	if *caFile != "" {
+		pem, err := os.ReadFile(*caFile)
+		if err != nil {
+			return err
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("%s holds no certificate", *caFile)
+		}
+		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	}
+	token := ""
+	if *tokenFile != "" {
+		content, err := os.ReadFile(*tokenFile)
+		if err != nil {
+			return err
+		}
+		token = strings.TrimSpace(string(content))
+	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, flags.Arg(0), nil)
+	body, err := fetch(ctx, client, flags.Arg(0), token)
+	os.Stdout.Write(body)
+	return err
+}
+
+// fetch returns the body also beside an error about its status.
+func fetch(ctx context.Context, client *http.Client, url, token string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(os.Stdout, response.Body); err != nil {
-		return err
+	body, err := io.ReadAll(response.Body)
+	if err == nil && (response.StatusCode < 200 || response.StatusCode > 299) {
+		err = fmt.Errorf("the answer was %s", response.Status)
 	}
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("the answer was %s", response.Status)
-	}
-	return nil
+	return body, err
 }
 
 func udpEcho(ctx context.Context, args []string) error {
