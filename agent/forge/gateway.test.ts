@@ -8,6 +8,7 @@ import {
   forgeGatewayService,
   type GatewayIdentity,
   modeOf,
+  usualReplicas,
 } from './gateway.ts';
 import { renderGateway } from './rendered-gateway.ts';
 
@@ -20,14 +21,14 @@ const owner = {
 };
 const identity: GatewayIdentity = { name: 'p', namespace: 't', peer: 'milan', owner };
 const deployment = (template: GatewayDeployment = {}, mode: 'userspace' | 'kernel' = 'userspace') =>
-  forgeGatewayDeployment({ identity, template, secretName: 'gw-p', mode });
+  forgeGatewayDeployment({ identity, template, secretName: 'gw-p', mode, replicas: 2 });
 
 describe('the Deployment of a gateway', () => {
   test('has what every gateway needs, from a template that says nothing', () => {
     const { metadata, spec } = deployment();
     expect(metadata).toMatchObject({ name: 'gw-p', namespace: 't', ownerReferences: [owner] });
     expect(spec).toMatchObject({
-      replicas: 1,
+      replicas: 2,
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/gateway-name': 'p' } },
     });
@@ -43,11 +44,20 @@ describe('the Deployment of a gateway', () => {
     expect(pod?.volumes).toEqual([{ name: 'isthmus-keys', secret: { secretName: 'gw-p', defaultMode: 0o400 } }]);
   });
 
+  test.each([
+    [0, 1],
+    [1, 1],
+    [2, 2],
+    [9, 2],
+  ])('has, with %i nodes, %i pods unless its template says so', (nodes, pods) => {
+    expect(usualReplicas(nodes)).toBe(pods);
+  });
+
   test('leaves alone what the template says, except who is active', () => {
     const template = {
       metadata: { labels: { a: 'b' } },
       spec: {
-        replicas: 2,
+        replicas: 3,
         strategy: { type: 'Recreate' },
         selector: { matchLabels: { app: 'gw', 'networking.liqo.io/active': 'true' } },
         template: {
@@ -65,7 +75,7 @@ describe('the Deployment of a gateway', () => {
     } as GatewayDeployment;
     const { metadata, spec } = deployment(template);
     expect(metadata.labels).toMatchObject({ a: 'b' });
-    expect(spec).toMatchObject({ replicas: 2, strategy: { type: 'Recreate' } });
+    expect(spec).toMatchObject({ replicas: 3, strategy: { type: 'Recreate' } });
     expect(spec?.selector?.matchLabels).toEqual({
       app: 'gw',
       'networking.liqo.io/component': 'gateway',

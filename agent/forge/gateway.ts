@@ -78,13 +78,24 @@ export interface DeploymentInput {
   /** Name of the Secret with the keys. */
   readonly secretName: string;
   readonly mode: WireGuardMode;
+  /** Where the template does not say: see `usualReplicas`. */
+  readonly replicas: number;
 }
+
+/** A second pod stands by where it can run on another node: the role moves in the time that a pod would take to start. */
+export const usualReplicas = (nodes: number): number => Math.max(1, Math.min(2, nodes));
 
 /**
  * What the template says, and what every gateway needs whether or not it says so: the labels by which pods are found, the keys (read-only), no
  * token of a service account, no virtual node, replicas apart, a replacement at once. Only the node process says which pod is active.
  */
-export function forgeGatewayDeployment({ identity, template, secretName, mode }: DeploymentInput): Applied<Deployment> {
+export function forgeGatewayDeployment({
+  identity,
+  template,
+  secretName,
+  mode,
+  replicas,
+}: DeploymentInput): Applied<Deployment> {
   const spec = template.spec;
   const own = { [networkLabel.component]: gatewayComponent, [networkLabel.gatewayName]: identity.name };
   const matchLabels = inactive({ ...spec?.selector?.matchLabels, ...own });
@@ -95,7 +106,7 @@ export function forgeGatewayDeployment({ identity, template, secretName, mode }:
     kind: 'Deployment',
     metadata: metadataOf(identity, template.metadata),
     spec: {
-      replicas: 1,
+      replicas,
       revisionHistoryLimit: 1,
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       ...spec,

@@ -91,7 +91,16 @@ describe('pinging', () => {
     let state = pinged(pinged(startPings(0), 0), 250);
     state = pongHeard(state, 't250', 260);
     for (const text of ['t0', 't250', 'forged']) expect(pongHeard(state, text, 300)).toBe(state);
-    expect(packetLoss(state)).toBe(50);
+  });
+
+  test('what is lost counts from the first answer on, not while the link comes up', () => {
+    let state = startPings(0);
+    for (let at = 0; at <= 30_000; at += 250) state = pinged(state, at);
+    expect(packetLoss(state)).toBeUndefined();
+    state = pongHeard(state, 't30000', 30_010);
+    expect(packetLoss(state)).toBe(0);
+    state = pongHeard(pinged(pinged(state, 31_000), 31_250), 't31250', 31_260);
+    expect(packetLoss(state)).toBe(33);
   });
 
   test('latency is printed as Liqo prints it', () => {

@@ -25,7 +25,7 @@ export interface PingState {
   readonly smoothRttMs?: number;
   /** Without an answer yet, oldest first. */
   readonly pending: readonly Sent[];
-  /** Of the last pings that were answered (true) or given up (false), oldest first. */
+  /** Of the last pings that were answered (true) or given up (false), oldest first. None from before the first answer: there was no link to lose them. */
   readonly outcomes: readonly boolean[];
 }
 
@@ -40,7 +40,8 @@ export const nextPingAt = ({ sentAt, startedAt, pending }: PingState): number =>
 export function pingSent(state: PingState, timeStamp: string, now: number): PingState {
   const lost = state.pending.filter(({ at }) => now - at > pingTiming.errorMs);
   const pending = [...state.pending.slice(lost.length), { timeStamp, at: now }];
-  return { ...state, sentAt: now, pending, outcomes: remember(state.outcomes, lost.length, false) };
+  const outcomes = state.heardAt === undefined ? state.outcomes : remember(state.outcomes, lost.length, false);
+  return { ...state, sentAt: now, pending, outcomes };
 }
 
 /** The same state when the time stamp is none of ours, or was answered, or a later ping was answered before. */
@@ -55,7 +56,7 @@ export function pongHeard(state: PingState, timeStamp: string, now: number): Pin
     rttMs,
     smoothRttMs: state.smoothRttMs === undefined ? rttMs : state.smoothRttMs + (rttMs - state.smoothRttMs) / 8,
     pending: state.pending.slice(index + 1),
-    outcomes: remember(remember(state.outcomes, index, false), 1, true),
+    outcomes: remember(remember(state.outcomes, state.heardAt === undefined ? 0 : index, false), 1, true),
   };
 }
 

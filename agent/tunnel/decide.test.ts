@@ -41,22 +41,26 @@ describe('a link that starts', () => {
 });
 
 describe('a link that dials', () => {
-  test('goes through all candidates in turn and begins again, with more patience', () => {
+  test('goes through all candidates in turn, quickly at first, and begins again with more patience', () => {
     const dialled: [number, string | undefined][] = [];
     let step: DialStep = startDial({ now: 0, candidates: [a, b] });
     dialled.push([0, step.dial]);
-    for (let turn = 0; turn < 5; turn++) {
+    for (let turn = 0; turn < 9; turn++) {
       const now = step.lookAt;
       step = dialStep(step.state, { now, candidates: [a, b] });
       dialled.push([now, step.dial]);
     }
     expect(dialled).toEqual([
       [0, a],
+      [500, b],
+      [1000, a],
       [1500, b],
+      [2000, a],
+      [2500, b],
       [3000, a],
-      [5250, b],
-      [7500, a],
-      [10_875, b],
+      [3750, b],
+      [4500, a],
+      [5625, b],
     ]);
   });
 

@@ -4,9 +4,13 @@
  */
 
 export const dialTiming = {
-  /** Silence, beside two round trips, after which a link is dialled anew; also how long the first attempts may take. */
+  /** Silence, beside two round trips, after which a link is dialled anew. */
   silenceMs: 1_500,
-  /** Attempts get longer by this factor after each round through all candidates… */
+  /** How long, beside two round trips, the first attempts may take: a gateway that has just been replaced answers any moment. */
+  attemptMs: 500,
+  /** How many attempts are that short. */
+  quickAttempts: 6,
+  /** Later ones get longer by this factor after each round through all candidates… */
   patience: 1.5,
   /** …but not longer than WireGuard itself waits before it repeats a handshake. */
   longestAttemptMs: 5_000,
@@ -119,7 +123,9 @@ const choices = ({ learned, candidates }: Sightings, current?: string): readonly
 
 const silenceMs = ({ smoothRttMs = 0 }: Sightings): number => dialTiming.silenceMs + 2 * smoothRttMs;
 
+/** Longer and longer, so that a peer whose answer takes more than the first attempts is reached, too. */
 function attemptMs({ attempts }: DialState, seen: Sightings): number {
-  const rounds = Math.floor(Math.max(0, attempts - 1) / Math.max(1, choices(seen).length));
-  return Math.min(dialTiming.longestAttemptMs, silenceMs(seen) * dialTiming.patience ** Math.min(rounds, 10));
+  const rounds = Math.ceil(Math.max(0, attempts - dialTiming.quickAttempts) / Math.max(1, choices(seen).length));
+  const shortest = dialTiming.attemptMs + 2 * (seen.smoothRttMs ?? 0);
+  return Math.min(dialTiming.longestAttemptMs, shortest * dialTiming.patience ** Math.min(rounds, 10));
 }

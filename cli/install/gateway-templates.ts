@@ -10,7 +10,8 @@ import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.t
 
 export interface TemplateOptions {
   readonly image: string;
-  readonly replicas: number;
+  /** Absent: as many as the agent finds right for the nodes that there are. */
+  readonly replicas?: number;
 }
 
 const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
@@ -28,7 +29,7 @@ const metadata = {
 const deployment = ({ image, replicas }: TemplateOptions) => ({
   metadata,
   spec: {
-    replicas,
+    ...(replicas === undefined ? {} : { replicas }),
     selector: { matchLabels: podLabels },
     template: {
       metadata: { labels: { ...isthmus, ...podLabels, [label.remoteClusterId]: '{{ .ClusterID }}' } },

@@ -37,8 +37,8 @@ export interface InstallOptions {
 
 export interface NetworkInstallOptions {
   readonly ranges: ClusterRanges;
-  /** Of each gateway. */
-  readonly gatewayReplicas: number;
+  /** Of each gateway. Absent: by the number of nodes. */
+  readonly gatewayReplicas?: number;
   /** Pods, too, reach peers by their node's address. Absent: as the CNI needs it. */
   readonly fullMasquerade?: boolean;
 }
@@ -91,7 +91,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
 /** What the controllers must find when they start. */
 const networkOf = ({ image }: InstallOptions, { ranges, gatewayReplicas }: NetworkInstallOptions): KubeObject[] => [
   ...networkManifests(ranges),
-  ...gatewayTemplates({ image, replicas: gatewayReplicas }),
+  ...gatewayTemplates({ image, ...(gatewayReplicas !== undefined && { replicas: gatewayReplicas }) }),
 ];
 
 /** Clusters that hold namespaces to a standard by default would refuse the node process, which is root in the host's network. */

@@ -108,10 +108,11 @@ export async function settleNetwork(kube: KubeClient, clusterId: string, flags: 
   const before = fabric?.spec?.template.spec?.containers[0]?.env?.find(({ name }) => name === fullMasqueradeEnv)?.value;
   const fullMasquerade = flags.fullMasquerade ?? (before === 'true' || undefined);
   const deployment = template?.spec.template.spec?.deployment as { spec?: { replicas?: number } } | undefined;
+  const gatewayReplicas = flags.gatewayReplicas ?? deployment?.spec?.replicas;
   return {
     ranges,
     notes,
-    gatewayReplicas: flags.gatewayReplicas ?? deployment?.spec?.replicas ?? 1,
+    ...(gatewayReplicas !== undefined && { gatewayReplicas }),
     ...(fullMasquerade !== undefined && { fullMasquerade }),
   };
 }

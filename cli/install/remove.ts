@@ -44,7 +44,6 @@ const anyOptions: InstallOptions = {
       reservedSubnets: [],
       fixed: { external: false, internal: false },
     },
-    gatewayReplicas: 1,
   },
 };
 

@@ -7,6 +7,7 @@ import {
   type GatewayIdentity,
   longestGatewayName,
   modeOf,
+  usualReplicas,
 } from '#agent/forge/gateway.ts';
 import { ownerOf } from '#agent/forge/owner.ts';
 import type { Condition } from '#agent/kube/conditions.ts';
@@ -62,7 +63,8 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
     const ref = { namespace: identity.namespace, name: networkName.gateway(identity.name) };
     const actual = deploymentCache.get(ref);
     const mode = wireGuardMode(hosts.list(), internalNodes.list(), modeOf(actual));
-    const wanted = forgeGatewayDeployment({ identity, template: wg.spec.deployment, secretName, mode });
+    const replicas = usualReplicas(hosts.list().length);
+    const wanted = forgeGatewayDeployment({ identity, template: wg.spec.deployment, secretName, mode, replicas });
     // A selector cannot be changed.
     if (actual !== undefined && !sameJson(actual.spec?.selector, wanted.spec?.selector)) {
       await deleteOwned(api, deployments, actual, wg, signal);

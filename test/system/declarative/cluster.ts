@@ -68,7 +68,7 @@ export async function startCluster(plan: ClusterPlan): Promise<DeclaredCluster> 
     image: 'isthmus.dev/agent:1.2.0',
     apiServerUrl: server.url,
     replicas: 1,
-    network: { ranges, gatewayReplicas: 1 },
+    network: { ranges },
   });
   await applyManifests(io, kube, manifests, { update() {}, done() {}, fail() {} });
   await api.create(nodes, nodeOf(id, nodeAddress));
