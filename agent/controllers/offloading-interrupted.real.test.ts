@@ -19,6 +19,7 @@ import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/sche
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { mortal } from '#test/harness/mortal-api.ts';
 import { createOffloadingControllers } from './offloading-controllers.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -31,31 +32,6 @@ let server: TestApiServer;
 let cluster: Cluster;
 const end = new AbortController();
 const until = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 60_000, interval: 25 });
-
-const writes = new Set(['create', 'update', 'apply', 'mergePatch', 'jsonPatch', 'delete', 'post']);
-
-/** Lets `count` writes through and answers none after: a process that died before it heard how its last write ended. */
-function mortal(api: KubeApi, count: number): { readonly api: KubeApi; readonly died: Promise<void> } {
-  let left = count;
-  let die = (): void => {};
-  const died = new Promise<void>((resolve) => {
-    die = resolve;
-  });
-  const handler: ProxyHandler<KubeApi> = {
-    get(target, name: keyof KubeApi) {
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>;
-      if (!writes.has(name)) return method.bind(target);
-      return async (...args: unknown[]) => {
-        if (left-- <= 0) {
-          die();
-          return new Promise(() => {});
-        }
-        return method.apply(target, args);
-      };
-    },
-  };
-  return { api: new Proxy(api, handler), died };
-}
 
 /** `api`: through which they write. The returned function ends them without waiting for passes that hang. */
 function start(api: KubeApi = cluster.api): () => void {

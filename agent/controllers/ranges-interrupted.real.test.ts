@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cache, Caches, Change, Cluster, KubeApi } from '#agent/kube/types.ts';
+import type { Cache, Caches, Change, Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
@@ -21,6 +21,7 @@ import {
   peerLabels,
   startGatewayWorld,
 } from '#test/harness/gateway-world.ts';
+import { mortal } from '#test/harness/mortal-api.ts';
 import { createConfigurationController } from './configuration/index.ts';
 import { createInternalFabricController } from './internal-fabric/index.ts';
 import { createInternalNodeController } from './internal-node/index.ts';
@@ -69,31 +70,6 @@ function troubled(caches: Caches, random: () => number): Caches {
     scoped: (type, options, signal) => wrap(caches.scoped(type, options, signal)),
     synced: (signal) => caches.synced(signal),
   };
-}
-
-const writes = new Set(['create', 'update', 'apply', 'mergePatch', 'jsonPatch', 'delete', 'post']);
-
-/** Lets `count` writes through and answers none after: a process that died before it heard how its last write ended. */
-function mortal(api: KubeApi, count: number): { readonly api: KubeApi; readonly died: Promise<void> } {
-  let left = count;
-  let die = (): void => {};
-  const died = new Promise<void>((resolve) => {
-    die = resolve;
-  });
-  const handler: ProxyHandler<KubeApi> = {
-    get(target, name: keyof KubeApi) {
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>;
-      if (!writes.has(name)) return method.bind(target);
-      return async (...args: unknown[]) => {
-        if (left-- > 0) return method.apply(target, args);
-        // Every other one dies after the write was done, before it heard of that.
-        if (left === -1 && count % 2 === 1) await method.apply(target, args).catch(() => undefined);
-        die();
-        return new Promise(() => {});
-      };
-    },
-  };
-  return { api: new Proxy(api, handler), died };
 }
 
 const stops: (() => void)[] = [];
