@@ -102,10 +102,10 @@ describe('the image of the agent', () => {
       'sh',
       '-c',
       `chroot ${rootfs} /usr/sbin/wireguard-go -f liqo-tunnel & pid=$!
-       for _ in $(seq 100); do chroot ${rootfs} /usr/sbin/wg show liqo-tunnel 2>/dev/null && break; chroot ${rootfs} /usr/sbin/sleep 0.05; done
+       for _ in $(seq 600); do chroot ${rootfs} /usr/sbin/wg show liqo-tunnel 2>/dev/null && break; chroot ${rootfs} /usr/sbin/sleep 0.05; done
        kill $pid; wait $pid`,
     ]);
-    expect(made.stdout).toContain('interface: liqo-tunnel');
+    expect(made.stdout, made.stderr).toContain('interface: liqo-tunnel');
     const tools = [
       ['nsenter', '--version'],
       ['unshare', '--version'],
