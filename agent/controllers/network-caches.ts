@@ -1,5 +1,5 @@
 /** The selections by which the range controllers watch built-in kinds, without what none of them reads. */
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, CacheOptions, Caches } from '#agent/kube/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
@@ -14,8 +14,9 @@ function slimIp({ metadata: { annotations, ...metadata }, ...ip }: Ip): Ip {
   return { ...ip, metadata: { ...metadata, ...kept } };
 }
 
-/** Every controller of addresses asks by this, so that 10,000 of them are kept once. */
-export const rangeIps = (caches: Caches): Cache<Ip> => caches.cache(networkKinds.ips, { transform: slimIp });
+/** Everything in this process that reads addresses asks by this, so that 10,000 of them are kept once. */
+export const rangeIps = (caches: Caches, indexes: CacheOptions<Ip>['indexes'] = {}): Cache<Ip> =>
+  caches.cache(networkKinds.ips, { transform: slimIp, indexes });
 
 /** Where a node is and what it gives to its pods: heartbeats change nothing here. */
 const addressesOnly = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>

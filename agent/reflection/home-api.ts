@@ -3,6 +3,7 @@ import { services } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { ipType, networkLabel } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { rangeIps } from '../controllers/network-caches.ts';
 import type { HomeApi } from '../forge/api-access.ts';
 import type { Caches } from '../kube/types.ts';
 
@@ -16,7 +17,7 @@ export interface HomeApiSource {
 
 export function homeApiSource(caches: Caches, systemNamespace: string): HomeApiSource {
   const service = caches.cache(services, { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' });
-  const ips = caches.cache(networkKinds.ips);
+  const ips = rangeIps(caches);
   const configurations = caches.cache(networkKinds.configurations);
   return {
     async synced(signal) {

@@ -5,7 +5,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { rangeNodes } from '../controllers/network-caches.ts';
+import { rangeIps, rangeNodes } from '../controllers/network-caches.ts';
 import type { Cache, Caches } from '../kube/types.ts';
 import type { NodeKind, Surroundings } from './kinds/kind.ts';
 
@@ -33,7 +33,7 @@ const byPeer = {
 /** `virtual`: every virtual Node of this cluster. `provider`: to whom the addresses are told. */
 export function networkFacts(caches: Caches, virtual: Cache<Node>, provider: string): NetworkFacts {
   const physical = rangeNodes(caches);
-  const ips = caches.cache(networkKinds.ips, { indexes: byAddress });
+  const ips = rangeIps(caches, byAddress);
   const configurations = caches.cache(networkKinds.configurations, { indexes: byPeer });
   const configurationOf = (peer: string): Configuration | undefined => configurations.byIndex('peer', peer)[0];
 
