@@ -88,7 +88,7 @@ describe('quota', () => {
         /** A watch is at most a second behind: far less than a reservation lives. */
         let synced = 0;
         const sync = (): void => {
-          for (const key of stored.keys()) reservations.see(key);
+          for (const key of stored.keys()) reservations.drop(key);
           for (const key of cache.keys()) if (!stored.has(key)) reservations.drop(key);
           cache = new Map(stored);
           synced = now;

@@ -2,10 +2,11 @@
  * ShadowPods at the provider: whose they are, sandbox, quota. Usage is counted from the ShadowPods that exist plus those admitted a moment
  * ago. Nobody is refused on what a cache says: before a refusal the API server is asked, so a deleted pod's share is free at once.
  */
-import { creatorIndex, shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
+import { shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
 import { isFinished } from '#agent/controllers/shadow-pod/decide.ts';
+import { UsageTotals, withoutAmounts } from '#agent/controllers/shadow-pod/usage-totals.ts';
 import type { Cluster } from '#agent/kube/types.ts';
-import { keyOf, type Namespace } from '#shared/domain/kube-object.ts';
+import { keyOf, type Namespace, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -41,9 +42,10 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   const limits = cluster.caches.cache(quotas, { indexes: { [userIndex]: userOf } });
   const reservations = new Reservations();
   existing.subscribe(({ before, after }) => {
-    if (after) reservations.see(keyOf(after));
-    else if (before) reservations.drop(keyOf(before));
+    const object = after ?? before;
+    if (object) reservations.drop(keyOf(object));
   });
+  const totals = new UsageTotals(existing);
 
   /** A consumer that is refused again and again must not make us list all it has for each attempt. */
   const readLive = coalesced(async (creator: string) => {
@@ -54,8 +56,22 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     return { granted: granted.filter((quota) => userOf(quota).includes(creator)), live };
   });
 
+  /** By what the cache shows; otherwise as `usedOf`. */
+  const usedAsKnown = (creator: string, reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
+    const moot = new Set([key, ...reserved.keys()]);
+    const promised = [...reserved].filter(([other]) => {
+      const shadow = other === key ? undefined : existing.get(refOfKey(other));
+      return other !== key && !(shadow && isFinished(shadow));
+    });
+    const others = withoutAmounts(
+      totals.of(creator),
+      [...moot].map((one) => totals.part(creator, one)),
+    );
+    return promised.map(([, amounts]) => amounts).reduce(addAmounts, others);
+  };
+
   /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the new size. */
-  const used = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
+  const usedOf = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
     const finished = new Set(shadows.filter(isFinished).map(keyOf));
     const others = shadows.filter((shadow) => keyOf(shadow) !== key && !reserved.has(keyOf(shadow)));
     const promised = [...reserved].filter(([other]) => other !== key && !finished.has(other));
@@ -82,12 +98,11 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       return verdict;
     };
     const unseen = () => reservations.unseen(creator, clock.now());
-    const cached = existing.byIndex(creatorIndex, creator);
-    const quick = judge(limits.byIndex(userIndex, creator), used(cached, unseen(), key));
+    const quick = judge(limits.byIndex(userIndex, creator), usedAsKnown(creator, unseen(), key));
     if (quick.allowed) return admit(quick);
     const before = unseen();
     const { granted, live } = await readLive(creator);
-    return admit(judge(granted, used(live, new Map([...before, ...unseen()]), key)));
+    return admit(judge(granted, usedOf(live, new Map([...before, ...unseen()]), key)));
   }
 
   const mutate: Hook = ({ object, before, user }) =>

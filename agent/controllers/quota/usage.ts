@@ -1,5 +1,4 @@
 /** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
-import { usageOf } from '#agent/admission/quota-rules.ts';
 import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
@@ -10,7 +9,8 @@ import { type Amounts, amountsOf, showAmount } from '#shared/domain/pod-resource
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { writeStatus } from '../peering-writes.ts';
-import { creatorIndex, shadowPodCache } from '../shadow-pod/cache.ts';
+import { shadowPodCache } from '../shadow-pod/cache.ts';
+import { UsageTotals } from '../shadow-pod/usage-totals.ts';
 
 /** Of what the quota names, and of whatever else is used. */
 export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): QuotaStatus {
@@ -41,6 +41,7 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
   const { api, caches } = cluster;
   const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
   const shadows = shadowPodCache(caches);
+  const totals = new UsageTotals(shadows);
   const writtenAt = new Map<string, number>();
   return createController(
     {
@@ -61,7 +62,7 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
         }
         const waitMs = (writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now();
         if (waitMs > 0) return again(waitMs);
-        const used = usageOf(shadows.byIndex(creatorIndex, creatorOf(quota.spec.user)));
+        const used = totals.of(creatorOf(quota.spec.user));
         if (await writeStatus(api, quotas, quota, quotaStatus(quota, used), signal)) writtenAt.set(key, clock.now());
         return settled;
       },

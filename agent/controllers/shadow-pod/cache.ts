@@ -6,7 +6,6 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 
 export const managedByShadowPod = 'shadowpod';
-export const creatorIndex = 'creator';
 
 type Container = PodSpec['containers'][number];
 
@@ -51,13 +50,8 @@ const slimPod: Transform<Pod> = ({ apiVersion, kind, metadata, spec, status }) =
   ...(status?.phase !== undefined && { status: { phase: status.phase } }),
 });
 
-const creators = ({ metadata }: ShadowPod): string[] => {
-  const creator = metadata.labels?.[label.creatorUser];
-  return creator === undefined ? [] : [creator];
-};
-
 export const shadowPodCache = (caches: Caches): Cache<ShadowPod> =>
-  caches.cache(shadowPods, { transform: slimShadowPod, indexes: { [creatorIndex]: creators } });
+  caches.cache(shadowPods, { transform: slimShadowPod });
 
 export const offloadedPodCache = (caches: Caches): Cache<Pod> =>
   caches.cache(pods, { labelSelector: `${label.managedBy}=${managedByShadowPod}`, transform: slimPod });

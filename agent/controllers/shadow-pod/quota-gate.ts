@@ -2,14 +2,14 @@
  * Second line behind admission: replicas of the webhook can each let one pod in at the same instant, and together too many. Pods are made by
  * the leader alone, so here the sum is exact: of those admitted, only as many get their pod as the quota holds. Pods that run stay.
  */
-import { judgeQuota, usageOf } from '#agent/admission/quota-rules.ts';
+import { judgeQuota } from '#agent/admission/quota-rules.ts';
 import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
 import type { Cache, Caches } from '#agent/kube/types.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { creatorIndex } from './cache.ts';
+import { UsageTotals, withoutAmounts } from './usage-totals.ts';
 
 export interface QuotaGate {
   readonly quotas: Cache<Quota>;
@@ -33,6 +33,11 @@ export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods:
     entered.has(shadow.metadata.uid ?? '') ||
     (shadow.status?.phase ?? 'Unknown') !== 'Unknown' ||
     pods.get(refOf(shadow)) !== undefined;
+  const totals = new UsageTotals(shadows, hasPod);
+  pods.subscribe(({ before, after }) => {
+    const pod = after ?? before;
+    if (pod && !(before && after)) totals.look(keyOf(pod));
+  });
 
   return {
     quotas: limits,
@@ -40,8 +45,7 @@ export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods:
       const uid = shadow.metadata.uid ?? '';
       const creator = shadow.metadata.labels?.[label.creatorUser];
       if (creator === undefined || hasPod(shadow)) return undefined;
-      const others = shadows.byIndex(creatorIndex, creator).filter((o) => keyOf(o) !== keyOf(shadow) && hasPod(o));
-      const used = usageOf(others);
+      const used = withoutAmounts(totals.of(creator), [totals.part(creator, keyOf(shadow))]);
       for (const quota of limits.byIndex(userIndex, creator)) {
         // Cordoning and enforcement are about admission, which this ShadowPod has passed.
         const spec = { user: quota.spec.user, resources: quota.spec.resources };
@@ -49,8 +53,12 @@ export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods:
         if (!verdict.allowed) return verdict.message;
       }
       entered.add(uid);
+      totals.look(keyOf(shadow));
       return undefined;
     },
-    leave: ({ metadata }) => void entered.delete(metadata.uid ?? ''),
+    leave(shadow) {
+      entered.delete(shadow.metadata.uid ?? '');
+      totals.look(keyOf(shadow));
+    },
   };
 }
