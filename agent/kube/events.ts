@@ -23,6 +23,8 @@ const seriesMs = 10 * 60_000;
 /** A series is written again at most so often, however often it happens. */
 const repeatMs = 30_000;
 const maxSeries = 1_000;
+/** More good news than are written in a minute are not news any more: pods that start by the thousand say so themselves. */
+const maxNormal = 100;
 /** Writes: at most `burst` at once, then one each `refillMs`. */
 const burst = 50;
 const refillMs = 500;
@@ -47,8 +49,8 @@ export function createEventRecorder(
   let refilledAt = clock.now();
   let serial = 0;
   let dropped = 0;
-  /** Series that have something to write, in order. */
-  const pending = new Set<Series>();
+  /** Series that have something to write, in order; whatever went wrong comes first. */
+  const pending = { Warning: new Set<Series>(), Normal: new Set<Series>() };
   let writing = false;
   let nap: LinkedAbort | undefined;
 
@@ -64,11 +66,11 @@ export function createEventRecorder(
   async function drain(): Promise<void> {
     writing = true;
     try {
-      while (pending.size > 0 && !signal.aborted) {
-        const due = [...pending].find((next) => waitMs(next) <= 0);
-        if (due === undefined) await rest(Math.min(...[...pending].map(waitMs)));
+      while (pendingCount() > 0 && !signal.aborted) {
+        const { due, waitForMs } = next();
+        if (due === undefined) await rest(waitForMs);
         else if (take()) {
-          pending.delete(due);
+          queueOf(due).delete(due);
           await write(due);
         } else await clock.sleep(refillMs, signal);
       }
@@ -77,6 +79,22 @@ export function createEventRecorder(
     } finally {
       writing = false;
     }
+  }
+
+  const pendingCount = (): number => pending.Warning.size + pending.Normal.size;
+  const queueOf = ({ event }: Series): Set<Series> => pending[event.type === 'Warning' ? 'Warning' : 'Normal'];
+
+  /** The first that may be written now, or how long it is until then. */
+  function next(): { readonly due?: Series; readonly waitForMs: number } {
+    let waitForMs = Number.POSITIVE_INFINITY;
+    for (const queue of [pending.Warning, pending.Normal]) {
+      for (const due of queue) {
+        const ms = waitMs(due);
+        if (ms <= 0) return { due, waitForMs: 0 };
+        waitForMs = Math.min(waitForMs, ms);
+      }
+    }
+    return { waitForMs };
   }
 
   const waitMs = (next: Series): number =>
@@ -100,7 +118,7 @@ export function createEventRecorder(
     }
     next.writtenCount = count;
     next.writtenAt = clock.now();
-    if (next.count > count) pending.add(next);
+    if (next.count > count) queueOf(next).add(next);
   }
 
   async function repeat({ event, namespace, lastAt }: Series, count: number): Promise<void> {
@@ -132,12 +150,13 @@ export function createEventRecorder(
         known.lastAt = clock.now();
         series.delete(key);
         series.set(key, known);
-        pending.add(known);
+        queueOf(known).add(known);
         if (!writing) start();
         return;
       }
-      if (pending.size >= maxSeries) {
-        if (dropped++ === 0) log.warn('too many events at once; some are dropped', { pending: pending.size });
+      if (pending[type].size >= (type === 'Warning' ? maxSeries : maxNormal)) {
+        if (type === 'Warning' && dropped++ === 0)
+          log.warn('too many events at once; some are dropped', { pending: pending.Warning.size });
         return;
       }
       forgetOld();
@@ -146,7 +165,7 @@ export function createEventRecorder(
       const namespace = event.metadata.namespace ?? 'default';
       const fresh = { namespace, event, count: 1, writtenCount: 0, lastAt: now, writtenAt: 0 };
       series.set(key, fresh);
-      pending.add(fresh);
+      pending[type].add(fresh);
       start();
     },
   };
