@@ -27,6 +27,7 @@ export function createAsks(deps: { cluster: Cluster; clock: Clock; onChange: () 
           provider: peering.spec.provider,
           resources: Object.fromEntries(Object.entries(peering.spec.resources ?? {}).map(([k, v]) => [k, String(v)])),
           class: peering.spec.class ?? 'default',
+          ...(peering.spec.owner === undefined ? {} : { owner: peering.spec.owner }),
           ...(peering.spec.network === undefined ? {} : { network: peering.spec.network }),
           deleting: peering.metadata.deletionTimestamp !== undefined,
         }))

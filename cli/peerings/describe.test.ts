@@ -28,6 +28,7 @@ const peering: Peering = {
   createdAt: at(0),
   phaseSince: { Connecting: at(0), Negotiating: at(1.5) },
   leftBehind: [],
+  owner: { kind: 'broker' },
   version: 3,
 };
 const plain = (_tone: unknown, text: string): string => text;
@@ -39,6 +40,7 @@ Class:    default
 Asked:    cpu 2, memory 4Gi
 Granted:  cpu 2
 Node:     milan in rome
+Owner:    broker: change it with \`isthmus peer\`
 Age:      10s
 
 Timeline:
@@ -113,4 +115,11 @@ describe('the next step', () => {
   ] as const)('of a $phase peering without open actions is $says', ({ phase, says }) => {
     expect(nextStep({ ...peering, phase, conditions: [] })).toMatch(says);
   });
+});
+
+test('says which object inside the cluster has the last word', () => {
+  const owned: Peering = { ...peering, owner: { kind: 'object', name: 'to-milan' } };
+  expect(describePeering(owned, plain, Date.parse(at(10)))).toContain(
+    'Owner:    Peering to-milan in rome: change it there',
+  );
 });

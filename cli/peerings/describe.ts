@@ -44,6 +44,12 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     ['Granted', resourcesText(peering.granted) || '-'],
     ['Node', `${peering.nodeName} in ${peering.consumer}`],
     ...(peering.network ? [['Network', networkText(peering)] as [string, string]] : []),
+    [
+      'Owner',
+      peering.owner.kind === 'object'
+        ? `Peering ${peering.owner.name} in ${peering.consumer}: change it there`
+        : 'broker: change it with `isthmus peer`',
+    ],
     ['Age', age(created, now)],
   ];
   if (peering.across) {

@@ -119,11 +119,59 @@ describe('a Peering object inside a cluster', () => {
     expect(await only()).toMatchObject([{ id: peering.id, resources: { cpu: '1' } }]);
   });
 
+  test('that owns the peering has the last word: the API may look at it and end it, and change nothing', async () => {
+    const { world, rome, only } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect((await only())[0]?.owner).toEqual({ kind: 'object', name: 'to-milan' });
+    expect(rome.answers[0]?.owner).toBe('Object');
+    const change = { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } };
+    await expect(world.control.peerings.request(admin, change)).rejects.toMatchObject({
+      code: 'owned_by_object',
+      message: expect.stringContaining('Peering to-milan in rome'),
+    });
+    expect((await only())[0]?.resources).toEqual({ cpu: '1' });
+    const same = await world.control.peerings.request(admin, { ...change, resources: { cpu: '1' } });
+    expect(same.created).toBe(false);
+  });
+
+  test('that leaves the last word to the broker asks once, shows what the API changes, and its end ends nothing', async () => {
+    const { world, rome, only } = await asking(ask({ owner: 'Broker' }));
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    expect((await only())[0]).toMatchObject({ resources: { cpu: '1' }, owner: { kind: 'broker' } });
+    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
+    rome.asks = [ask({ owner: 'Broker', generation: 2, resources: { cpu: '4' } })];
+    await world.step();
+    await world.step();
+    expect(rome.answers).toMatchObject([{ observedGeneration: 2, owner: 'Broker', phase: 'Ready' }]);
+    expect((await only())[0]?.resources).toEqual({ cpu: '2' });
+    rome.asks = [];
+    await world.step();
+    await world.step();
+    expect(await only()).toMatchObject([{ phase: 'Ready', resources: { cpu: '2' }, owner: { kind: 'broker' } }]);
+  });
+
+  test('hands the last word over and takes it back by one field', async () => {
+    const { world, rome, only } = await asking(ask());
+    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    rome.asks = [ask({ owner: 'Broker', generation: 2 })];
+    await world.step();
+    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
+    expect((await only())[0]?.resources).toEqual({ cpu: '2' });
+    rome.asks = [ask({ owner: 'Object', generation: 3 })];
+    await world.step();
+    expect((await only())[0]).toMatchObject({ resources: { cpu: '1' }, owner: { kind: 'object' } });
+    rome.asks = [];
+    await world.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
+  });
+
   test('does not bring back what a person ended, until it changes', async () => {
     const { world, rome, only } = await asking(ask());
     await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     await world.control.peerings.unpeer(admin, (await only())[0]?.id ?? '');
     await world.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
+    expect(rome.answers[0]?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'EndedElsewhere' }),
+    );
     rome.restart();
     await world.step();
     expect(await only()).toHaveLength(1);

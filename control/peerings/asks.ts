@@ -12,7 +12,14 @@ import type { Op } from '../ports/store.ts';
 import { sameJson } from './canonical.ts';
 import { untilWritten } from './coordinate.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
-import type { AskRecord, AsksRecord, LookRecord, PeeringRecord, RevisionRecord } from './records.ts';
+import {
+  type AskRecord,
+  type AsksRecord,
+  type LookRecord,
+  ownsTerms,
+  type PeeringRecord,
+  type RevisionRecord,
+} from './records.ts';
 import type { Requests } from './request-peering.ts';
 
 export type Answer = z.infer<typeof AskAnswer>;
@@ -42,8 +49,10 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
 
   async function end(who: Principal, cluster: ClusterRef, ask: PeeringAsk, signal?: AbortSignal): Promise<void> {
     const item = await requests.loadPair(cluster.tenant, cluster.clusterId, ask.provider, signal);
-    if (owned(item?.value, ask.uid) && !isEnding(item.value))
-      await requests.unpeer(who, item.value.spec.id, {}, signal);
+    if (!owned(item?.value, ask.uid) || isEnding(item.value)) return;
+    const { id, ask: known } = item.value.spec;
+    if (known && !ownsTerms(known)) await requests.release(cluster.tenant, id, ask.uid, signal);
+    else await requests.unpeer(who, id, {}, signal);
   }
 
   /** Returns why it was refused. Trouble that passes by itself is thrown, and the agent reports again. */
@@ -53,7 +62,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     ask: PeeringAsk,
     signal?: AbortSignal,
   ): Promise<{ readonly code: string; readonly message: string } | undefined> {
-    const { name, uid, generation } = ask;
+    const { name, uid, generation, owner } = ask;
     const before = await requests.loadPair(cluster.tenant, cluster.clusterId, ask.provider, signal);
     // Somebody ended it on purpose: it takes a change of the object, or a new one, to ask again.
     if (owned(before?.value, uid) && isEnding(before.value) && before.value.spec.ask?.generation === generation)
@@ -61,7 +70,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     try {
       const { provider, resources, network } = ask;
       const input = { consumer: cluster.clusterId, provider, resources, class: ask.class, network };
-      await requests.request(who, { ...input, ask: { name, uid, generation } }, signal);
+      await requests.request(who, { ...input, ask: { name, uid, generation, ...(owner && { owner }) } }, signal);
       return undefined;
     } catch (error) {
       if (!(error instanceof Error) || codeOf(error) === undefined || isRetryable(error)) throw error;
@@ -191,6 +200,15 @@ function answerTo(ask: AskRecord, record: PeeringRecord | undefined): Answer {
     lastTransitionTime: iso(since),
   }));
   const ready = state.phase === 'Ready';
+  // A person, an agent or a lost cluster ended it, not this object, which asks again only when it changes.
+  const endedElsewhere = isEnding(record) &&
+    !ask.deleting && {
+      type: 'Accepted',
+      status: 'False' as const,
+      reason: 'EndedElsewhere',
+      message: `peering ${spec.id} was ended and not by this object; change its spec, or delete it and create it again, to ask once more`,
+      lastTransitionTime: iso(spec.unpeerRequestedAt ?? state.removal?.startedAt ?? spec.createdAt),
+    };
   const summary = {
     type: 'Ready',
     status: ready ? ('True' as const) : ('False' as const),
@@ -204,7 +222,13 @@ function answerTo(ask: AskRecord, record: PeeringRecord | undefined): Answer {
     ...base,
     peering: spec.id,
     phase: hasEnded(record) ? 'Gone' : state.phase,
-    conditions: [summary, ...(refused ? [refused] : []), ...conditions],
+    ...(hasEnded(record) ? {} : { owner: spec.ask && ownsTerms(spec.ask) ? ('Object' as const) : ('Broker' as const) }),
+    conditions: [
+      summary,
+      ...(refused ? [refused] : []),
+      ...(!refused && endedElsewhere ? [endedElsewhere] : []),
+      ...conditions,
+    ],
   };
 }
 

@@ -12,7 +12,7 @@ import { peeringNames } from './desired-objects.ts';
 import type { AskedNetwork } from './network-terms.ts';
 import { networkView } from './network-view.ts';
 import type { PeeringView, Resources } from './peering.ts';
-import type { DueRecord, PairRecord, PeeringRecord } from './records.ts';
+import { type DueRecord, ownsTerms, type PairRecord, type PeeringRecord } from './records.ts';
 import type { Requests } from './request-peering.ts';
 
 export interface PeeringRequest {
@@ -94,6 +94,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
     ...(spec.unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt: spec.unpeerRequestedAt }),
     leftBehind: state.leftBehind,
     ...acrossView(record, tenant),
+    owner: spec.ask !== undefined && ownsTerms(spec.ask) ? { kind: 'object', name: spec.ask.name } : { kind: 'broker' },
     version,
   };
 }

@@ -5,6 +5,7 @@ import type {
   KubeManifest,
   ObservedSet,
   PeeringAsk,
+  PeeringOwner,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Across } from './across.ts';
 import type { Link } from './link.ts';
@@ -25,7 +26,13 @@ export interface PeeringSpec {
   readonly createdAt: number;
   readonly requestedBy: string;
   /** The `Peering` object in the consumer cluster that asks for this peering. */
-  readonly ask?: { readonly name: string; readonly uid: string; readonly generation: number };
+  readonly ask?: {
+    readonly name: string;
+    readonly uid: string;
+    readonly generation: number;
+    /** Whose terms hold; absent: the object's. */
+    readonly owner?: PeeringOwner;
+  };
   readonly unpeerRequestedAt?: number;
   /** Present when the two clusters are of two tenants. */
   readonly across?: Across;
@@ -149,3 +156,6 @@ export interface SideInput {
 }
 
 export const initialState: PeeringState = { phase: 'Proposed', conditions: [], phaseSince: {}, leftBehind: [] };
+
+/** Whether the `Peering` object has the last word: its terms hold, and its end is the end of the peering. */
+export const ownsTerms = ({ owner }: NonNullable<PeeringSpec['ask']>): boolean => owner !== 'Broker';

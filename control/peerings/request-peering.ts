@@ -16,12 +16,20 @@ import { hasEnded, isEnding } from './load-peering.ts';
 import { settleNetwork } from './network-terms.ts';
 import { freeNames, loadPair } from './peer-names.ts';
 import type { PeeringRequest } from './peerings.ts';
-import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
+import {
+  initialState,
+  type LookRecord,
+  ownsTerms,
+  type PairRecord,
+  type PeeringRecord,
+  type PeeringSpec,
+} from './records.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from './terms.ts';
 
 /** As people and portals ask, or a `Peering` object does. */
-type Asked = PeeringRequest & { readonly ask?: NonNullable<PeeringSpec['ask']> };
+type Ask = NonNullable<PeeringSpec['ask']>;
+type Asked = PeeringRequest & { readonly ask?: Ask };
 
 export interface Requests {
   request(
@@ -30,6 +38,8 @@ export interface Requests {
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }>;
   unpeer(who: Principal, id: string, options?: { readonly ifVersion?: number }, signal?: AbortSignal): Promise<void>;
+  /** The `Peering` object of this UID no longer has to do with the peering, which goes on. */
+  release(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void>;
   loadPair(
     tenant: string,
     consumer: string,
@@ -39,6 +49,16 @@ export interface Requests {
 }
 
 type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'> & { readonly capacity: Capacity };
+
+/** One object asks for a pair; a second one would be heard at random. */
+function refuseSecond({ ask: known, consumer, provider }: PeeringSpec, ask: Ask | undefined): void {
+  if (!ask || !known || known.uid === ask.uid) return;
+  throw new AppError(
+    'already_exists',
+    `Peering ${known.name} of ${consumer} asks for ${provider} already; delete one of the two`,
+    { detail: { name: known.name } },
+  );
+}
 
 export function createRequests(deps: RequestDeps, coordinator: Coordinator): Requests {
   const { store, clock, ids } = deps;
@@ -120,6 +140,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       );
     }
     const live = existing && !ended ? existing : undefined;
+    if (live && ask && !ownsTerms(ask)) return attach(live, ask, signal);
     const before = live?.value.spec.network;
     const { ofConsumer, ofProvider } = ownersOf(tenant, undefined);
     const settled = settleNetwork(network, before, {
@@ -181,6 +202,17 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     return { id, created: true };
   }
 
+  /** An object that yields to the API only shows what there is. */
+  async function attach(live: Item<PeeringRecord>, ask: Ask, signal?: AbortSignal) {
+    const { spec, state } = live.value;
+    refuseSecond(spec, ask);
+    if (!sameJson(spec.ask, ask)) {
+      const value: PeeringRecord = { spec: { ...spec, ask }, state };
+      await store.transact([{ op: 'update', pk: live.pk, sk: live.sk, value, ifVersion: live.version }], [], signal);
+    }
+    return { id: spec.id, created: false };
+  }
+
   async function change(
     who: Principal,
     live: Item<PeeringRecord>,
@@ -189,15 +221,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     signal?: AbortSignal,
   ) {
     const { spec, state } = live.value;
-    if (ask && spec.ask && spec.ask.uid !== ask.uid) {
-      throw new AppError(
-        'already_exists',
-        `Peering ${spec.ask.name} of ${spec.consumer} asks for ${spec.provider} already; delete one of the two`,
-        {
-          detail: { name: spec.ask.name },
-        },
-      );
-    }
+    refuseSecond(spec, ask);
     const before: Terms = {
       consumer: spec.consumer,
       provider: spec.provider,
@@ -206,6 +230,13 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       ...(spec.network ? { network: spec.network } : {}),
     };
     const sameTerms = sameJson(before, terms);
+    if (!ask && !sameTerms && spec.ask && ownsTerms(spec.ask)) {
+      throw new AppError(
+        'owned_by_object',
+        `Peering ${spec.ask.name} in ${spec.consumer} owns the peering ${spec.consumer} -> ${spec.provider}; change it there, or set its spec.owner to Broker`,
+        { detail: { peering: spec.id, object: spec.ask.name, cluster: spec.consumer } },
+      );
+    }
     const sameAsk = ask === undefined || sameJson(spec.ask, ask);
     if (sameTerms && sameAsk) return { id: spec.id, created: false };
     if (!sameTerms) judge(who.tenant, terms, { ask, consumer, provider }, state.consentedAt !== undefined);
@@ -278,7 +309,17 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     );
   }
 
+  async function releaseOnce(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void> {
+    const at = key.peering(tenant, id);
+    const item = await store.get<PeeringRecord>(at.pk, at.sk, signal);
+    if (item?.value.spec.ask?.uid !== uid) return;
+    const { ask: _, ...spec } = item.value.spec;
+    const value: PeeringRecord = { spec, state: item.value.state };
+    await store.transact([{ op: 'update', ...at, value, ifVersion: item.version }], [], signal);
+  }
+
   return {
+    release: (tenant, id, uid, signal) => untilWritten(() => releaseOnce(tenant, id, uid, signal), signal),
     loadPair: (tenant, consumer, provider, signal) => loadPair(store, tenant, { consumer, provider }, signal),
 
     async request(who, input, signal) {

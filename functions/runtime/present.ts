@@ -83,6 +83,7 @@ export const peeringResource = (view: PeeringView): Peering => ({
       lapsesAt: time(view.across.lapsesAt),
     },
   }),
+  owner: { ...view.owner },
   version: view.version,
 });
 

@@ -38,6 +38,21 @@ export const clusterCodes = {
     cause: 'the pod asks for rights on the provider node that a guest does not get',
     remedy: 'remove the field that the message names from the pod',
   },
+  owned_by_object: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'a Peering object inside the consumer cluster has the last word about this peering',
+    remedy:
+      'change the object that the message names, or set its spec.owner to Broker; ending the peering is always possible',
+  },
+  peer_alive: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the other cluster answers, and forcing the end would leave its side as it is',
+    remedy: 'unpeer without --force, or take the other cluster down first',
+  },
 
   // Kubernetes API
   kube_unreachable: {

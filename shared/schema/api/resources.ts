@@ -79,6 +79,12 @@ export const Peering = z.object({
   unpeerRequestedAt: Time.optional(),
   leftBehind: z.array(z.string()).describe('What could not be removed because a side was dead.'),
   across: PeeringAcross.optional().describe('Present when the other cluster is of another tenant.'),
+  owner: z
+    .object({
+      kind: z.enum(['object', 'broker']),
+      name: z.string().optional().describe('Of the Peering object in the consumer.'),
+    })
+    .describe('Who changes it: a Peering object in the consumer cluster, or this API. Either may end it.'),
   version: z.int(),
 });
 export type Peering = z.infer<typeof Peering>;

@@ -4,6 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Mtu } from '../addresses.ts';
 import { ClusterId, Conditions, ResourceList } from '../fields.ts';
 import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { PeeringOwner } from '../protocol/agent-protocol.ts';
 
 export const PeeringSpec = z.object({
   provider: ClusterId.meta(immutable('provider')).describe('Cluster that is asked for capacity.'),
@@ -22,6 +23,9 @@ export const PeeringSpec = z.object({
     })
     .optional()
     .describe('Link between the two clusters. What is left out stays as it is at the broker.'),
+  owner: PeeringOwner.optional().describe(
+    "Whose terms hold where this object and the broker's API differ. Object (the default): this object's; the API may end the peering and change nothing else of it, and deleting the object ends it. Broker: the API's; this object asks once, then shows, and deleting it ends nothing.",
+  ),
 });
 export type PeeringSpec = z.infer<typeof PeeringSpec>;
 
@@ -29,6 +33,7 @@ export const PeeringStatus = z.object({
   observedGeneration: z.int().optional(),
   peering: z.string().optional().describe('Identifier of this peering at the broker.'),
   phase: z.string().optional().describe('As the broker sees it.'),
+  owner: PeeringOwner.optional().describe('Whose terms hold now; absent: there is no peering.'),
   conditions: Conditions.optional(),
 });
 export type PeeringStatus = z.infer<typeof PeeringStatus>;
@@ -49,6 +54,7 @@ export const peerings = defineKind<Peering>({
     { name: 'Provider', type: 'string', jsonPath: '.spec.provider' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Owner', type: 'string', jsonPath: '.status.owner' },
     { name: 'Peering', type: 'string', jsonPath: '.status.peering', priority: 1 },
     ageColumn,
   ],

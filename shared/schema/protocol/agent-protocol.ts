@@ -163,6 +163,10 @@ export const ObservedSet = z.object({
 });
 export type ObservedSet = z.infer<typeof ObservedSet>;
 
+/** Whose terms hold where a `Peering` object and the broker's API differ. */
+export const PeeringOwner = z.enum(['Object', 'Broker']);
+export type PeeringOwner = z.infer<typeof PeeringOwner>;
+
 /** A `Peering` object made inside the cluster, asking the broker for a peering with this cluster as consumer. */
 export const PeeringAsk = z.object({
   name: z.string(),
@@ -180,6 +184,7 @@ export const PeeringAsk = z.object({
       inBand: z.boolean().optional(),
     })
     .optional(),
+  owner: PeeringOwner.optional().describe('Absent: Object.'),
   deleting: z.boolean(),
 });
 export type PeeringAsk = z.infer<typeof PeeringAsk>;
@@ -244,6 +249,7 @@ export const AskAnswer = z.object({
   observedGeneration: z.int(),
   peering: z.string().optional(),
   phase: z.string(),
+  owner: PeeringOwner.optional(),
   conditions: z.array(
     z.object({
       type: z.string(),
