@@ -304,6 +304,26 @@ describe('a cache', () => {
     await close();
   });
 
+  test('follows what its transform keeps, even without versions, and says nothing of changes that it drops', async () => {
+    const history = new History();
+    history.put('a', 'red');
+    const nameAndColor = ({ apiVersion, kind, metadata, data }: ConfigMap): ConfigMap => ({
+      apiVersion,
+      kind,
+      metadata: { namespace: metadata.namespace ?? '', name: metadata.name },
+      ...(data && { data }),
+    });
+    const { cache, rest, close } = open(history, nameAndColor);
+    await rest();
+    const heard: string[] = [];
+    cache.subscribe(({ before, after }) => heard.push(`${before?.data?.color}>${after?.data?.color}`));
+    history.put('a', 'red');
+    history.put('a', 'blue');
+    history.delete('a');
+    expect(heard).toEqual(['undefined>red', 'red>blue', 'blue>undefined']);
+    await close();
+  });
+
   test('keeps telling the others when one subscriber throws', async () => {
     const history = new History();
     const { cache, rest, close } = open(history);

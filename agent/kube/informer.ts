@@ -64,7 +64,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#transform = options.transform;
     this.#deps = { random: Math.random, ...deps };
     this.#timing = timing;
-    this.#store = new Store((error) => deps.log.error('a cache subscriber failed', error, { kind: type.kind }));
+    const failed = (error: unknown) => deps.log.error('a cache subscriber failed', error, { kind: type.kind });
+    this.#store = new Store(failed, options.transform === undefined);
     for (const [name, of] of Object.entries(options.indexes ?? {})) this.#store.addIndex(name, of);
     this.#aliveAt = deps.clock.now();
   }
@@ -191,8 +192,14 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     object.apiVersion ??= apiVersionOf(this.type);
     object.kind ??= this.type.kind;
     delete (object.metadata as { managedFields?: unknown }).managedFields;
+    if (this.#transform === undefined) return object;
+    const { uid, resourceVersion } = object.metadata;
     try {
-      return this.#transform === undefined ? object : this.#transform(object);
+      const kept = this.#transform(object);
+      // By these the store tells versions and incarnations apart.
+      if (uid !== undefined) kept.metadata.uid ??= uid;
+      if (resourceVersion !== undefined) kept.metadata.resourceVersion ??= resourceVersion;
+      return kept;
     } catch (error) {
       this.#deps.log.error('an object could not be cached', error, { kind: this.type.kind, key: keyOf(object) });
       return undefined;

@@ -1,4 +1,5 @@
 /** The objects of one cache, by key and by index, and the subscribers that hear of each change. */
+import { isDeepStrictEqual } from 'node:util';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import type { Change } from './types.ts';
 
@@ -13,11 +14,15 @@ export class Store<T extends KubeObject> {
   readonly #indexes = new Map<string, { readonly of: IndexFn<T>; readonly buckets: Map<string, Bucket> }>();
   readonly #listeners = new Set<Listener<T>>();
   readonly #onListenerError: (error: unknown) => void;
+  readonly #tellsVersions: boolean;
   #listed: readonly T[] | undefined;
 
-  /** A listener that throws does not keep the others from hearing. */
-  constructor(onListenerError: (error: unknown) => void) {
+  /**
+   * A listener that throws does not keep the others from hearing. `tellsVersions`: a new version of the same content is told as a change, too.
+   */
+  constructor(onListenerError: (error: unknown) => void, tellsVersions = true) {
     this.#onListenerError = onListenerError;
+    this.#tellsVersions = tellsVersions;
   }
 
   get(key: string): T | undefined {
@@ -86,6 +91,11 @@ export class Store<T extends KubeObject> {
   }
 
   #set(key: string, before: T | undefined, after: T): void {
+    if (before !== undefined && !this.#tellsVersions && isSame(before, after)) {
+      this.#objects.set(key, after);
+      this.#listed = undefined;
+      return;
+    }
     if (before !== undefined) this.#unindex(key, before);
     this.#objects.set(key, after);
     for (const { of, buckets } of this.#indexes.values()) for (const value of of(after)) insert(buckets, value, key);
@@ -108,6 +118,15 @@ export class Store<T extends KubeObject> {
       this.#onListenerError(error);
     }
   }
+}
+
+/** Whether nothing but the version differs, as of heartbeats that a transform has dropped: that is no change to hear of. */
+function isSame<T extends KubeObject>(before: T, after: T): boolean {
+  const { metadata: was, ...had } = before;
+  const { metadata: is, ...has } = after;
+  return (
+    isDeepStrictEqual({ ...was, resourceVersion: '' }, { ...is, resourceVersion: '' }) && isDeepStrictEqual(had, has)
+  );
 }
 
 function insert(buckets: Map<string, Bucket>, value: string, key: string): void {

@@ -115,7 +115,10 @@ export interface KubeApi {
   postPath<R>(path: string, body: unknown, signal?: AbortSignal): Promise<R>;
 }
 
-/** Drops what nobody reads before an object is stored; must be pure and idempotent. May return the same object, changed. */
+/**
+ * Drops what nobody reads before an object is stored; must be pure and idempotent. May return the same object, changed. A change of nothing
+ * that it keeps is not told to subscribers.
+ */
 export type Transform<T extends KubeObject> = (object: T) => T;
 
 export interface CacheOptions<T extends KubeObject> extends ListOptions {
