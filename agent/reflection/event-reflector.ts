@@ -7,7 +7,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { createController } from '../kube/controller.ts';
 import type { Controller } from '../kube/types.ts';
 import { FollowedNamespaces } from './followed-namespaces.ts';
-import { type Concerned, concerned, decideEvent, localEvent } from './kinds/event.ts';
+import { type Concerned, concerned, decideEvent, leanCopy, localEvent } from './kinds/event.ts';
 import type { ReflectorOptions } from './options.ts';
 import { isReflected } from './policy.ts';
 import type { ReflectorDeps } from './reflector.ts';
@@ -35,7 +35,7 @@ export class EventReflector {
     this.#namespaces = new FollowedNamespaces(
       {
         open: (local, remote, until) => ({
-          here: scopes.use('event', coreEvents, { namespace: local, labelSelector }, until),
+          here: scopes.use('event', coreEvents, { namespace: local, labelSelector, transform: leanCopy }, until),
           there: peer.caches.scoped(coreEvents, { namespace: remote }, until),
         }),
         onHere: changed,

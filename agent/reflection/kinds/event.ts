@@ -34,6 +34,13 @@ export function concerned({ involvedObject, source, reportingComponent }: CoreEv
 /** What a copy is compared by and what changes in a series. */
 const changing = ['count', 'firstTimestamp', 'lastTimestamp', 'series', 'message', 'reason', 'type'] as const;
 
+/** What is kept of copies: there may be several for each pod. */
+export function leanCopy({ apiVersion, kind, metadata, ...event }: CoreEvent): CoreEvent {
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const kept = Object.fromEntries(changing.flatMap((key) => (event[key] === undefined ? [] : [[key, event[key]]])));
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels }, ...kept } as CoreEvent;
+}
+
 export function localEvent(remote: CoreEvent, about: KubeObject, pair: Pair): CoreEvent {
   const { apiVersion, kind, metadata, involvedObject, source, ...rest } = remote;
   const component = source?.component || remote.reportingComponent || pair.provider;
