@@ -41,8 +41,10 @@ export interface World {
   isthmus(...args: readonly string[]): Promise<Ended>;
   /** Runs the CLI and rejects unless it succeeds. */
   mustIsthmus(...args: readonly string[]): Promise<string>;
+  /** Of broker and CLI; goes with the world. */
+  readonly stateDir: string;
   /** Installs the agent there and waits until it is connected. */
-  join(name: string): Promise<void>;
+  join(name: string, ...flags: readonly string[]): Promise<void>;
   /** Pids of the agent processes of a cluster, on this host. */
   agentPids(name: string): number[];
   /** Pids of all that is ours in a cluster, by what runs: controllers, node processes and what holds the tunnels. */
@@ -75,8 +77,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     cluster: (name) => bed.cluster(name),
     isthmus,
     mustIsthmus,
-    async join(name) {
-      await mustIsthmus('join', name, '--kubeconfig', bed.cluster(name).kubeconfigPath, '--image', image.reference);
+    stateDir: state,
+    async join(name, ...flags) {
+      const target = ['--kubeconfig', bed.cluster(name).kubeconfigPath, '--image', image.reference];
+      await mustIsthmus('join', name, ...target, ...flags);
     },
     agentPids: (name) => pidsOf(dir, bed.cluster(name), agentProgram),
     ownPids: (name) => ({

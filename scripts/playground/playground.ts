@@ -1,0 +1,41 @@
+/** The clusters of the examples: rome borrows, milan and naples lend, all at one broker, with the labels that the examples choose by. */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { openWorld, type World, type WorldOptions } from '#test/harness/world.ts';
+
+export const playgroundClusters = [
+  { name: 'rome', labels: 'topology.liqo.io/region=north,topology.liqo.io/type=origin' },
+  { name: 'milan', labels: 'topology.liqo.io/region=center,topology.liqo.io/type=destination' },
+  { name: 'naples', labels: 'topology.liqo.io/region=south,topology.liqo.io/type=destination' },
+] as const;
+
+export interface Playground {
+  readonly world: World;
+  /** For a shell to source: kubeconfigs, the login, and the commands of the examples on the path. */
+  readonly envFile: string;
+}
+
+export async function openPlayground(options: Omit<WorldOptions, 'clusters'>): Promise<Playground> {
+  const world = await openWorld({ ...options, clusters: playgroundClusters.map(({ name }) => name) });
+  await Promise.all(playgroundClusters.map(({ name, labels }) => world.join(name, '--labels', labels)));
+  return { world, envFile: writeEnvironment(options.root, world) };
+}
+
+function writeEnvironment(root: string, { bed, cluster, stateDir }: World): string {
+  const bin = path.join(stateDir, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const program = path.join(bin, 'isthmus');
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${path.join(root, 'bin', 'isthmus.mjs')}' "$@"\n`);
+  chmodSync(program, 0o755);
+  const kubeconfig = (name: string) => `'${cluster(name).kubeconfigPath}'`;
+  const lines = [
+    `export KUBECONFIG=${kubeconfig('rome')}`,
+    `export KUBECONFIG_MILAN=${kubeconfig('milan')}`,
+    `export KUBECONFIG_NAPLES=${kubeconfig('naples')}`,
+    `export ISTHMUS_CONFIG='${path.join(stateDir, 'config.json')}'`,
+    `export PATH='${bin}:${bed.dir}':"$PATH"`,
+  ];
+  const file = path.join(stateDir, 'env');
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
+}
