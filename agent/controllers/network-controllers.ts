@@ -10,6 +10,7 @@ import { createNetworkController } from './network/index.ts';
 import { rangeNodes } from './network-caches.ts';
 import type { NetworkDeps } from './network-deps.ts';
 import { createNetworkIpam } from './network-ipam.ts';
+import { createOffloadedPodIpController } from './offloaded-pod-ip/index.ts';
 import { createWgGatewayClientController, createWgGatewayServerController } from './wg-gateway/index.ts';
 
 export function createNetworkControllers(deps: NetworkDeps): Controller[] {
@@ -18,6 +19,7 @@ export function createNetworkControllers(deps: NetworkDeps): Controller[] {
     createNetworkController(ranges),
     createIpController(ranges),
     createApiServerIpController(deps),
+    createOffloadedPodIpController(deps),
     createConfigurationController(deps),
     createInternalNodeController(ranges),
     createInternalFabricController(ranges),

@@ -1,7 +1,7 @@
 /** From Configurations, IPs and Nodes to granted ranges and addresses on a real API server, with restarts anywhere between. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { events, nodes, services } from '#shared/domain/core-kinds.ts';
-import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
+import { events, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
+import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -184,6 +184,65 @@ test('many objects made while the controller is stopped and started again get on
     async () => (await world.cluster.api.get(ips, { namespace: 'liqo', name: 'late' }))?.status?.ip,
   );
   expect(before).not.toContain(late);
+});
+
+test('pods at two peers have addresses by which each peer reaches those at the other, for as long as there are two', async () => {
+  const { api } = world.cluster;
+  const turin = { namespace: 'liqo-tenant-turin', name: 'turin' };
+  const link = async (of: typeof turin, pod: string, external: string) => {
+    const labels = { 'liqo.io/remote-cluster-id': of.name };
+    const spec = { remote: { cidr: { pod: [pod], external: [external] } } };
+    await create(configurations, of.name, spec, of.namespace, { labels });
+    return eventually(`what pods at ${of.name} are called`, async () => {
+      const found = await api.get(configurations, of);
+      return found?.status?.remote?.cidr.pod[0]?.replace(/0\.0\/16$/, '');
+    });
+  };
+  const run = async (name: string, ip: string): Promise<void> => {
+    const metadata = { name, namespace: 'default', labels: { 'liqo.io/shadowPod': 'true' } };
+    const spec = { nodeName: 'n1', automountServiceAccountToken: false, containers: [{ name: 'c', image: 'x' }] };
+    await eventually('a pod', () => api.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec } as Pod));
+    const status = { phase: 'Running', podIP: ip, podIPs: [{ ip }] };
+    await api.mergePatch(pods, { namespace: 'default', name }, { status }, { subresource: 'status' });
+  };
+  const exposed = (name: string) => api.get(ips, { namespace: 'default', name });
+  const granted = (name: string) =>
+    eventually(`the address of ${name}`, async () => {
+      const found = await exposed(name);
+      return found?.status?.ip === undefined ? undefined : { at: found.spec.ip, as: found.status.ip };
+    });
+  const gonePod = async (name: string) =>
+    eventually(`IP ${name} is gone`, async () => (await exposed(name)) === undefined);
+
+  const atMilan = await link({ namespace, name: peer }, '10.200.0.0/16', '10.70.0.0/16');
+  await run('alone', `${atMilan}1.5`);
+  const labels = { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': turin.name };
+  const space = { name: turin.namespace, labels };
+  await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: space });
+  const atTurin = await link(turin, '10.200.0.0/16', '10.70.0.0/16');
+  expect(atTurin).not.toBe(atMilan);
+  await run('web', `${atTurin}1.5`);
+  await run('of-node', '192.0.2.99');
+  const [alone, web] = [await granted('alone'), await granted('web')];
+  expect([alone.at, web.at]).toEqual([`${atMilan}1.5`, `${atTurin}1.5`]);
+  expect([alone.as, web.as]).toEqual([expect.stringMatching(/^10\.70\./), expect.stringMatching(/^10\.70\./)]);
+  expect(alone.as).not.toBe(web.as);
+  expect(await exposed('of-node')).toBeUndefined();
+
+  await world.stopAgent();
+  await api.delete(pods, { namespace: 'default', name: 'web' }, { gracePeriodSeconds: 0 });
+  await run('web', `${atTurin}1.6`);
+  world.startAgent();
+  await eventually('the IP of the next pod of that name', async () => (await granted('web')).at === `${atTurin}1.6`);
+  expect(await granted('alone')).toEqual(alone);
+
+  await api.delete(pods, { namespace: 'default', name: 'web' }, { gracePeriodSeconds: 0 });
+  await gonePod('web');
+  await api.delete(configurations, turin);
+  await gonePod('alone');
+  for (const name of ['alone', 'of-node'])
+    await api.delete(pods, { namespace: 'default', name }, { gracePeriodSeconds: 0 });
+  await gone();
 });
 
 test('a gateway gets its end of the overlay once a pod is active and the ranges are granted', async () => {

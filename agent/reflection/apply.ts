@@ -31,6 +31,8 @@ export interface ApplyDeps {
 
 /** Somebody may take the object away that is in ours place. */
 const lookAgainMs = 60_000;
+/** What is awaited has an event of its own; only when it does not come is there something to say. */
+const awaited = { forMs: 5_000, times: 2 } as const;
 
 export async function applyAction(
   action: Action,
@@ -46,6 +48,10 @@ export async function applyAction(
     case 'warn':
       if (local) deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
       return waiting(action.message, lookAgainMs);
+    case 'wait':
+      if (local && deps.said.failed(key) > awaited.times)
+        deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      return waiting(action.message, awaited.forMs);
     case 'delete':
       await remove(subject, action.uid, deps, signal);
       if (local && action.because === 'disabled') {

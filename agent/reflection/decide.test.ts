@@ -22,7 +22,7 @@ const local = (metadata: object = {}, more: object = {}): ConfigMap =>
   }) as ConfigMap;
 const twinOf = (object: KubeObject, kind: OutgoingKind) => {
   const twin = kind.twin(kind.lean(leanMetadata(object)), { ...pair, shape, around: {} as never });
-  if ('refused' in twin) throw new Error(twin.refused);
+  if (!('content' in twin)) throw new Error(JSON.stringify(twin));
   return forgeTwin({ apiVersion: object.apiVersion, kind: object.kind }, at, object, twin, shape, pair);
 };
 const wish = (object: KubeObject, kind = outgoing(configMap)): Wish => ({ kind: 'twin', twin: twinOf(object, kind) });

@@ -10,6 +10,8 @@ export type Wish =
   | { readonly kind: 'twin'; readonly twin: TwinObject }
   /** It should be there, but cannot be made. */
   | { readonly kind: 'refused'; readonly why: string }
+  /** It cannot be made yet. */
+  | { readonly kind: 'awaits'; readonly why: string }
   /** The policy or the object itself says no. */
   | { readonly kind: 'disabled' }
   /** There is no local object, or one that is never reflected. */
@@ -28,6 +30,7 @@ export type Action =
   /** Delete; the twin is made when this one is gone. */
   | { readonly do: 'replace'; readonly uid: string }
   | { readonly do: 'delete'; readonly uid: string; readonly because: 'disabled' | 'gone' }
+  | { readonly do: 'wait'; readonly message: string }
   | { readonly do: 'warn'; readonly message: string };
 
 const nothing: Action = { do: 'nothing' };
@@ -36,6 +39,8 @@ export function decide({ wish, remote }: Observed, kind: OutgoingKind, pair: Pai
   switch (wish.kind) {
     case 'refused':
       return { do: 'warn', message: wish.why };
+    case 'awaits':
+      return { do: 'wait', message: wish.why };
     case 'twin':
       return toward(wish.twin, remote, kind, pair);
     case 'disabled':

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EndpointSlice, endpointSlices, nodes, services } from '#shared/domain/core-kinds.ts';
+import { coreEvents, type EndpointSlice, endpointSlices, nodes, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -177,6 +177,21 @@ test('B102: an address outside of the pod range waits for its IP object, and fol
     subresource: 'status',
   });
   expect(addresses(await sides.arrived(endpointSlices, 'db-1'))).toEqual(['10.170.0.5']);
+});
+
+test('a pod at a third cluster waits in silence for its IP object, and is an endpoint by the address that it gives', async () => {
+  await service('shop');
+  await slice('shop-1', 'shop', [at('10.130.0.8', 'third-node'), at('10.10.6.1', 'worker')]);
+  await sides.create(networkKinds.ips, { metadata: { name: 'shop' }, spec: { ip: '10.130.0.8' } });
+  const patch = { status: { ip: '10.70.0.8', cidr: '10.70.0.0/16' } };
+  await world.consumer.api.mergePatch(networkKinds.ips, { namespace: 'demo', name: 'shop' }, patch, {
+    subresource: 'status',
+  });
+  expect(addresses(await sides.arrived(endpointSlices, 'shop-1'))).toEqual(['10.170.0.8', '10.110.6.1']);
+  const warnings = (await world.consumer.api.list(coreEvents, { namespace: 'demo' })).filter(
+    ({ involvedObject, type }) => involvedObject.name === 'shop-1' && type === 'Warning',
+  );
+  expect(warnings).toEqual([]);
 });
 
 test('B104: endpoints are ready only while the consumer can be reached', async () => {

@@ -5,7 +5,7 @@ import { fingerprint } from './kinds/digests.ts';
 import type { Pair, Shape, Twin } from './kinds/kind.ts';
 
 type Texts = Readonly<Record<string, string>>;
-type Wanted = Exclude<Twin, { readonly refused: string }>;
+type Wanted = Exclude<Twin, { readonly refused: string } | { readonly awaits: string }>;
 
 /** kubectl's copy of the whole object, Secrets included. */
 export const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -191,6 +191,7 @@ export class Reflector {
     if (!this.#rules.allows(local)) return { kind: 'disabled' };
     const twin = kind.twin(local, this.#deps);
     if ('refused' in twin) return { kind: 'refused', why: twin.refused };
+    if ('awaits' in twin) return { kind: 'awaits', why: twin.awaits };
     const { group, version, kind: name } = kind.remote;
     const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind: name };
     return { kind: 'twin', twin: forgeTwin(type, at, local, twin, this.#deps.shape, this.#deps) };

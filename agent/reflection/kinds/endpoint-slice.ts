@@ -94,6 +94,12 @@ export const endpointSlice: OutgoingKind<EndpointSlice, ShadowEndpointSlice> = {
       if (!isAbsentThere(node, context)) continue;
       const one = exportedEndpoint(endpoint, node, slice, direct, context);
       if ('missing' in one) {
+        if (node.is === 'virtual') {
+          const remedy = `it is made when this cluster has links to both; see IPs and Configurations`;
+          return {
+            awaits: `pod address ${one.missing} at cluster ${node.provider} has no IP object by which cluster ${context.provider} reaches it; ${remedy}`,
+          };
+        }
         const remedy = `create an IP object with spec.ip ${one.missing} in namespace ${namespace}`;
         return {
           refused: `address ${one.missing} is not in this cluster's pod range and no IP object gives it an address for peers; ${remedy}`,

@@ -58,7 +58,9 @@ export type Twin =
       /** More keys of the local object that mean nothing there. */
       readonly without?: readonly string[];
     }
-  | { readonly refused: string };
+  | { readonly refused: string }
+  /** Something that makes itself is missing, usually for a moment. */
+  | { readonly awaits: string };
 
 /** `L` here, `R` at the provider. All functions are pure. */
 export interface OutgoingKind<L extends KubeObject = KubeObject, R extends KubeObject = L> {
