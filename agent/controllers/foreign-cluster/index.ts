@@ -2,10 +2,12 @@
 import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
-import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
+import { type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
+import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { peerings } from '#shared/schema/isthmus/peering.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -19,11 +21,12 @@ import type { PeeringDeps } from '../peering-deps.ts';
 import { deleteObject, writeStatus } from '../peering-writes.ts';
 import { createConnectPeer } from '../replicator/connect-peer.ts';
 import { isControlPlane } from '../replicator/sessions.ts';
-import { isReplica } from '../slice-roles.ts';
+import { isOriginal, isReplica } from '../slice-roles.ts';
 import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
 import type { NetworkFacts } from './network.ts';
+import { ownerText } from './owner.ts';
 
 /** From YAML or JSON, without parsing either: this is for people to read. */
 const serverIn = (kubeconfig: string): string =>
@@ -47,6 +50,8 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const others: readonly Cache<KubeObject>[] = [resourceSlices, namespaceMaps, renews].map(
     (type) => caches.cache(type as never) as unknown as Cache<KubeObject>,
   );
+  const sliceCache = caches.cache(resourceSlices);
+  const asks = caches.cache(peerings);
   const configurations = caches.cache(networkKinds.configurations);
   const servers = caches.cache(networkKinds.gatewayServers);
   const clients = caches.cache(networkKinds.gatewayClients);
@@ -125,6 +130,25 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const foreignOf = (peer: string): ForeignCluster | undefined =>
     oldest(cache.list().filter(({ spec }) => spec.clusterID === peer));
 
+  async function writeOwner(foreign: ForeignCluster, facts: PeerFacts, signal: AbortSignal): Promise<void> {
+    const peer = foreign.spec.clusterID;
+    const { tenant, identity, declaredServer, network } = facts;
+    const links = [network.configuration, network.server, network.client].filter((object) => object !== undefined);
+    const originals = sliceCache.list().filter((slice) => isOriginal(slice) && peerOf(slice) === peer);
+    const others = [...links, ...originals];
+    const owner = ownerText({
+      peer,
+      tenant,
+      identity,
+      isDeclared: declaredServer !== undefined,
+      others,
+      asks: asks.list(),
+    });
+    if ((foreign.metadata.annotations?.[isthmusAnnotation.owner] ?? '') === owner) return;
+    const patch = { metadata: { annotations: { [isthmusAnnotation.owner]: owner === '' ? null : owner } } };
+    await api.mergePatch(foreignClusters, refOf(foreign), patch, {}, signal);
+  }
+
   const controller = createController(
     {
       name: 'foreign-cluster',
@@ -142,6 +166,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
         watch(clients, peerKeys),
         watch(connections, peerKeys),
         watch(deployments, peerKeys),
+        watch(asks, ({ spec }) => [spec.provider]),
       ],
       async reconcile(peer, signal) {
         const foreign = foreignOf(peer);
@@ -152,8 +177,10 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
           return settled;
         }
         if (foreign === undefined) await create(peer, signal);
-        else if (foreign.metadata.deletionTimestamp === undefined)
+        else if (foreign.metadata.deletionTimestamp === undefined) {
           await writeStatus(api, foreignClusters, foreign, summarise(foreign, facts), signal);
+          await writeOwner(foreign, facts, signal);
+        }
         return settled;
       },
     },

@@ -76,6 +76,8 @@ export const foreignClusters = defineKind<ForeignCluster>({
   columns: [
     { name: 'Role', type: 'string', jsonPath: '.status.role' },
     { name: 'ClusterID', type: 'string', jsonPath: '.spec.clusterID', priority: 1 },
+    // Ours: which way the peering was made.
+    { name: 'Owner', type: 'string', jsonPath: '.metadata.annotations.isthmus\\.dev/owner', priority: 1 },
     ageColumn,
   ],
   spec: ForeignClusterSpec,
