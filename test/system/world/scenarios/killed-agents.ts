@@ -4,7 +4,7 @@ import { pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { everything, leftovers, lineOf, ofTheAgentItself } from '../inventory.ts';
+import { everything, type Found, leftovers, lineOf, ofTheAgentItself } from '../inventory.ts';
 import { type ClusterName, clusterNames, consumer, isRunning, provider, type Stage, told } from '../stage.ts';
 import { container, pod } from '../workloads.ts';
 
@@ -37,6 +37,16 @@ type Loose = KubeObject & {
 /** Of these nothing but their being there is the same each time. */
 const ownWay = /^(leases|events|endpointslices|certificatesigningrequests)\b/;
 
+/** With an end that is chosen anew each time left out of the name, as of a Deployment's pods. */
+function named(one: Found): string {
+  const { generateName } = one.object.metadata;
+  return lineOf(
+    generateName === undefined
+      ? one
+      : { ...one, object: { ...one.object, metadata: { ...one.object.metadata, name: `${generateName}…` } } },
+  );
+}
+
 /** What stands: every object that the peering and the offloading brought, its marks and what its status says, in words that are the same each time. */
 async function standing(on: Stage, cluster: ClusterName): Promise<string[]> {
   const all = (await everything(on.api(cluster))).filter(
@@ -44,13 +54,13 @@ async function standing(on: Stage, cluster: ClusterName): Promise<string[]> {
   );
   return all
     .map((one) => {
-      if (ownWay.test(one.resource)) return lineOf(one);
+      if (ownWay.test(one.resource)) return named(one);
       const { status, spec } = one.object as Loose;
       const conditions = (status?.conditions ?? []).map((condition) => `${condition.type}=${condition.status}`).sort();
       const phase = status?.phase ?? status?.offloadingPhase ?? '';
       const node = one.resource === 'pods' ? ` on ${spec?.nodeName}` : '';
       const deleting = one.object.metadata.deletionTimestamp ? ' deleting' : '';
-      return `${lineOf(one)}${node} ${phase} ${conditions.join(' ')}${deleting}`.trim();
+      return `${named(one)}${node} ${phase} ${conditions.join(' ')}${deleting}`.trim();
     })
     .sort();
 }
