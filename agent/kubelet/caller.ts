@@ -1,4 +1,8 @@
-/** Who calls the kubelet endpoint, by the client certificate, and whether the cluster lets them: TLS with the API server's client CA, then SubjectAccessReview. */
+/**
+ * Who calls the kubelet endpoint, and whether the cluster lets them: TLS with the API server's client CA, or a token that the cluster knows
+ * (metrics servers and Prometheus come with theirs); then SubjectAccessReview.
+ */
+import { createHash } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -17,12 +21,12 @@ export const clientCaOf = (config: ConfigMap | undefined): string | undefined =>
   config?.data?.['client-ca-file'] || undefined;
 
 /** Fails with `unauthenticated`. The chain was verified by TLS against the client CA of the moment. */
-export function callerOf(socket: TLSSocket): Caller {
+function holderOf(socket: TLSSocket): Caller {
   const certificate = socket.getPeerCertificate();
   if (!certificate || Object.keys(certificate).length === 0) {
     throw new AppError(
       'unauthenticated',
-      'no client certificate was presented; the kubelet endpoint of a virtual node answers only the API server',
+      'no client certificate and no bearer token was presented; the kubelet endpoint of a virtual node answers the API server and whoever has rights on nodes',
     );
   }
   if (!socket.authorized) {
@@ -36,6 +40,16 @@ export function callerOf(socket: TLSSocket): Caller {
   const [user] = [CN ?? []].flat();
   if (!user) throw new AppError('unauthenticated', 'the client certificate names no user; its subject needs a CN');
   return { user, groups: [...[O ?? []].flat(), 'system:authenticated'] };
+}
+
+const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate() ?? {}).length > 0;
+
+interface TokenReview {
+  readonly status?: {
+    readonly authenticated?: boolean;
+    readonly error?: string;
+    readonly user?: { readonly username?: string; readonly groups?: readonly string[] };
+  };
 }
 
 interface AccessReview {
@@ -55,9 +69,31 @@ export interface AccessDeps {
 export class NodeAccess {
   readonly #deps: AccessDeps;
   readonly #answers = new Map<string, { readonly allowed: boolean; readonly until: number }>();
+  /** By the hash of a token, which itself is not kept. */
+  readonly #known = new Map<string, { readonly caller: Caller; readonly until: number }>();
 
   constructor(deps: AccessDeps) {
     this.#deps = deps;
+  }
+
+  /** Fails with `unauthenticated`. A certificate counts before a token. `authorization`: the header. */
+  async callerOf(socket: TLSSocket, authorization: string | undefined, signal?: AbortSignal): Promise<Caller> {
+    const [, token] = /^bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+    if (token === undefined || hasCertificate(socket)) return holderOf(socket);
+    const { api, clock } = this.#deps;
+    const key = createHash('sha256').update(token).digest('base64');
+    const known = this.#known.get(key);
+    if (known && known.until > clock.now()) return known.caller;
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const { status } = await api.postPath<TokenReview>('/apis/authentication.k8s.io/v1/tokenreviews', review, signal);
+    const { username, groups = [] } = status?.user ?? {};
+    if (status?.authenticated !== true || !username) {
+      throw new AppError('unauthenticated', 'the bearer token is not one of this cluster, or has expired');
+    }
+    const caller = { user: username, groups };
+    if (this.#known.size >= maxRemembered) this.#known.clear();
+    this.#known.set(key, { caller, until: clock.now() + allowedMs });
+    return caller;
   }
 
   /** Fails with `forbidden`. */

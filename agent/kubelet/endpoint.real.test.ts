@@ -10,7 +10,14 @@ import { createVirtualNodeController } from '#agent/controllers/virtual-node/ind
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { type CertificateSigningRequest, certificateSigningRequests, nodes, pods } from '#shared/domain/core-kinds.ts';
+import {
+  type CertificateSigningRequest,
+  certificateSigningRequests,
+  nodes,
+  pods,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
@@ -119,10 +126,11 @@ interface Answer {
 }
 
 /** Asks the endpoint directly, as somebody who reaches the agent's address could. */
-function ask(url: string, pair?: KeyPair, method = 'GET'): Promise<Answer> {
+function ask(url: string, pair?: KeyPair, method = 'GET', token?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const where = { host: '127.0.0.1', port, path: url, method };
-    const options: https.RequestOptions = { ...where, rejectUnauthorized: false, agent: false, ...pair };
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const options: https.RequestOptions = { ...where, headers, rejectUnauthorized: false, agent: false, ...pair };
     const request = https.request(options, (response) => {
       const pieces: Buffer[] = [];
       response.on('data', (piece: Buffer) => pieces.push(piece));
@@ -230,6 +238,41 @@ describe('who may call', () => {
     expect(list.items.map((pod: { metadata: { name: string } }) => pod.metadata.name)).toEqual(['web']);
     expect((await ask('/exec/demo/web/app?command=id', here, 'POST')).status).toBe(403);
     expect((await ask('/stats/summary', here)).status).toBe(403);
+  });
+
+  test('B124 a metrics server comes with the token of its account: its rights count, and tokens of strangers do not', async () => {
+    const { api } = world.consumer;
+    const account = { namespace: 'demo', name: 'default' };
+    const { status } = await api.post<KubeObject, { status: { token: string } }>(serviceAccounts, account, 'token', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {},
+    });
+    const { token } = status;
+    const before = await ask('/metrics/resource', undefined, 'GET', token);
+    expect(before.status).toBe(403);
+    expect(before.body).toContain('user "system:serviceaccount:demo:default" may not get nodes/');
+    await api.postPath('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'meters' },
+      rules: [{ apiGroups: [''], resources: ['nodes/metrics'], verbs: ['get'] }],
+    });
+    await api.postPath('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'meters' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'meters' },
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+    });
+    await eventually(
+      'the right in force',
+      async () => (await ask('/metrics/resource', undefined, 'GET', token)).status === 200,
+      { withinMs: 10_000 },
+    );
+    expect((await ask('/containerLogs/demo/web/app', undefined, 'GET', token)).status).toBe(403);
+    const forged = await ask('/metrics/resource', undefined, 'GET', `${token.slice(0, -4)}AAAA`);
+    expect([forged.status, forged.body]).toEqual([401, expect.stringContaining('not one of this cluster')]);
   });
 
   test('the endpoint soon presents a certificate of the cluster for its address', async () => {

@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ClusterConnection } from '../kube/connect.ts';
-import { callerOf, type NodeAccess } from './caller.ts';
+import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
 import { passPlain, passUpgrade } from './stream-proxy.ts';
@@ -137,7 +137,8 @@ export class KubeletEndpoint {
     const url = request.url ?? '/';
     const method = request.method ?? 'GET';
     if (!URL.canParse(url, 'https://kubelet')) throw new AppError('malformed_request', 'the request target is no path');
-    const caller = callerOf(request.socket as TLSSocket);
+    const { authorization } = request.headers;
+    const caller = await access.callerOf(request.socket as TLSSocket, authorization, this.#stop.signal);
     await access.require(caller, nodeName, method, url, this.#stop.signal);
     return routeOf(method, url);
   }
