@@ -1,4 +1,4 @@
-/** `liqoctl info` and `info peer` (reference/liqo-control-plane.md 3.12, 3.13): what they read, and where the binary would crash. */
+/** `liqoctl info`, `info peer` and `version` (reference/liqo-control-plane.md 3.12, 3.13, 3.16): what they read, and where the binary would crash. */
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { configurations } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -7,8 +7,8 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { clusterIdOf, peerLabel, type Target, theOne } from './requests.ts';
 
-const managerLabels = 'app.kubernetes.io/name=controller-manager,app.kubernetes.io/component=controller-manager';
-const argument = (args: readonly string[], name: string): string | undefined =>
+export const managerLabels = 'app.kubernetes.io/name=controller-manager,app.kubernetes.io/component=controller-manager';
+export const argument = (args: readonly string[], name: string): string | undefined =>
   args.find((text) => text.startsWith(`--${name}=`))?.slice(name.length + 3);
 
 type Module = NonNullable<ForeignCluster['status']>['modules']['networking'];
@@ -93,4 +93,11 @@ export async function infoPeer({ api }: Target, id: string) {
     },
     offloading: { virtualNodes: nodes.map(({ metadata }) => metadata.name) },
   };
+}
+
+/** What `liqoctl version` prints as that of the server. */
+export async function version({ api, liqoNamespace }: Target): Promise<string | undefined> {
+  const manager = await theOne(api, deployments, liqoNamespace, managerLabels);
+  const container = manager?.spec?.template.spec?.containers.find(({ name }) => name === 'controller-manager');
+  return container?.image?.split(':').at(-1);
 }

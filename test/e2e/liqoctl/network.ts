@@ -25,6 +25,7 @@ export interface ConnectFlags {
   readonly nodePort?: number;
   readonly mtu: number;
   readonly wait: boolean;
+  readonly clientAddress?: string;
 }
 
 export interface End extends Target {
@@ -32,7 +33,7 @@ export interface End extends Target {
   readonly namespace: string;
 }
 
-async function ranges({ api, liqoNamespace }: Target): Promise<{ pod: string[]; external: string[] }> {
+export async function ranges({ api, liqoNamespace }: Target): Promise<{ pod: string[]; external: string[] }> {
   const of = async (type: string) =>
     (await api.list(networks, { namespace: liqoNamespace, labelSelector: `ipam.liqo.io/network-type=${type}` })).map(
       ({ status, metadata }) => {
@@ -45,10 +46,10 @@ async function ranges({ api, liqoNamespace }: Target): Promise<{ pod: string[]; 
   return { pod, external };
 }
 
-const configurationOf = ({ api, namespace }: End, peer: string): Promise<Configuration | undefined> =>
+export const configurationOf = ({ api, namespace }: End, peer: string): Promise<Configuration | undefined> =>
   theOne(api, configurations, namespace, `${peerLabel}=${peer}`);
 
-function isConfigured(found: Configuration | undefined): boolean {
+export function isConfigured(found: Configuration | undefined): boolean {
   const condition = found?.status?.conditions?.find(({ type }) => type === 'NetworkCIDRsConfigured');
   return condition?.status === 'True' && condition.observedGeneration === found?.metadata.generation;
 }
@@ -66,7 +67,7 @@ async function validateServerTemplate({ api, liqoNamespace }: Target, nodePort: 
     throw new Error('spec.template.spec.service.spec.ports[0].nodePort is missing in the template');
 }
 
-async function publicKeyIn(
+export async function publicKeyIn(
   { api }: Target,
   ref: { namespace?: string | undefined; name?: string | undefined } | undefined,
 ) {
@@ -188,7 +189,7 @@ async function connectClient(
   c1: End,
   c2: End,
   { status }: GatewayServer,
-  { mtu }: ConnectFlags,
+  { mtu, clientAddress }: ConnectFlags,
   waits: Waits,
 ): Promise<GatewayClient> {
   const known = await theOne(c1.api, gatewayClients, c1.namespace, `${peerLabel}=${c2.id}`);
@@ -201,7 +202,7 @@ async function connectClient(
     metadata: { name, namespace: c1.namespace, labels: { [peerLabel]: c2.id } },
     spec: {
       mtu,
-      endpoint: { addresses: [...addresses], port, protocol },
+      endpoint: { addresses: clientAddress === undefined ? [...addresses] : [clientAddress], port, protocol },
       clientTemplateRef: {
         name: 'wireguard-client',
         namespace: c1.liqoNamespace,
@@ -224,12 +225,21 @@ async function removeByLabel(
   if (found !== undefined) await target.api.delete(type, refOf(found));
 }
 
-export async function networkReset(c1: Target, c2: Target): Promise<void> {
+/** Of each of `types` in turn, first on c1, then on c2; what is absent counts as deleted. */
+async function removeAll(c1: Target, c2: Target, types: readonly ResourceType[]): Promise<void> {
   const [id1, id2] = await Promise.all([clusterIdOf(c1), clusterIdOf(c2)]);
   const ends = [
     [c1, await tenantNamespace(c1, id2), id2],
     [c2, await tenantNamespace(c2, id1), id1],
   ] as const;
-  for (const type of [gatewayClients, gatewayServers, configurations] as unknown as ResourceType<KubeObject>[])
+  for (const type of types as readonly ResourceType<KubeObject>[])
     for (const [end, namespace, peer] of ends) await removeByLabel(end, type, namespace, peer);
+}
+
+export const networkDisconnect = (c1: Target, c2: Target): Promise<void> =>
+  removeAll(c1, c2, [gatewayClients, gatewayServers]);
+
+export async function networkReset(c1: Target, c2: Target): Promise<void> {
+  await networkDisconnect(c1, c2);
+  await removeAll(c1, c2, [configurations]);
 }

@@ -9,10 +9,12 @@ import { codeOf } from '#shared/errors/app-error.ts';
 export interface Target {
   readonly api: KubeApi;
   readonly liqoNamespace: string;
+  /** Between two looks; liqoctl's own pace unless told, which counts where its waits are measured. */
+  readonly pollMs?: number;
 }
 
 export const peerLabel = 'liqo.io/remote-cluster-id';
-const pollMs = 1_000;
+const liqoctlPollMs = 1_000;
 
 export interface Waited {
   readonly what: string;
@@ -20,7 +22,7 @@ export interface Waited {
 }
 
 /** Polls until `look` has an answer; absence is tolerated, every other failure ends the command. */
-export function createWaits(deadlineMs: number) {
+export function createWaits(deadlineMs: number, pollMs = liqoctlPollMs) {
   const waited: Waited[] = [];
   const startedAt = Date.now();
   return {

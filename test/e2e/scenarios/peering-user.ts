@@ -1,0 +1,82 @@
+/** Restricted credentials of a provider: made by us or by liqoctl, used for `peer` and `unpeer`, and taken back. */
+import { describe, expect, test } from 'vitest';
+import { createKubeApi } from '#agent/kube/api.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { isthmus } from '#cli/captured-io.ts';
+import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { peer, unpeer } from '../liqoctl/peer.ts';
+import { deletePeeringUser, generatePeeringUser } from '../liqoctl/peering-user.ts';
+import type { Target } from '../liqoctl/requests.ts';
+import type { Stage } from '../stage.ts';
+
+export function peeringUsers(on: () => Stage): void {
+  const [rome, milan] = [() => on().rome, () => on().milan];
+  describe('a peering user', () => {
+    const cli = (line: string) => isthmus(`${line} --kubeconfig ${milan().server.kubeconfigPath}`.split(' '));
+    let restricted: Target;
+
+    test('is refused for the cluster itself, and made for a consumer', async () => {
+      expect((await cli('generate peering-user milan')).code).toBe(2);
+      const { code, out, err } = await cli('generate peering-user rome');
+      expect(code, err).toBe(0);
+      const connection = await connectKubeconfig(out);
+      restricted = { ...on().target(milan()), api: createKubeApi(connection, { clock: systemClock, log: silentLog }) };
+      expect((await cli('generate peering-user rome')).code).toBe(5);
+    });
+
+    test('may not look anywhere else', async () => {
+      await expect(restricted.api.list(namespaces)).rejects.toMatchObject({ code: 'kube_forbidden' });
+      await expect(restricted.api.list(secrets, { namespace: 'liqo' })).rejects.toMatchObject({
+        code: 'kube_forbidden',
+      });
+      await expect(restricted.api.list(foreignClusters)).rejects.toMatchObject({ code: 'kube_forbidden' });
+    });
+
+    test('peers and unpeers with these rights alone', async () => {
+      await peer(on().target(rome()), restricted, { serviceType: 'NodePort', resources: { cpu: '2' } });
+      await unpeer(on().target(rome()), restricted);
+      await on().nothingShared();
+    }, 240_000);
+
+    test('made by liqoctl is known to us, and is taken back by liqoctl', async () => {
+      const { commonName, kubeconfig } = await generatePeeringUser(on().target(milan()), 'florence', milan().server.ca);
+      expect((await cli('generate peering-user florence')).code).toBe(5);
+      const connection = await connectKubeconfig(kubeconfig);
+      const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
+      expect(await api.list(tenants, { namespace: 'liqo-tenant-florence' })).toEqual([]);
+      await deletePeeringUser(on().target(milan()), 'florence');
+      const refused = expect.objectContaining({ code: 'kube_forbidden', message: expect.stringContaining(commonName) });
+      await eventually(
+        'the refusal',
+        async () => {
+          const seen = await api.list(tenants, { namespace: 'liqo-tenant-florence' }).catch((error: unknown) => error);
+          expect(seen).toEqual(refused);
+          return true;
+        },
+        { withinMs: 5_000 },
+      );
+      connection.close();
+      await milan().api.delete(namespaces, { name: 'liqo-tenant-florence' });
+    }, 60_000);
+
+    test('has no rights any more within 5 s of being taken back', async () => {
+      expect((await cli('delete peering-user rome')).code).toBe(0);
+      await eventually(
+        'the refusal',
+        () =>
+          restricted.api.list(tenants, { namespace: 'liqo-tenant-rome' }).then(
+            () => false,
+            (error: { code?: string }) => error.code === 'kube_forbidden',
+          ),
+        { withinMs: 5_000 },
+      );
+      expect((await cli('delete peering-user rome')).out).toContain('has no peering user');
+      await on().withoutNamespaces();
+    }, 90_000);
+  });
+}
