@@ -18,6 +18,7 @@ export interface Options {
   /** Sees what goes to stdout as it comes. */
   readonly onOut?: (text: string) => void;
   readonly onErr?: (text: string) => void;
+  readonly clock?: CliIo['clock'];
 }
 
 export function capturedIo({
@@ -27,6 +28,7 @@ export function capturedIo({
   tty = false,
   onOut,
   onErr,
+  clock,
 }: Options): CliIo & Omit<Ran, 'code'> {
   const printed = { out: '', err: '' };
   return {
@@ -47,7 +49,7 @@ export function capturedIo({
     readStdin: async () => stdin,
     env,
     home: '/nonexistent',
-    clock: {
+    clock: clock ?? {
       now: () => Date.now(),
       sleep: (ms, abort) => timer(ms, undefined, abort === undefined ? {} : { signal: abort }),
     },

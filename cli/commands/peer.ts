@@ -4,10 +4,11 @@ import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, findPeering, followPeering } from '#cli/peerings/follow.ts';
+import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
-import { clusterName, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
+import { clusterName, contextOption, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
@@ -120,22 +121,49 @@ export const unpeerCommand = (io: CliIo): Command =>
     .argument('<consumer>', 'cluster that has the node', clusterName)
     .argument('<provider>', 'cluster that runs the pods', clusterName)
     .option('--wait', 'wait until nothing is left, showing what happens')
+    .option('--force', 'do not wait for a side that is gone for ever; refused while both answer')
+    .option('--kubeconfig <file>', 'with --force, for a peering without a broker: the side that is left')
+    .addOption(contextOption())
+    .option('--yes', 'with --kubeconfig: you know that the other side is gone, whatever the link says')
     .addOption(timeoutOption('2m'))
     .addHelpText(
       'after',
       `
-The end always comes: a side that is unreachable is cleaned by its agent when it is back. Unpeering twice does no harm.`,
-    )
-    .action((consumer: string, provider: string, options: { wait?: boolean; timeout: string }) =>
-      unpeer(io, consumer, provider, options),
-    );
+The end always comes: a side that is unreachable is cleaned by its agent when it is back. Unpeering twice does no harm.
 
-async function unpeer(
-  io: CliIo,
-  consumer: string,
-  provider: string,
-  options: { readonly wait?: boolean; readonly timeout: string },
-): Promise<void> {
+With --force the side that is left stops waiting for the other, after two looks that found it gone, and the command says what stays behind
+there. With --kubeconfig nobody but that cluster is asked, whichever way the peering was made, except by a broker.
+
+Examples:
+  isthmus unpeer rome milan --wait
+  isthmus unpeer rome milan --force                                milan is gone, the broker knows it
+  isthmus unpeer rome milan --force --kubeconfig rome.kubeconfig   milan is gone, there is no broker`,
+    )
+    .action((consumer: string, provider: string, options: UnpeerOptions) => unpeer(io, consumer, provider, options));
+
+interface UnpeerOptions {
+  readonly wait?: boolean;
+  readonly force?: boolean;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly yes?: boolean;
+  readonly timeout: string;
+}
+
+async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {
+  const { force = false, kubeconfig, context, yes = false } = options;
+  if (kubeconfig !== undefined && force) {
+    const target = { kubeconfig, ...(context !== undefined && { context }), yes };
+    return forceUnpeer(io, consumer, provider, { ...target, timeoutMs: timeoutMsOf(options) });
+  }
+  if (kubeconfig !== undefined || yes) {
+    throw new AppError('fields_conflict', '--kubeconfig and --yes go with --force', {
+      detail: {
+        remedy:
+          'end a peering without a broker the way it was made: delete its manifests on both sides, or `liqoctl unpeer`',
+      },
+    });
+  }
   const broker = await openBroker(io);
   try {
     const found = await findPeering(broker, consumer, provider);
@@ -148,7 +176,10 @@ async function unpeer(
       io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;
     }
-    const ending = await broker.api.deletePeering({ path: { peering: found.id } });
+    const ending = await broker.api.deletePeering({
+      path: { peering: found.id },
+      ...(force && { query: { force: true } }),
+    });
     if (!options.wait) {
       io.stdout.write(`peering ${arrow(ending)} is ${ending.phase}: ${ending.waitingFor}\n`);
       return;

@@ -14,6 +14,7 @@ import { networkView } from './network-view.ts';
 import type { PeeringView, Resources } from './peering.ts';
 import { type DueRecord, ownsTerms, type PairRecord, type PeeringRecord } from './records.ts';
 import type { Requests } from './request-peering.ts';
+import type { UnpeerOptions } from './request-unpeer.ts';
 
 export interface PeeringRequest {
   readonly consumer: string;
@@ -47,13 +48,8 @@ export interface Peerings {
   /** The peering of a pair, also when it is gone but still kept. */
   find(caller: Caller, consumer: string, provider: string, signal?: AbortSignal): Promise<PeeringView>;
   list(caller: Caller, filter?: PeeringFilter, signal?: AbortSignal): Promise<Page<PeeringView>>;
-  /** Starts the end of it, which always comes. Repeating changes nothing. `ifVersion` refuses with `precondition_failed`. */
-  unpeer(
-    caller: Caller,
-    id: string,
-    options?: { readonly ifVersion?: number },
-    signal?: AbortSignal,
-  ): Promise<PeeringView>;
+  /** Starts the end of it, which always comes. Repeating changes nothing, but `force` may come later. */
+  unpeer(caller: Caller, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<PeeringView>;
   /** Looks at every peering whose time has come, in all tenants; returns when the next one is due. Called by a schedule. */
   sweep(signal?: AbortSignal): Promise<{ readonly nextDueAt?: number }>;
 }

@@ -34,6 +34,8 @@ export interface PeeringSpec {
     readonly owner?: PeeringOwner;
   };
   readonly unpeerRequestedAt?: number;
+  /** When somebody said not to wait for a silent side. */
+  readonly forcedAt?: number;
   /** Present when the two clusters are of two tenants. */
   readonly across?: Across;
   /** Across tenants: whose side ended it. */

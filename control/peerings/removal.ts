@@ -12,6 +12,12 @@ export const forceAfterMs = 30_000;
 /** What is not clean by then is left behind. */
 export const giveUpAfterMs = 50_000;
 
+/** Between the two looks that must find a side silent before a forced end passes it over. */
+export const secondLookMs = 3_000;
+
+/** Has left, or has not been heard of for longer than it may be silent. */
+export const isSilent = ({ left, offlineFrom }: SideInput, now: number): boolean => left || now >= offlineFrom;
+
 export interface RemovalInput {
   readonly spec: PeeringSpec;
   readonly state: PeeringState;
@@ -65,7 +71,12 @@ export function advanceRemoval(input: RemovalInput): RemovalResult {
       ? asBefore(provider)
       : absent(provider, removal.providerForcedAt !== undefined);
   const leftBehind = removal.endedAt === undefined ? [] : whatIsLeft(input, removal);
-  const deadlines = [removal.startedAt + forceAfterMs, removal.startedAt + giveUpAfterMs].filter((at) => at > now);
+  const looks = [
+    removal.startedAt + forceAfterMs,
+    removal.startedAt + giveUpAfterMs,
+    (spec.forcedAt ?? 0) + secondLookMs,
+  ];
+  const deadlines = looks.filter((at) => at > now);
   return {
     removal,
     leftBehind,
@@ -87,7 +98,10 @@ function nextRemoval({ spec, state, consumer, provider, opposite, now }: Removal
   const startedAt = before?.startedAt ?? spec.unpeerRequestedAt ?? now;
   const consumerCleanAt = since(before?.consumerCleanAt, isClean(consumer, opposite), now);
   const consumerDone = consumerCleanAt !== undefined || consumer.left;
-  const late = now >= startedAt + forceAfterMs && !consumerDone;
+  const silent = { consumer: isSilent(consumer, now), provider: isSilent(provider, now) };
+  const forced =
+    spec.forcedAt !== undefined && now >= spec.forcedAt + secondLookMs && (silent.consumer || silent.provider);
+  const late = (forced || now >= startedAt + forceAfterMs) && !consumerDone;
   const consumerForcedAt = since(before?.consumerForcedAt, !consumerDone && (late || provider.left), now);
   const givenBack = hasGivenBack(consumer, opposite);
   const providerAskedAt = since(before?.providerAskedAt, consumerDone || givenBack || late, now);
@@ -100,7 +114,8 @@ function nextRemoval({ spec, state, consumer, provider, opposite, now }: Removal
   );
   const providerDone = providerCleanAt !== undefined || provider.left;
   const finished = consumerDone && providerDone;
-  const over = finished || now >= startedAt + giveUpAfterMs;
+  const alone = forced && (consumerDone || silent.consumer) && (providerDone || silent.provider);
+  const over = finished || alone || now >= startedAt + giveUpAfterMs;
   const endedAt = since(before?.endedAt, over, now);
   const finishedAt = since(before?.finishedAt, finished, now);
   return {

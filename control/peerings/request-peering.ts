@@ -7,7 +7,7 @@ import type { ControlDeps } from '../deps.ts';
 import { key } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import type { Item, Op } from '../ports/store.ts';
-import { copyOps, homeOf, loadCopies, sideOf, tenantsOf } from './across.ts';
+import { sideOf } from './across.ts';
 import { sameJson } from './canonical.ts';
 import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
@@ -24,7 +24,7 @@ import {
   type PeeringRecord,
   type PeeringSpec,
 } from './records.ts';
-import { auditBoth, eventBoth } from './tell-both.ts';
+import { requestUnpeer, type UnpeerOptions } from './request-unpeer.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from './terms.ts';
 
 /** As people and portals ask, or a `Peering` object does. */
@@ -37,7 +37,7 @@ export interface Requests {
     input: Asked,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }>;
-  unpeer(who: Principal, id: string, options?: { readonly ifVersion?: number }, signal?: AbortSignal): Promise<void>;
+  unpeer(who: Principal, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<void>;
   /** The `Peering` object of this UID no longer has to do with the peering, which goes on. */
   release(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void>;
   loadPair(
@@ -260,55 +260,6 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     return { id: spec.id, created: false };
   }
 
-  async function unpeerOnce(
-    who: Principal,
-    id: string,
-    ifVersion: number | undefined,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const at = key.peering(who.tenant, id);
-    const item = await store.get<PeeringRecord>(at.pk, at.sk, signal);
-    if (!item)
-      throw new AppError('not_found', `there is no peering ${JSON.stringify(id)}`, { detail: { peering: id } });
-    if (ifVersion !== undefined && ifVersion !== item.version) {
-      throw new AppError(
-        'precondition_failed',
-        `peering ${id} is at version ${item.version}, the request expects ${ifVersion}`,
-        {
-          detail: { expected: ifVersion, found: item.version },
-        },
-      );
-    }
-    const { across } = item.value.spec;
-    const home = across ? homeOf(who.tenant, item.value.spec) : at;
-    const truth = across ? await store.get<PeeringRecord>(home.pk, home.sk, signal) : item;
-    if (!truth || isEnding(truth.value)) return;
-    const { spec, state } = truth.value;
-    const side = sideOf(who.tenant, spec);
-    const value: PeeringRecord = {
-      spec: { ...spec, unpeerRequestedAt: clock.now(), ...(side ? { unpeerRequestedBy: side } : {}) },
-      state,
-    };
-    const copies = await loadCopies(store, spec, signal);
-    const changed = ifVersion !== undefined && side !== undefined && copies[side]?.version !== ifVersion;
-    if (changed) throw new AppError('version_conflict', `peering ${id} changed meanwhile`);
-    const about = { subject: `peering/${id}`, data: { consumer: spec.consumer, provider: spec.provider } };
-    const tenants = tenantsOf(who.tenant, spec);
-    await store.transact(
-      [
-        { op: 'update', ...home, value, ifVersion: truth.version },
-        ...copyOps(value, copies),
-        ...auditBoth(deps, who, tenants, {
-          action: 'peering.unpeer',
-          subject: about.subject,
-          before: { phase: state.phase },
-        }),
-      ],
-      eventBoth(deps, tenants, 'peering.unpeer-requested', about),
-      signal,
-    );
-  }
-
   async function releaseOnce(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void> {
     const at = key.peering(tenant, id);
     const item = await store.get<PeeringRecord>(at.pk, at.sk, signal);
@@ -330,9 +281,12 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       return done;
     },
 
-    async unpeer(who, id, { ifVersion } = {}, signal) {
+    async unpeer(who, id, { ifVersion, force = false } = {}, signal) {
       try {
-        await untilWritten(() => unpeerOnce(who, id, ifVersion, signal), signal);
+        await untilWritten(
+          () => requestUnpeer(deps, who, id, { ...(ifVersion !== undefined && { ifVersion }), force }, signal),
+          signal,
+        );
       } catch (error) {
         if (codeOf(error) !== 'version_conflict' || ifVersion === undefined) throw error;
         throw new AppError('precondition_failed', `peering ${id} changed meanwhile; read it again`, { cause: error });

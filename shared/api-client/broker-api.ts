@@ -396,6 +396,12 @@ export interface Peering {
         endedBy?: 'consumer' | 'provider' | undefined;
       }
     | undefined;
+  /** Who changes it: a Peering object in the consumer cluster, or this API. Either may end it. */
+  owner: {
+    kind: 'object' | 'broker';
+    /** Of the Peering object in the consumer. */
+    name?: string | undefined;
+  };
   version: number;
 }
 
@@ -773,6 +779,8 @@ export interface BrokerApi<Options = unknown> {
       query?: {
         /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
         wait?: number | undefined;
+        /** true or false */
+        force?: boolean | undefined;
       };
     },
     options?: Options,

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
+import { Flag } from '#functions/runtime/queries.ts';
 import { locationOf } from '#functions/runtime/settled.ts';
 import { Wait, waitUntil } from '#functions/runtime/wait.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
@@ -13,11 +14,11 @@ export const handler = http(
     path: '/v1/peerings/{peering}',
     summary: 'Unpeer',
     description:
-      'Starts the end of the peering, which always comes: also when a side is dead. Repeating changes nothing. With `wait`, answers when it is Gone. If-Match makes it conditional.',
+      'Starts the end of the peering, which always comes: also when a side is dead. Repeating changes nothing. With `wait`, answers when it is Gone. With `force`, a side whose agent is silent at two looks is not waited for; refused with `peer_alive` while both are heard. If-Match makes it conditional.',
     auth: 'key',
     permission: 'peerings:write',
     pathParameters: z.object({ peering: z.string() }),
-    query: z.object({ wait: Wait }),
+    query: z.object({ wait: Wait, force: Flag }),
     answers: {
       200: { description: 'The peering is gone.', body: Peering, location: true },
       202: {
@@ -29,7 +30,8 @@ export const handler = http(
   },
   async ({ control, caller, path, query, headers, ...rest }) => {
     const ifVersion = versionIn(headers, 'if-match');
-    await control.peerings.unpeer(caller, path.peering, ifVersion === undefined ? {} : { ifVersion }, rest.signal);
+    const options = { force: query.force === true, ...(ifVersion !== undefined && { ifVersion }) };
+    await control.peerings.unpeer(caller, path.peering, options, rest.signal);
     const peering = await waitUntil({
       ...rest,
       look: () => control.peerings.get(caller, path.peering, rest.signal),

@@ -1,8 +1,9 @@
 /** Agents that are stopped at any moment of peering and unpeering reach the same end as agents that are not. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { certificateSigningRequests } from '#shared/domain/core-kinds.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { isthmus } from '#cli/captured-io.ts';
+import { certificateSigningRequests, configMaps } from '#shared/domain/core-kinds.ts';
+import { clusterIdConfigMap, isthmusAnnotation, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
@@ -10,7 +11,7 @@ import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { leftovers, peer, removePeering, unpeerConsumer } from './broker-part.ts';
+import { leftovers, peer, removePeering } from './broker-part.ts';
 import { type Pair, startPair, type TestCluster } from './clusters.ts';
 
 let pair: Pair;
@@ -105,26 +106,47 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
   );
 });
 
-test('a consumer whose provider is declared dead ends without it, and the provider cleans when it is told', async () => {
-  await peer(pair);
-  await pair.provider.server.kill();
-  const dead = { metadata: { annotations: { [annotation.permanentlyUnreachable]: 'true' } } };
-  await pair.consumer.api.mergePatch(foreignClusters, { name: 'milan' }, dead);
-  const startedAt = Date.now();
-  await unpeerConsumer(pair);
-  expect(Date.now() - startedAt).toBeLessThan(20_000);
-  await eventually('nothing left at the consumer', async () => {
-    expect(await leftovers(pair.consumer.api)).toEqual([]);
-    return true;
+const forceAt = (cluster: TestCluster, ...more: string[]) =>
+  isthmus(['unpeer', 'rome', 'milan', '--force', '--kubeconfig', cluster.server.kubeconfigPath, ...more], {
+    clock: pair.clock,
   });
+const isSaid = async (peerId: string, status: string): Promise<boolean> => {
+  const foreign = await pair.consumer.api.get(foreignClusters, { name: peerId });
+  return foreign?.status?.conditions?.some((one) => one.type === 'APIServerStatus' && one.status === status) === true;
+};
+
+test('one side is taken down without the other after two looks that found it gone, and the other when it is back', async () => {
+  for (const { api, id } of [pair.consumer, pair.provider])
+    await api.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: clusterIdConfigMap, namespace: systemNamespace },
+      data: { CLUSTER_ID: id },
+    });
+  await peer(pair);
+  const { metadata } = (await pair.consumer.api.get(foreignClusters, { name: 'milan' })) ?? {};
+  expect(metadata?.annotations?.[isthmusAnnotation.owner]).toBe('broker');
+  await eventually('the provider to be seen', () => isSaid('milan', 'Established'));
+  const early = await forceAt(pair.consumer);
+  expect([early.code, early.err]).toEqual([5, expect.stringContaining('milan is not gone: its API server answers')]);
+  await pair.provider.server.kill();
+  pair.clock.advance(16_000);
+  await eventually('the provider to be missed', () => isSaid('milan', 'Error'), { withinMs: 40_000 });
+  pair.clock.advance(25_000);
+  const startedAt = Date.now();
+  const forced = await forceAt(pair.consumer);
+  expect([forced.code, forced.out]).toEqual([0, 'rome is free of milan\n']);
+  expect(forced.err).toContain('milan: liqo-tenant-rome with Tenant rome');
+  expect(Date.now() - startedAt).toBeLessThan(20_000);
+  expect(await leftovers(pair.consumer.api)).toEqual([]);
   await pair.provider.server.start();
-  await removePeering(pair);
   await eventually(
-    'nothing left at the provider',
-    async () => {
-      expect((await leftovers(pair.provider.api)).filter((one) => !one.startsWith('Namespace '))).toEqual([]);
-      return true;
-    },
-    { withinMs: 60_000 },
+    'the provider to know of its consumer',
+    async () => (await pair.provider.api.get(foreignClusters, { name: 'rome' })) !== undefined,
   );
-});
+  const unsure = await forceAt(pair.provider);
+  expect([unsure.code, unsure.err]).toEqual([2, expect.stringContaining('--yes')]);
+  const back = await forceAt(pair.provider, '--yes');
+  expect([back.code, back.out]).toEqual([0, 'milan is free of rome\n']);
+  expect(await leftovers(pair.provider.api)).toEqual([]);
+}, 180_000);
