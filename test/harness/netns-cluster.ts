@@ -71,6 +71,7 @@ export class TestCluster {
   readonly name: string;
   readonly index: number;
   readonly nodes: TestNode[] = [];
+  readonly pods: TestPod[] = [];
   readonly links: LinkEnd[] = [];
   /** From IP objects; nodes' own addresses are added by the models. */
   exposed: { ip: string; exposed: string }[] = [];
@@ -100,12 +101,34 @@ export class TestCluster {
 
   async addNode(): Promise<TestNode> {
     const number = this.nodes.length + 1;
-    const netns = await this.#world.add(`${this.name}-node${number}`);
     const prefix = `10.${this.#octets.pods}.${number}`;
-    const [ip, bridgeIp] = [`172.30.${this.index}.${number}`, `${prefix}.1`];
-    await connect({ netns, device: 'eth0' }, { netns: this.#net, device: `v${this.index}-${number}` });
-    await this.#net.ip([`link set dev v${this.index}-${number} master under`]);
-    const others = this.nodes.map((node) => node);
+    const place = { name: `node${number}`, ip: `172.30.${this.index}.${number}`, bridgeIp: `${prefix}.1` };
+    const wired = await this.#wire(place);
+    for (const other of this.nodes) await other.netns.ip([`route add ${prefix}.0/24 via ${place.ip}`]);
+    const node = { ...place, ...wired, podCidr: `${prefix}.0/24`, overlayAddress: `10.80.0.${number}` };
+    this.nodes.push(node);
+    return node;
+  }
+
+  /** Node and pods are gone, and come again with nothing but what they have at their start. What runs in them is up to the caller. */
+  async rebootNode(node: TestNode, whileDown: () => Promise<void>): Promise<void> {
+    const pods = this.pods.filter((pod) => pod.node === node);
+    node.host.close();
+    for (const { netns } of [...pods, node]) await this.#world.remove(netns);
+    await whileDown();
+    Object.assign(node, await this.#wire(node));
+    for (const pod of pods) Object.assign(pod, { netns: await this.#plug(node, pod.ip) });
+  }
+
+  async #wire({ name, ip, bridgeIp }: Pick<TestNode, 'name' | 'ip' | 'bridgeIp'>) {
+    const netns = await this.#world.add(`${this.name}-${name}`);
+    const cable = `v${this.index}-${name.replace('node', '')}`;
+    const others = this.nodes.filter((node) => node.name !== name);
+    // The cable of its former life goes when the kernel gets round to it.
+    const isFree = async () => (await this.#net.tryExec('ip', 'link', 'show', cable)).code !== 0;
+    await eventually(`${cable} is free`, isFree, { everyMs: 20 });
+    await connect({ netns, device: 'eth0' }, { netns: this.#net, device: cable });
+    await this.#net.ip([`link set dev ${cable} master under`]);
     await netns.ip([
       `address add ${ip}/16 dev eth0`,
       'link add name cni0 type bridge',
@@ -114,7 +137,6 @@ export class TestCluster {
       ...others.map((node) => `route add ${node.podCidr} via ${node.ip}`),
       'route add default via 172.30.255.254',
     ]);
-    for (const node of others) await node.netns.ip([`route add ${prefix}.0/24 via ${ip}`]);
     await netns.sysctl({ 'net.ipv4.ip_forward': 1 });
     await netns.nft(`table ip cni {
   chain postrouting {
@@ -124,26 +146,23 @@ export class TestCluster {
     ip saddr ${this.podCidr} masquerade
   }
 }`);
-    const node = {
-      netns,
-      name: `node${number}`,
-      ip,
-      bridgeIp,
-      podCidr: `${prefix}.0/24`,
-      overlayAddress: `10.80.0.${number}`,
-      host: openNamespace({ pid: netns.pid }),
-    };
-    this.nodes.push(node);
-    return node;
+    return { netns, host: openNamespace({ pid: netns.pid }) };
   }
 
   async addPod(node: TestNode, host: number): Promise<TestPod> {
-    const netns = await this.#world.add(`${this.name}-${node.name}-pod${host}`);
     const ip = node.bridgeIp.replace(/\.1$/, `.${host}`);
+    const pod = { netns: await this.#plug(node, ip), ip, node };
+    this.pods.push(pod);
+    return pod;
+  }
+
+  async #plug(node: TestNode, ip: string): Promise<Netns> {
+    const host = ip.slice(ip.lastIndexOf('.') + 1);
+    const netns = await this.#world.add(`${this.name}-${node.name}-pod${host}`);
     await connect({ netns: node.netns, device: `pod${host}` }, { netns, device: 'eth0' });
     await node.netns.ip([`link set dev pod${host} master cni0`]);
     await netns.ip([`address add ${ip}/24 dev eth0`, `route add default via ${node.bridgeIp}`]);
-    return { netns, ip, node };
+    return netns;
   }
 
   /** A gateway pod with wireguard-go; `view`: how we see the peer. */

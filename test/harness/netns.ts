@@ -1,6 +1,6 @@
 /** Network namespaces on this machine: each is held by one process and gone with it, also when the test is killed. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -153,6 +153,22 @@ export class NetnsWorld {
     await eventually(`namespace ${name} is there`, () => said.includes('ready'), { everyMs: 5 });
     if (pid === undefined) throw new Error(`namespace ${name} has no process`);
     return new Netns(this, name, pid);
+  }
+
+  /** Ends every process of this world that is in it; the kernel takes devices and rules along, a moment later. */
+  async remove({ pid }: Netns): Promise<void> {
+    const where = (of: number | undefined): string | undefined => {
+      try {
+        return readlinkSync(`/proc/${of}/ns/net`);
+      } catch {
+        return undefined; // it ended while we looked
+      }
+    };
+    const place = where(pid);
+    const inside = [...this.#children].filter((child) => where(child.pid) === place);
+    const ends = inside.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    for (const child of inside) child.kill('SIGKILL');
+    await Promise.all(ends);
   }
 
   /** Ends with the world, and with this process. */

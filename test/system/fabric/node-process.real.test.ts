@@ -128,7 +128,7 @@ test('whoever wrote a configuration is told on it how each host fares; deleting 
   await eventually('gone', async () => !(await world.a.nodes[0]!.netns.exec('nft', 'list', 'tables')).includes('good'));
 });
 
-test('killed at random moments, with objects changed meanwhile, it ends where a fresh start ends', async () => {
+test('killed at random moments, and both nodes rebooted, with objects changed meanwhile, it ends where a fresh start ends', async () => {
   const exposed = (name: string, ip: string, as: string) => ({
     apiVersion: 'ipam.liqo.io/v1alpha1',
     kind: 'IP',
@@ -145,6 +145,16 @@ test('killed at random moments, with objects changed meanwhile, it ends where a 
       world.startProcess(node);
       await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 1_200));
     }
+  }
+  for (const [index, node] of world.a.nodes.entries()) {
+    await world.reboot(node, async () => {
+      if (index === 0) await world.put(networkKinds.ips, exposed('goes', '172.30.9.2', '10.70.9.2'));
+      else await world.cluster.api.delete(networkKinds.ips, { namespace: 'liqo', name: 'goes' });
+    });
+    const began = performance.now();
+    for (const pod of world.podsA)
+      await eventually('traffic flows', () => pod.netns.who(view(), port), { withinMs: 30_000, everyMs: 50 });
+    console.log(`${node.name} rebooted: every pod calls the peer ${Math.round(performance.now() - began)} ms later`);
   }
   const settled = async () => {
     const active = await world.active();

@@ -58,6 +58,7 @@ export class FabricWorld {
   readonly replicas: GatewayReplica[] = [];
   readonly #keys = wireGuardKeys();
   #bundle = '';
+  #apiPort = '';
   #bridge: net.Server | undefined;
   #responder: ChildProcess | undefined;
   server!: TestApiServer;
@@ -170,6 +171,7 @@ export class FabricWorld {
     this.netns.file(status.token, 'sa/token');
     this.netns.file('liqo', 'sa/namespace');
     const { hostname, port: apiPort } = new URL(this.server.url);
+    this.#apiPort = apiPort;
     const socket = path.join(this.netns.folder, 'api.sock');
     this.#bridge = net.createServer((inside) => {
       const outside = net.connect(Number(apiPort), hostname);
@@ -178,16 +180,23 @@ export class FabricWorld {
       inside.pipe(outside).pipe(inside);
     });
     await new Promise<void>((resolve) => this.#bridge?.listen(socket, resolve));
-    for (const { netns } of this.a.nodes)
-      this.netns.start('nsenter', [
-        '-t',
-        String(netns.pid),
-        '-n',
-        process.execPath,
-        script('to-unix-socket.mjs'),
-        apiPort,
-        socket,
-      ]);
+    for (const node of this.a.nodes) this.#leadToApiServer(node);
+  }
+
+  #leadToApiServer({ netns }: TestNode): void {
+    const socket = path.join(this.netns.folder, 'api.sock');
+    const command = [process.execPath, script('to-unix-socket.mjs'), this.#apiPort, socket];
+    this.netns.start('nsenter', ['-t', String(netns.pid), '-n', ...command]);
+  }
+
+  /** As when its power fails: nothing there ends in order. Its pods come again as the kubelet starts them, at their addresses. */
+  async reboot(node: TestNode, whileDown: () => Promise<void>): Promise<void> {
+    await this.endProcess(node, 'SIGKILL');
+    await this.a.rebootNode(node, whileDown);
+    this.#leadToApiServer(node);
+    for (const replica of this.replicas) if (replica.pod.node === node) await this.restartGateway(replica);
+    for (const pod of this.podsA) if (pod.node === node) await pod.netns.serve(port);
+    this.startProcess(node);
   }
 
   /** Creates or replaces; the status goes along. */
