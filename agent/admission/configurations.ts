@@ -33,6 +33,8 @@ interface Entry {
   /** Objects labelled `liqo.io/webhook-skip=true` pass. */
   readonly skippable: boolean;
   readonly namespaceSelector?: (systemNamespace: string) => object;
+  /** A CEL expression: we are asked only where it holds. */
+  readonly onlyIf?: string;
   readonly sideEffects: 'None' | 'NoneOnDryRun';
 }
 
@@ -53,6 +55,14 @@ const offloadedNamespaces = (system: string): object => ({
       operator: 'NotIn',
       values: ['kube-system', 'kube-public', 'kube-node-lease', system],
     },
+  ],
+});
+
+/** Those that a NamespaceMap made for a consumer. */
+const guestNamespaces = (): object => ({
+  matchExpressions: [
+    { key: label.remoteClusterId, operator: 'Exists' },
+    { key: label.tenantNamespace, operator: 'DoesNotExist' },
   ],
 });
 
@@ -173,6 +183,17 @@ const validating: readonly Entry[] = [
   { ...usual, ...authentication, name: 'tenant.validate.liqo.io', path: '/validate/tenants', resources: ['tenants'] },
   {
     ...usual,
+    group: '',
+    version: 'v1',
+    name: 'service.validate.liqo.io',
+    path: '/validate/services',
+    resources: ['services'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: 'has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0',
+  },
+  {
+    ...usual,
     ...networking,
     name: 'firewallconfiguration.validate.liqo.io',
     path: '/validate/firewallconfigurations',
@@ -233,6 +254,7 @@ const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
   ...(entry.skippable && {
     objectSelector: { matchExpressions: [{ key: label.webhookSkip, operator: 'NotIn', values: ['true'] }] },
   }),
+  ...(entry.onlyIf && { matchConditions: [{ name: 'only-if', expression: entry.onlyIf }] }),
   failurePolicy: entry.failurePolicy,
   matchPolicy: 'Equivalent',
   sideEffects: entry.sideEffects,

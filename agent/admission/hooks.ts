@@ -17,6 +17,7 @@ import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.t
 import { judgeOptions } from './options-rules.ts';
 import { gatePatch, podPatch } from './pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
+import { judgeGuestService } from './service-rules.ts';
 import { createShadowPodHooks } from './shadow-pod-hooks.ts';
 
 export type Hook = (review: Review, signal: AbortSignal) => Promise<Verdict> | Verdict;
@@ -73,6 +74,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
+    ['/validate/services', ({ object }) => judgeGuestService(object)],
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => judgeOptions(object))],
     ...createNetworkHooks(api),
   ]);

@@ -19,6 +19,7 @@ import {
   roleBindings,
   secrets,
   serviceAccounts,
+  services,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
@@ -179,7 +180,11 @@ beforeAll(async () => {
     spec: { containers: [{ name: 'app', image: 'app:1' }] },
   } as never);
   await until(() => innocent.create(shadowPods, shadow('apps-other', 'quiet', undefined, origin('other'))));
-  await until(async () => expect(await admin.get(pods, { namespace: 'apps-other', name: 'quiet' })).toBeDefined());
+  await until(async () => {
+    expect(await admin.get(pods, { namespace: 'apps-other', name: 'quiet' })).toBeDefined();
+    const shadowPod = await admin.get(shadowPods, { namespace: 'apps-other', name: 'quiet' });
+    expect(shadowPod?.status?.phase).toBe('Pending');
+  });
   await until(() => kubelet.list(shadowPods, { namespace: 'apps-cons' }));
   await until(() => controlPlane.list(resourceSlices, { namespace: 'liqo-tenant-cons' }));
 }, 900_000);
@@ -307,6 +312,16 @@ test.each<{ readonly what: string; readonly act: () => Promise<unknown> }>([
         { status: { currentMapping: {} } },
         { subresource: 'status' },
       ),
+  },
+  {
+    what: "takes the address of the provider's API server for a Service of its own",
+    act: () =>
+      kubelet.create(services, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { namespace: 'apps-cons', name: 'greedy' },
+        spec: { ports: [{ port: 443 }], externalIPs: ['10.96.0.1'] },
+      } as never),
   },
   { what: "reads the provider's Secrets", act: () => kubelet.list(secrets, { namespace: 'liqo' }) },
   { what: "reads another consumer's ShadowPods", act: () => kubelet.list(shadowPods, { namespace: 'apps-other' }) },
