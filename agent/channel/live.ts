@@ -2,7 +2,7 @@
 import type { Cache, Caches } from '#agent/kube/types.ts';
 import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
-import { annotation, isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusAnnotation, isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { gatewayKeys, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -107,6 +107,7 @@ function wasMapped({ metadata }: KubeObject, set: SetKey): boolean {
 function liveObject(kind: string, object: KubeObject): LiveObject {
   const peering = object.metadata.labels?.[isthmusLabel.peering];
   const appliedHash = object.metadata.annotations?.[appliedHashAnnotation];
+  const ended = kind === 'Namespace' ? object.metadata.annotations?.[isthmusAnnotation.ended] : undefined;
   return {
     kind,
     ref: refOf(object),
@@ -114,5 +115,6 @@ function liveObject(kind: string, object: KubeObject): LiveObject {
     deleting: object.metadata.deletionTimestamp !== undefined,
     ...(peering === undefined ? {} : { peering }),
     ...(appliedHash === undefined ? {} : { appliedHash }),
+    ...(ended === undefined ? {} : { ended }),
   };
 }

@@ -98,10 +98,12 @@ export const observedSet = (
   appliedRevision: number,
   objects: readonly ObservedObject[],
   refusals: readonly z.infer<typeof Refusal>[],
+  ended = false,
 ): ObservedSet => ({
   peering: set.peering,
   role: set.role,
   appliedRevision,
   objects: [...objects].sort((a, b) => (`${a.kind}/${a.name}` < `${b.kind}/${b.name}` ? -1 : 1)),
   refusals: [...refusals],
+  ...(ended ? { ended } : {}),
 });

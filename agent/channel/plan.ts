@@ -15,6 +15,8 @@ export interface LiveObject {
   readonly peering?: string;
   /** Of the manifest it was last applied from. */
   readonly appliedHash?: string;
+  /** On a tenant namespace: the peering that somebody ended here. */
+  readonly ended?: string;
 }
 
 export interface PlanInput {
@@ -59,6 +61,23 @@ const takedown: Record<PeeringRole, readonly (readonly string[])[]> = {
 };
 /** What the first stages wait for besides their own kinds. */
 const derivedBy: Record<string, readonly string[]> = { ResourceSlice: ['VirtualNode', 'Node'] };
+
+/** What carries a peering. Whoever deletes one of these ends it, with kubectl, liqoctl or from Git. */
+const carriers: ReadonlySet<string> = new Set(['ResourceSlice', 'Identity', 'Tenant']);
+
+/** Whether somebody in this cluster ended what the broker still wants. The agent itself deletes nothing that is wanted. */
+export function isEndedHere(set: DesiredSet, live: readonly LiveObject[]): boolean {
+  if (set.state !== 'present') return false;
+  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
+  return live.some(
+    (object) =>
+      object.ended === set.peering ||
+      (carriers.has(object.kind) &&
+        object.deleting &&
+        object.peering === set.peering &&
+        wanted.has(refText(object.kind, object.ref))),
+  );
+}
 
 export function planSet(input: PlanInput): Plan {
   return input.set.state === 'present' ? planPresent(input) : planAbsent(input);

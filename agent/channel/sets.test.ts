@@ -29,6 +29,12 @@ function rememberingCluster() {
       objects.set(id(type, keyOf(object)), { ...object, metadata: { ...object.metadata, uid: `${uid}` } });
       return object;
     },
+    mergePatch: async (type: ResourceType, ref: { name: string }, patch: { metadata: { annotations: object } }) => {
+      const known = objects.get(id(type, ref.name));
+      if (!known) throw new TypeError(`no ${ref.name}`);
+      const annotations = { ...known.metadata.annotations, ...patch.metadata.annotations };
+      objects.set(id(type, ref.name), { ...known, metadata: { ...known.metadata, annotations } });
+    },
     delete: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
       objects.delete(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
   };
@@ -41,6 +47,13 @@ function rememberingCluster() {
       ),
     },
     object: (kind: string, key: string) => objects.get(`${kind}|${key}`),
+    /** As kubectl would: it goes when its finalizers do. */
+    deleteByHand(kind: string, key: string): () => void {
+      const known = objects.get(`${kind}|${key}`) ?? expect.fail(`no ${key}`);
+      const metadata = { ...known.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+      objects.set(`${kind}|${key}`, { ...known, metadata });
+      return () => objects.delete(`${kind}|${key}`);
+    },
     names: () => [...objects.keys()].sort(),
   };
 }
@@ -76,8 +89,7 @@ const set = (peering: string, revision: number, state: 'present' | 'absent'): De
 });
 const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
 
-function start() {
-  const world = rememberingCluster();
+function start(world = rememberingCluster()) {
   const sets = createDesiredSets({
     ...world,
     policies,
@@ -208,5 +220,57 @@ describe('a link that two opposite peerings share', () => {
         message: 'spec.secretRef is not accepted from a broker on a GatewayServer',
       },
     ]);
+  });
+});
+
+describe('a peering whose slice somebody in the cluster deletes', () => {
+  const slice = ['ResourceSlice', `${namespace}/milan`] as const;
+
+  test('is ended there: nothing is made again, the broker hears of it, and its end clears the rest', async () => {
+    const { sets, settle, names, deleteByHand } = start();
+    sets.accept(answer(1, set('pe_1', 1, 'present')));
+    await settle();
+    expect(sets.observed()[0]?.ended).toBeUndefined();
+    const gone = deleteByHand(...slice);
+    await settle();
+    gone();
+    await settle();
+    expect(names()).toEqual([`Namespace|${namespace}`]);
+    expect(sets.observed()).toMatchObject([{ peering: 'pe_1', ended: true }]);
+    sets.accept(answer(2, set('pe_1', 2, 'absent')));
+    await settle();
+    expect(names()).toEqual([]);
+  });
+
+  test('stays ended through a restart of the agent, and the next peering of the pair starts afresh', async () => {
+    const world = rememberingCluster();
+    const before = start(world);
+    before.sets.accept(answer(1, set('pe_1', 1, 'present')));
+    await before.settle();
+    const gone = world.deleteByHand(...slice);
+    await before.settle();
+    gone();
+    const after = start(world);
+    after.sets.accept({ ...answer(1, set('pe_1', 1, 'present')), full: true });
+    await after.settle();
+    expect(world.names()).toEqual([`Namespace|${namespace}`]);
+    expect(after.sets.observed()[0]?.ended).toBe(true);
+    after.sets.accept(answer(3, set('pe_1', 2, 'absent'), set('pe_2', 3, 'present')));
+    await after.settle();
+    expect(world.names()).toHaveLength(2);
+    expect(after.sets.observed().find(({ peering }) => peering === 'pe_2')?.ended).toBeUndefined();
+  });
+
+  test('is not taken for ended when an earlier peering of the pair is still going', async () => {
+    const { sets, settle, names, deleteByHand } = start();
+    sets.accept(answer(1, set('pe_1', 1, 'present')));
+    await settle();
+    const gone = deleteByHand(...slice);
+    sets.accept(answer(3, set('pe_1', 2, 'absent'), set('pe_2', 3, 'present')));
+    await settle();
+    gone();
+    await settle();
+    expect(names()).toHaveLength(2);
+    expect(sets.observed().every(({ ended }) => !ended)).toBe(true);
   });
 });

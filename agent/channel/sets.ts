@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#agent/kube/types.ts';
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
-import { fieldManager, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
+import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -20,12 +20,14 @@ import { appliedHashAnnotation, type ChannelCaches, liveView } from './live.ts';
 import { observedSet } from './observe.ts';
 import {
   derivedFromGateway,
+  isEndedHere,
   type LiveObject,
   manifestRef,
   type PlanInput,
   peerDeadAnnotation,
   planSet,
   refText,
+  tenantNamespaceOf,
 } from './plan.ts';
 import { linkRejection, policyFacts, policyRejection } from './policy.ts';
 
@@ -87,6 +89,8 @@ export function createDesiredSets({
   const progress = new Map<string, Progress>();
   /** Absent sets that were clean once: from then on they only tell the broker so, and touch nothing. */
   const ended = new Set<string>();
+  /** Present sets that somebody in this cluster ended: nothing of them is made again, and the broker hears of it. */
+  const endedHere = new Set<string>();
   let revision = 0;
 
   function accept(answer: DesiredAnswer): readonly string[] {
@@ -100,6 +104,7 @@ export function createDesiredSets({
         sets.delete(peering);
         progress.delete(peering);
         ended.delete(peering);
+        endedHere.delete(peering);
       }
     }
     for (const set of answer.sets) {
@@ -150,6 +155,7 @@ export function createDesiredSets({
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
     const { live } = view(set);
+    if (endedHere.has(peering) ? set.state === 'present' : isEndedHere(set, live)) return endHere(set, live, signal);
     const plan = planSet({
       set,
       live,
@@ -182,6 +188,20 @@ export function createDesiredSets({
     // The broker knows by now; the queue tries again with back-off.
     if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
+  }
+
+  /** Noted in the cluster, too: an agent that restarts before the broker has heard would make everything again. */
+  async function endHere(set: DesiredSet, live: readonly LiveObject[], signal: AbortSignal): Promise<Outcome> {
+    const home = live.find(({ kind, ref }) => kind === 'Namespace' && ref.name === tenantNamespaceOf(set));
+    if (home !== undefined && !home.deleting && home.ended !== set.peering) {
+      const patch = { metadata: { annotations: { [isthmusAnnotation.ended]: set.peering } } };
+      await cluster.api.mergePatch(namespaces, home.ref, patch, {}, signal);
+    }
+    if (!endedHere.has(set.peering)) log.info('a peering was ended in this cluster', { peering: set.peering });
+    endedHere.add(set.peering);
+    progress.set(set.peering, { revision: set.revision, refusals: [] });
+    onProgress();
+    return waiting('the broker to end the peering on both sides', 60_000);
   }
 
   async function applyOne(set: DesiredSet, manifest: KubeManifest, signal: AbortSignal) {
@@ -254,6 +274,7 @@ export function createDesiredSets({
         done?.revision ?? 0,
         ended.has(set.peering) ? [] : view(set).observed,
         done?.refusals ?? [],
+        endedHere.has(set.peering),
       );
     });
 
@@ -261,6 +282,7 @@ export function createDesiredSets({
     for (const { peering, appliedRevision } of reported) {
       if (!ended.has(peering) || (sets.get(peering)?.revision ?? 0) > appliedRevision) continue;
       ended.delete(peering);
+      endedHere.delete(peering);
       sets.delete(peering);
       progress.delete(peering);
     }

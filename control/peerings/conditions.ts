@@ -68,6 +68,15 @@ export function consentCondition(
   return holds('Consented', 'both', `the PeeringPolicies of ${spec.consumer} and ${spec.provider} accept it`);
 }
 
+/** Deleting the objects that carry a peering is a way to end it, on either side. */
+export const endedInCluster = (spec: PeeringSpec, side: 'consumer' | 'provider'): Condition =>
+  lacks(
+    'Consented',
+    side,
+    'EndedInCluster',
+    `somebody in ${spec[side]} deleted the ${side === 'consumer' ? 'ResourceSlice or Identity' : 'Tenant'} of this peering, which ends it`,
+  );
+
 /** Both sides may read it: it says nothing about either cluster. */
 export const lapsedCondition = (spec: PeeringSpec, reason: 'Withdrawn' | 'Lapsed'): Condition =>
   lacks(

@@ -7,6 +7,7 @@ import {
   authenticatedCondition,
   type Condition,
   consentCondition,
+  endedInCluster,
   grantedCondition,
   lapsedCondition,
   nodeCondition,
@@ -58,6 +59,7 @@ export function reconcilePeering(input: ReconcileInput): ReconcileResult {
     state.removal !== undefined ||
     consumer.left ||
     provider.left ||
+    endedIn(input) !== undefined ||
     lapseOf(input) !== undefined;
   return ending ? reconcileEnding(input) : reconcileLiving(input);
 }
@@ -68,6 +70,12 @@ function lapseOf({ spec, state, withdrawn, now }: ReconcileInput): 'Withdrawn' |
   if (withdrawn) return 'Withdrawn';
   return now >= spec.across.grant.lapsesAt ? 'Lapsed' : undefined;
 }
+
+/** Where somebody ended it without asking the broker: by deleting what carries it. */
+const endedIn = ({ consumer, provider }: ReconcileInput): PeeringRole | undefined => {
+  if (consumer.observed?.ended) return 'consumer';
+  return provider.observed?.ended ? 'provider' : undefined;
+};
 
 function reconcileLiving(input: ReconcileInput): ReconcileResult {
   const { spec, state: before, consumer, provider, now } = input;
@@ -227,8 +235,10 @@ function reconcileEnding(input: ReconcileInput): ReconcileResult {
   const { removal, leftBehind, desiredConsumer, desiredProvider, ...result } = advanceRemoval(input);
   const online = onlineOf(input);
   const lapse = lapseOf(input);
+  const endedSide = endedIn(input);
   const conditions = [
     ...(lapse ? [lapsedCondition(spec, lapse)] : []),
+    ...(endedSide ? [endedInCluster(spec, endedSide)] : []),
     onlineCondition('consumer', spec.consumer, consumer, online.consumer),
     onlineCondition('provider', spec.provider, provider, online.provider),
     ...result.conditions,

@@ -68,6 +68,8 @@ export class SimulatedCluster {
   nodeReady = true;
   readonly links: SimulatedLinks;
   refuses: string | undefined;
+  /** Somebody here deletes what carries the peerings, without asking the broker. */
+  endsByHand = false;
 
   constructor(id: string, tenant: string, control: () => Control) {
     this.id = id;
@@ -228,6 +230,7 @@ export class SimulatedCluster {
       role: set.role,
       appliedRevision: this.#applied.get(set.peering) ?? 0,
       objects,
+      ...(this.endsByHand && set.state === 'present' ? { ended: true } : {}),
       refusals: refused ? [{ object: `${this.refuses}/ns/name`, code: 'object_not_allowed', message: 'not here' }] : [],
     };
   }

@@ -105,6 +105,8 @@ export const isthmusAnnotation = {
   propagated: 'isthmus.dev/propagated',
   /** On a NamespaceOffloading, `true`: pods that a changed policy no longer allows where they run are evicted, within their disruption budgets. */
   drainOnPolicyChange: 'isthmus.dev/drain-on-policy-change',
+  /** On a tenant namespace: peering of the broker that somebody ended in this cluster. */
+  ended: 'isthmus.dev/ended',
   /** On a ForeignCluster: which ways the peerings with it were made, and so where they are changed. */
   owner: 'isthmus.dev/owner',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */

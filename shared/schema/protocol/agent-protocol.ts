@@ -160,6 +160,8 @@ export const ObservedSet = z.object({
   appliedRevision: z.int().min(0),
   objects: z.array(ObservedObject),
   refusals: z.array(Refusal),
+  /** Somebody in the cluster deleted what carries the peering: its ResourceSlice, Identity or Tenant. That is how it is ended there. */
+  ended: z.boolean().optional(),
 });
 export type ObservedSet = z.infer<typeof ObservedSet>;
 
