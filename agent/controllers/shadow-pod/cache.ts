@@ -34,13 +34,15 @@ function slimSpec(spec: PodSpec): PodSpec {
   };
 }
 
-const slimShadowPod: Transform<ShadowPod> = ({ apiVersion, kind, metadata, spec, status }) => ({
-  apiVersion,
-  kind,
-  metadata,
-  spec: { pod: slimSpec(spec?.pod ?? { containers: [] }) },
-  ...(status && { status }),
-});
+/** Nothing has come of it yet: its pod is made from it, which needs all of it. */
+export const isNew = ({ status }: ShadowPod): boolean => status?.phase === undefined && status?.reason === undefined;
+
+const slimShadowPod: Transform<ShadowPod> = (shadow) => {
+  const { apiVersion, kind, metadata, spec, status } = shadow;
+  if (isNew(shadow) && spec?.pod?.containers) return shadow;
+  const slim = { pod: slimSpec(spec?.pod ?? { containers: [] }) };
+  return { apiVersion, kind, metadata, spec: slim, ...(status && { status }) };
+};
 
 const slimPod: Transform<Pod> = ({ apiVersion, kind, metadata, spec, status }) => ({
   apiVersion,

@@ -11,9 +11,10 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { offloadedPodCache, shadowPodCache } from './cache.ts';
+import { isNew, offloadedPodCache, shadowPodCache } from './cache.ts';
 import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
 import { podOf } from './forge.ts';
+import { type Newcomers, newcomers } from './newcomers.ts';
 import { createQuotaGate, type QuotaGate } from './quota-gate.ts';
 
 export interface ShadowPodDeps extends ControllerDeps {
@@ -26,6 +27,7 @@ interface Caches {
   readonly namespaces: Cache<Namespace>;
   readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
+  readonly newcomers: Newcomers;
 }
 
 type Follow = Extract<Decision, { do: 'follow' }>;
@@ -33,6 +35,8 @@ type Follow = Extract<Decision, { do: 'follow' }>;
 const retryMs = 30_000;
 const staleMs = 100;
 const quotaMs = 2_000;
+/** A pod that starts at once is not worth two writes: that it is Pending is said of those that are so for longer. */
+const pendingMs = 2_000;
 
 export function createShadowPodController(deps: ShadowPodDeps): Controller {
   const { cluster } = deps;
@@ -44,6 +48,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     namespaces: cluster.caches.cache(namespaces),
     configurations: cluster.caches.cache(networkKinds.configurations),
     gate: createQuotaGate(cluster.caches, shadows, offloaded),
+    newcomers: newcomers(shadows),
   };
   return createController(
     {
@@ -57,13 +62,14 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
         watch(caches.gate.quotas, () => []),
         watch(caches.configurations, () => []),
       ],
-      reconcile: (key, signal) => reconcile(cluster, caches, refOfKey(key), signal),
+      reconcile: (key, signal) => reconcile({ ...deps, ...caches }, refOfKey(key), signal),
     },
     deps,
   );
 }
 
-async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
+  const { cluster, ...caches } = deps;
   const shadow = caches.shadows.get(ref);
   const pod = caches.pods.get(ref);
   const namespaceOrigin = shadow && !pod ? await originOf(cluster, caches, ref.namespace ?? '', signal) : undefined;
@@ -80,11 +86,21 @@ async function reconcile(cluster: Cluster, caches: Caches, ref: ObjectRef, signa
     case 'delete':
       return remove(cluster, decision.pod, signal);
     case 'follow':
+      if (shadow && isEarly(shadow, decision, deps.clock.now())) {
+        const { phase: _, ...rest } = decision;
+        const outcome = await follow(cluster, ref, rest, shadow, signal);
+        return outcome.kind === 'settled' ? again(pendingMs) : outcome;
+      }
       return follow(cluster, ref, decision, shadow, signal);
     case 'refuse':
       if (shadow) await explain(cluster, shadow, decision.reason, decision.message, signal);
       return waiting(decision.message, retryMs);
   }
+}
+
+function isEarly(shadow: ShadowPod, { phase, pod }: Follow, now: number): boolean {
+  const ageMs = now - Date.parse(String(pod.metadata.creationTimestamp));
+  return phase === 'Pending' && isNew(shadow) && Math.abs(ageMs) < pendingMs;
 }
 
 /** The consumer for whom a NamespaceMap made this namespace. One that was made a moment ago may not be in the cache yet. */
@@ -102,14 +118,14 @@ const consumerOf = (namespace: Namespace | undefined): string | undefined =>
     ? undefined
     : namespace.metadata.labels?.[label.remoteClusterId];
 
-/** From the object as it is now, whole: the cache keeps only a part, and may not know yet that it is being deleted or has finished. */
+/** From the object as it is now, unless it has just come: the cache may not know yet that it is being deleted or has finished. */
 async function create(
   cluster: Cluster,
-  { gate, configurations }: Caches,
+  { gate, configurations, ...caches }: Caches,
   ref: ObjectRef,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const shadow = await cluster.api.get(shadowPods, ref, signal);
+  const shadow = caches.newcomers.take(ref) ?? (await cluster.api.get(shadowPods, ref, signal));
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
   const tooMuch = gate.enter(shadow);
   if (tooMuch !== undefined) {
