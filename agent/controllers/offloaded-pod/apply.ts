@@ -68,8 +68,9 @@ async function perform(
       await patchLocal(deps, local, { labels: action.labels }, undefined, signal);
       return undefined;
     case 'status': {
-      const annotations = action.record && { [isthmusAnnotation.remotePod]: JSON.stringify(action.record) };
-      await writeStatus(deps, local, annotations ? { annotations } : {}, action.patch, signal);
+      const { record, labels, patch } = action;
+      const annotations = record && { [isthmusAnnotation.remotePod]: JSON.stringify(record) };
+      await writeStatus(deps, local, { ...(annotations && { annotations }), ...(labels && { labels }) }, patch, signal);
       return undefined;
     }
     case 'removeLocal':
@@ -124,7 +125,7 @@ async function writeStatus(
     // The API server judges transitions of containers (one that may not restart cannot leave its end); phase and conditions still matter.
     const { containerStatuses: _, initContainerStatuses: __, ...rest } = patch;
     deps.log.warn('the local API server refused container statuses', { pod: keyOf(pod), error: messageOf(error) });
-    if (Object.keys(rest).length) await patchLocal(deps, pod, metadata, rest, signal);
+    if (Object.keys(rest).length || metadata.labels) await patchLocal(deps, pod, metadata, rest, signal);
   }
 }
 

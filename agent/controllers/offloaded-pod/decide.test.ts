@@ -74,7 +74,7 @@ test.each<Row>([
   { when: 'nothing is there', does: [] },
   { when: 'only the twin is left', shadow: shadow(), does: ['deleteShadow'] },
   { when: 'only a twin on its way out is left', shadow: shadow({ metadata: gone }), does: [] },
-  { when: 'the pod is new', local: local({ metadata: { labels: {} } }), does: ['createShadow', 'label'] },
+  { when: 'the pod is new', local: local({ metadata: { labels: {} } }), does: ['createShadow'] },
   { when: 'the pod is new in a namespace that is still being made', mapping: held, local: local(), does: ['status'] },
   {
     when: 'the pod ran and its namespace is being made again',
@@ -164,6 +164,35 @@ test.each<Row>([
     does: [],
   },
   {
+    when: 'the remote pod is bound, and no kubelet has looked at it yet',
+    local: local(),
+    shadow: shadow(),
+    remote: remote({ status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] } }),
+    does: [],
+  },
+  {
+    when: 'the pod ran, and nobody has looked at its new remote pod yet',
+    local: local({ status: { phase: 'Running', conditions: [ready], containerStatuses: [{}] } }),
+    shadow: shadow(),
+    remote: remote({ status: { phase: 'Pending' } }),
+    does: [],
+  },
+  {
+    when: 'the remote pod can run nowhere',
+    local: local(),
+    shadow: shadow(),
+    remote: remote({
+      status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+    }),
+    does: ['status'],
+  },
+  {
+    when: 'somebody takes the label of an offloaded pod away',
+    local: local({ metadata: { labels: {} }, status: { phase: 'Running', containerStatuses: [{}] } }),
+    shadow: shadow(),
+    does: ['label'],
+  },
+  {
     when: 'labels differ',
     local: local({ metadata: { labels: { a: 'b', 'liqo.io/shadowPod': 'true' } } }),
     shadow: shadow(),
@@ -238,6 +267,17 @@ test('status comes back as the local node would have written it', () => {
     conditions: [ready],
     containerStatuses: [{ name: 'app', ready: true, restartCount: 1 }],
   });
+});
+
+test('the label of an offloaded pod comes with its first status, in one write', () => {
+  const fresh = local({ metadata: { labels: {} } });
+  const actions = decide(
+    { local: fresh, shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true },
+    context,
+  );
+  expect(actions).toEqual([
+    expect.objectContaining({ do: 'status', labels: { 'liqo.io/shadowPod': 'true' }, record: { uid: 'r1' } }),
+  ]);
 });
 
 test('a pod of a node that is not ready is not ready, whatever its last report said', () => {

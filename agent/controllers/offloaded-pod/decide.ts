@@ -50,12 +50,20 @@ export interface Context {
   readonly now: string;
 }
 
+/** Null: not to be there. */
+export type Labels = Readonly<Record<string, string | null>>;
+
 export type Action =
   | { readonly do: 'createShadow' }
   | { readonly do: 'deleteShadow'; readonly uid: string }
   | { readonly do: 'updateShadow'; readonly uid: string; readonly patch: readonly JsonOperation[] }
-  | { readonly do: 'label'; readonly labels: Readonly<Record<string, string | null>> }
-  | { readonly do: 'status'; readonly patch: Record<string, unknown>; readonly record?: RemoteRecord }
+  | { readonly do: 'label'; readonly labels: Labels }
+  | {
+      readonly do: 'status';
+      readonly patch: Record<string, unknown>;
+      readonly record?: RemoteRecord;
+      readonly labels?: Labels;
+    }
   | { readonly do: 'removeLocal' }
   | { readonly do: 'event'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
 
@@ -104,14 +112,14 @@ function offloaded(observed: Observed, local: Pod, context: Context): readonly A
   const twin = twinOf(observed, local);
   if (isTerminal(local) && (!twin || twin.status?.phase === local.status?.phase)) return [];
   if (shadow && !standsFor(shadow, local)) return deleting(shadow);
-  if (!shadow) return [{ do: 'createShadow' }, ...labelling(local, nodeReady), ...absent(observed, local, context)];
+  if (!shadow) return [{ do: 'createShadow' }, ...labelled(local, nodeReady, absent(observed, local, context))];
   const terminal = shadow.status?.phase;
   const status = twin
     ? reflect(local, twin, nodeReady, context)
     : terminal === 'Succeeded' || terminal === 'Failed'
       ? writeStatus(local, vanishedStatus(local, terminal, context.now))
       : absent(observed, local, context);
-  return [...labelling(local, nodeReady), ...(nodeReady ? updating(shadow, local, context) : []), ...status];
+  return [...(nodeReady ? updating(shadow, local, context) : []), ...labelled(local, nodeReady, status)];
 }
 
 /** The remote pod is not there (yet, or again): a pod that served until now must not be sent traffic. */
@@ -128,18 +136,33 @@ function absent({ nodeReady, shadow }: Observed, local: Pod, { now, provider }: 
   return local.status?.conditions ? writeStatus(local, withReadiness(local, why, now)) : [];
 }
 
-function labelling(local: Pod, nodeReady: boolean): readonly Action[] {
+/** That a pod is offloaded is noted together with its first status, in one write; that it is cut off (or no longer is), at once. */
+function labelled(local: Pod, nodeReady: boolean, actions: readonly Action[]): readonly Action[] {
   const has = local.metadata.labels ?? {};
   const labels: Record<string, string | null> = {};
-  if (has[label.shadowPod] !== 'true') labels[label.shadowPod] = 'true';
   if (!nodeReady && has[label.remoteUnavailable] !== 'true') labels[label.remoteUnavailable] = 'true';
   if (nodeReady && label.remoteUnavailable in has) labels[label.remoteUnavailable] = null;
-  return Object.keys(labels).length ? [{ do: 'label', labels }] : [];
+  const isUrgent = Object.keys(labels).length > 0 || local.status?.containerStatuses !== undefined;
+  if (has[label.shadowPod] !== 'true') labels[label.shadowPod] = 'true';
+  if (Object.keys(labels).length === 0) return actions;
+  if (!actions.some((action) => action.do === 'status'))
+    return isUrgent ? [{ do: 'label', labels }, ...actions] : actions;
+  return actions.map((action) => (action.do === 'status' ? { ...action, labels } : action));
+}
+
+/** No kubelet has looked at the remote pod yet, so it says nothing that is not known here: at most that it is bound to a node. */
+function saysNothing(local: Pod, { metadata, status }: Pod): boolean {
+  if (status?.phase !== 'Pending' || local.status?.reason) return false;
+  const { conditions, containerStatuses, reason: why } = status;
+  if (!conditions) return true;
+  if (why !== undefined || containerStatuses?.length || metadata.deletionTimestamp !== undefined) return false;
+  // What ran here before shows that it is being started anew.
+  if (local.status?.containerStatuses?.length) return false;
+  return conditions.every(({ type, status: value }) => type === 'PodScheduled' && value === 'True');
 }
 
 function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context): readonly Action[] {
-  // A remote pod that no kubelet has looked at yet says nothing worth a write.
-  if (remote.status?.phase === 'Pending' && !remote.status.conditions && !local.status?.reason) return [];
+  if (saysNothing(local, remote)) return [];
   const record = nextRecord(local, uidOf(remote));
   const restarts = record.restarts ?? {};
   const { hostIp, now } = context;
