@@ -15,7 +15,7 @@ import { userTables } from '../host/user-firewall.ts';
 import { userRouting } from '../host/user-routes.ts';
 import { tunnelAddresses } from './addresses.ts';
 import type { GatewayModel, GatewayNode, Sibling } from './model.ts';
-import { gatewayTables, marks } from './render.ts';
+import { gatewayTables, inward, marks, outward } from './render.ts';
 
 const { fromOverlay, fromTunnel } = routingTables;
 
@@ -34,6 +34,7 @@ export function planGateway(model: GatewayModel): KernelState {
   const overlayAddresses = [...model.nodes, ...model.siblings].map(({ overlayAddress }) => overlayAddress);
   return {
     ownLocalRule: true,
+    translation: { sources: outward, destinations: inward },
     overlay: overlayOf(model.overlay.address, model.mtu),
     tunnel: tunnelOf(model),
     neighbours: neighboursOf(overlayAddresses),

@@ -15,6 +15,10 @@ export const marks = { fromTunnel: 0x69730001, fromOverlay: 0x69730002 } as cons
 /** Room for the headers of IPv4 and TCP. */
 const headers = 40;
 
+/** Maps of single addresses: of destinations on their way in, of sources on their way out. */
+export const inward = 'inward';
+export const outward = 'outward';
+
 export function gatewayTables(model: GatewayModel): NftTable[] {
   const table: NftTable = {
     family: 'ip',
@@ -29,8 +33,8 @@ export function gatewayTables(model: GatewayModel): NftTable[] {
 function exposures({ exposed }: GatewayModel): NftTable['maps'] {
   const sorted = [...exposed].sort((a, b) => byAddress(a.exposed, b.exposed));
   return {
-    inward: Object.fromEntries(sorted.map(({ exposed: outside, ip }) => [outside, ip])),
-    outward: Object.fromEntries([...sorted].reverse().map(({ exposed: outside, ip }) => [ip, outside])),
+    [inward]: Object.fromEntries(sorted.map(({ exposed: outside, ip }) => [outside, ip])),
+    [outward]: Object.fromEntries([...sorted].reverse().map(({ exposed: outside, ip }) => [ip, outside])),
   };
 }
 
@@ -92,7 +96,7 @@ function translation(model: GatewayModel): Chain[] {
         `${fromOverlay} ip daddr ${model.overlay.address} udp dport ${pingPort} dnat to ${peer}`,
         moved.length === 0 ? '' : `${fromOverlay} dnat ip prefix to ip daddr map ${outwards}`,
         node ? `${fromTunnel} ip daddr ${own} udp dport ${pingPort} dnat to ${node.overlayAddress}` : '',
-        `${fromTunnel} dnat to ip daddr map @inward`,
+        `${fromTunnel} dnat to ip daddr map @${inward}`,
       ],
     },
     {
@@ -101,7 +105,7 @@ function translation(model: GatewayModel): Chain[] {
       rules: [
         `${intoTunnel} ip daddr ${peer} snat to ${own}`,
         pods.length === 0 ? '' : `${intoTunnel} ip saddr ${set(pods)} accept`,
-        `${intoTunnel} snat to ip saddr map @outward`,
+        `${intoTunnel} snat to ip saddr map @${outward}`,
         `${intoTunnel} snat to ${firstAddress(model.local.external)}`,
         `${fromTunnel} ${intoOverlay} ip saddr ${peer} snat to ${model.overlay.address}`,
         moved.length === 0 ? '' : `${fromTunnel} ${intoOverlay} snat ip prefix to ip saddr map ${inwards}`,

@@ -16,6 +16,8 @@ export interface CniEvidence {
   readonly configurations: Readonly<Record<string, string>>;
   /** Names of DaemonSets in kube-system and in the CNI's own namespaces. */
   readonly daemonSets: readonly string[];
+  /** Names of the node's network devices: what is left to go by where the files are elsewhere. */
+  readonly devices?: readonly string[];
 }
 
 /**
@@ -61,8 +63,17 @@ const daemons: readonly (readonly [RegExp, CniTraits['name']])[] = [
   [/^kindnet$/, 'kindnet'],
 ];
 
+/** As the plugins name what they make: Cilium's and Calico's own, those of amazon-vpc-cni's pods, flanneld's, and the bridge of both examples. */
+const madeBy: readonly (readonly [RegExp, CniTraits['name']])[] = [
+  [/^cilium_(host|net)$/, 'cilium'],
+  [/^(cali[0-9a-f]{11}|vxlan\.calico)$/, 'calico'],
+  [/^eni[0-9a-f]{11}$/, 'aws'],
+  [/^flannel\b/, 'flannel'],
+  [/^cni0$/, 'bridge'],
+];
+
 /** kindnetd writes a ptp (older: bridge) plugin into `10-kindnet.conflist`; only the name of the network tells. */
-export function detectCni({ configurations, daemonSets }: CniEvidence): CniTraits {
+export function detectCni({ configurations, daemonSets, devices = [] }: CniEvidence): CniTraits {
   // containerd takes the first file in the order of names
   const first = Object.keys(configurations)
     .filter((file) => /\.(conf|conflist|json)$/.test(file))
@@ -71,7 +82,8 @@ export function detectCni({ configurations, daemonSets }: CniEvidence): CniTrait
   const byPlugin = plugins.find(([type]) => seen.some((plugin) => type.test(plugin)))?.[1];
   const byDaemon = daemons.find(([pattern]) => daemonSets.some((name) => pattern.test(name)))?.[1];
   if (byPlugin !== undefined && byPlugin !== 'bridge') return traits[byPlugin];
-  return traits[byDaemon ?? byPlugin ?? 'unknown'];
+  const byDevice = madeBy.find(([name]) => devices.some((device) => name.test(device)))?.[1];
+  return traits[byDaemon ?? byPlugin ?? byDevice ?? 'unknown'];
 }
 
 /** Names of the network and of its plugins; none when the file is no JSON. */

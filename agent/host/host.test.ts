@@ -352,6 +352,22 @@ describe('the CNI of a node', () => {
   ])('is recognised: %s', (_, configurations, daemonSets, name) => {
     expect(detectCni({ configurations: configurations as Record<string, string>, daemonSets }).name).toBe(name);
   });
+
+  test.each([
+    [['lo', 'eth0', 'cni0', 'veth12345678'], 'bridge'],
+    [['lo', 'cni0', 'flannel.1'], 'flannel'],
+    [['lo', 'cali0123456789a', 'tunl0'], 'calico'],
+    [['lo', 'cilium_host', 'cilium_net', 'lxc_health'], 'cilium'],
+    [['lo', 'eth0', 'eni0123456789a'], 'aws'],
+    [['lo', 'eth0', 'docker0'], 'unknown'],
+  ])('is recognised by its devices %j, where its files are not found: %s', (devices, name) => {
+    expect(detectCni({ configurations: {}, daemonSets: [], devices }).name).toBe(name);
+  });
+
+  test('is what its files say, whatever devices somebody has made', () => {
+    const configurations = { '10-flannel.conflist': conflist('cbr0', 'flannel') };
+    expect(detectCni({ configurations, daemonSets: [], devices: ['cilium_host'] }).name).toBe('flannel');
+  });
 });
 
 describe('the text protocol of wireguard-go', () => {

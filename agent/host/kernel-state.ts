@@ -126,6 +126,11 @@ export interface KernelState {
    * forwarded. True: that first look goes, and `rules` says where it takes place instead.
    */
   readonly ownLocalRule?: boolean;
+  /**
+   * Names of the maps by which sources and destinations are translated. Where they are given the namespace is ours alone, and flows whose
+   * translation changes are forgotten: the kernel would go on with the old one for as long as they last.
+   */
+  readonly translation?: { readonly sources: string; readonly destinations: string };
   readonly overlay?: OverlayDevice;
   readonly tunnel?: TunnelDevice;
   readonly neighbours: readonly Neighbour[];

@@ -60,6 +60,66 @@ const routes = (name: string, destination: string, device: string): UserRoutes =
   table: { name, rules: [{ dst: destination, routes: [{ dst: destination, dev: device }] }] },
 });
 
+describe('flows that are under way', () => {
+  const flow = (source: string, destination: string) =>
+    netns.exec(
+      'conntrack',
+      '-I',
+      '-p',
+      'udp',
+      '-s',
+      source,
+      '-d',
+      destination,
+      '--sport',
+      '7',
+      '--dport',
+      '9',
+      '-t',
+      '600',
+    );
+  const flows = async () =>
+    [...(await netns.exec('conntrack', '-L', '-o', 'extended')).matchAll(/src=(\S+) dst=(\S+) sport=7 /g)]
+      .map(([, source, destination]) => `${source} ${destination}`)
+      .sort();
+  const kept = '10.200.1.9 10.200.9.9';
+  const exposed = [
+    { ip: '10.71.1.5', exposed: '10.70.3.5' },
+    { ip: '10.71.1.6', exposed: '10.70.3.6' },
+  ];
+  const [view] = gatewayModel.remote.pods;
+
+  test('are forgotten by a gateway when an address stands for another, and no others', async () => {
+    await host.apply(planGateway({ ...gatewayModel, exposed }));
+    for (const line of [kept, '10.71.1.5 10.99.0.1', '10.99.0.1 10.70.3.5', '10.71.1.6 10.99.0.1'])
+      await flow(...(line.split(' ') as [string, string]));
+    await host.apply(
+      planGateway({ ...gatewayModel, exposed: [exposed[1]!, { ...exposed[0]!, exposed: '10.70.3.7' }] }),
+    );
+    expect(await flows()).toEqual([kept, '10.71.1.6 10.99.0.1'].sort());
+  });
+
+  test('are forgotten by a gateway when a range has another name, also by a new process, and kept when nothing changes', async () => {
+    await host.apply(planGateway(gatewayModel));
+    await flow(...(kept.split(' ') as [string, string]));
+    const restarted = openNamespace({ pid: netns.pid });
+    await restarted.apply(planGateway({ ...gatewayModel, mtu: gatewayModel.mtu - 20 }));
+    expect(await flows()).toEqual([kept]);
+    const pods = [{ real: view!.real, view: '10.123.0.0/16' }];
+    await restarted.apply(planGateway({ ...gatewayModel, remote: { ...gatewayModel.remote, pods } }));
+    expect(await flows()).toEqual([]);
+    await restarted.close();
+  });
+
+  test('are none of the business of a node, which has those of others as well', async () => {
+    await host.apply(planNode(nodeModel));
+    await flow(...(kept.split(' ') as [string, string]));
+    const links = nodeModel.links.map((link) => ({ ...link, remoteCidrs: ['10.123.0.0/16'] }));
+    await host.apply(planNode({ ...nodeModel, links }));
+    expect(await flows()).toEqual([kept]);
+  });
+});
+
 describe('applying a state', () => {
   test('a second time writes nothing', async () => {
     const model: NodeModel = {

@@ -27,6 +27,7 @@ import {
   tablesWithChain,
 } from './nft-diff.ts';
 import { type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
+import { staleFlows } from './stale-flows.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
 
 export interface Applied {
@@ -151,7 +152,7 @@ class HostNamespace implements Namespace {
       }
     };
     // guards before devices: nothing is ever open in between
-    await attempt(() => this.#applyOwnTables(state.tables.filter(({ configuration }) => configuration === undefined)));
+    await attempt(() => this.#applyOwnTables(state));
     const text = await this.#readText();
     const observed = parseObserved(text);
     const commands = diff(state, observed);
@@ -236,7 +237,8 @@ class HostNamespace implements Namespace {
     return settings.map((setting) => `sysctl ${setting}`);
   }
 
-  async #applyOwnTables(tables: readonly NftTable[]): Promise<string[]> {
+  async #applyOwnTables(state: KernelState): Promise<string[]> {
+    const tables = state.tables.filter(({ configuration }) => configuration === undefined);
     const changes = await Promise.all(tables.map((table) => this.#changesOf(table)));
     // all or none, so that they are always listed in the same order
     const replaces = changes.some((change) => change.replaces);
@@ -246,9 +248,29 @@ class HostNamespace implements Namespace {
     for (const table of gone) if (await this.#table(table)) texts.push(removeTable(table));
     const transaction = texts.join('');
     if (transaction === '') return [];
+    const before = await this.#tables(state, tables);
     await this.#nft(transaction);
     for (const table of replaced) await this.#remember(table);
+    await this.#forgetStaleFlows(state, before, await this.#tables(state, tables));
     return [`nft ${replaced.length > 0 ? `replace ${replaced.map(tableKey).join(', ')}` : transaction.trim()}`];
+  }
+
+  #tables({ translation }: KernelState, tables: readonly NftTable[]): Promise<(FoundTable | undefined)[]> {
+    return Promise.all(translation === undefined ? [] : tables.map((table) => this.#table(table)));
+  }
+
+  async #forgetStaleFlows(
+    { translation }: KernelState,
+    before: readonly (FoundTable | undefined)[],
+    after: readonly (FoundTable | undefined)[],
+  ): Promise<void> {
+    if (translation === undefined) return;
+    const calls = before.flatMap((was, i) => {
+      const is = after[i];
+      return was === undefined || is === undefined ? [] : staleFlows(was, is, translation);
+    });
+    // Ends with 1 when there is no such flow.
+    for (const call of calls) await this.#commands.run('conntrack', call);
   }
 
   async #applyUserTables(tables: readonly NftTable[]): Promise<{ written: string[]; failed: Refusal[] }> {

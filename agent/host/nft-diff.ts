@@ -5,6 +5,8 @@ import type { NftTable } from './kernel-state.ts';
 export interface FoundTable {
   /** Everything but counters, handles and elements of maps, as text that is equal when they are. */
   readonly structure: string;
+  /** Of that, the rules that translate addresses. */
+  readonly nat: string;
   readonly maps: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
@@ -62,11 +64,21 @@ export function parseTable(json: string): FoundTable {
       structure.push({ map: map.name });
     } else structure.push(item);
   }
-  const text = JSON.stringify(structure, (key, value: unknown) =>
+  const natChains = new Set(
+    nftables.flatMap(({ chain }) => {
+      const { name, type } = (chain ?? {}) as { name?: string; type?: string };
+      return type === 'nat' ? [name] : [];
+    }),
+  );
+  const translates = (item: unknown): boolean =>
+    natChains.has((item as { rule?: { chain?: string } }).rule?.chain ?? undefined);
+  return { structure: textOf(structure), nat: textOf(structure.filter(translates)), maps };
+}
+
+const textOf = (items: readonly unknown[]): string =>
+  JSON.stringify(items, (key, value: unknown) =>
     key === 'handle' || key === 'index' || key === 'packets' || key === 'bytes' ? undefined : value,
   );
-  return { structure: text, maps };
-}
 
 /** Tables with a chain of this name, from `nft -j list chains`. */
 export function tablesWithChain(json: string, chain: string): { family: NftTable['family']; name: string }[] {
