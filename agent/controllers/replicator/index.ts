@@ -167,12 +167,19 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
       stop(key);
       return explain(secret, placement.outcome);
     }
-    const held = await addFinalizer(api, secrets, secret, finalizer.replicatorSecret, signal);
-    const session = await ensureSession(held, key);
-    if ('kind' in session) return explain(held, session);
+    const session = await ensureSession(secret, key);
+    if ('kind' in session) return explain(secret, session);
     const { trouble = settled, warning } = await checkAccess(session, signal);
-    if (warning !== undefined) events.emit(held, 'Warning', warning.reason, warning.message);
-    return explain(held, trouble);
+    if (warning !== undefined) events.emit(secret, 'Warning', warning.reason, warning.message);
+    return explain(secret, trouble);
+  }
+
+  /** From the first copy on: credentials that never worked are deleted like any other Secret. False: they are about to go. */
+  async function holdCredentials({ secretKey }: Session, signal: AbortSignal): Promise<boolean> {
+    const secret = secretCache.get(refOfKey(secretKey));
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return false;
+    await addFinalizer(api, secrets, secret, finalizer.replicatorSecret, signal);
+    return true;
   }
 
   /** A copy whose original is gone: somebody took the finalizer away by hand. */
@@ -250,6 +257,11 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     const copies = session.copies(type);
     if (!copies.isSynced())
       return waiting(`provider ${provider} to list our copies (it may not have given us rights yet)`, 10_000);
+    if (!(await holdCredentials(session, signal)))
+      return waiting(
+        `control-plane credentials for ${provider}, as Secret ${session.secretKey} is being deleted`,
+        10_000,
+      );
     const held = await addFinalizer(api, type, local, finalizer.replicatorResource, signal);
     const ref = { namespace: session.remoteNamespace, name: local.metadata.name };
     const remote = session.connection.api;

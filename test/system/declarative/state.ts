@@ -41,6 +41,14 @@ const volatile = new Set([
   'deployment.kubernetes.io/revision',
   // Signed anew each time.
   'signedCRT',
+  // Of a link, measured as long as it lasts.
+  'latency',
+  'lastHandshakeTime',
+  'packetLoss',
+  'peerEndpoint',
+  // Of virtual nodes.
+  'lastHeartbeatTime',
+  'daemonEndpoints',
   // Of Deployments: how far the controller-manager is.
   'conditions',
 ]);
