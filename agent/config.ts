@@ -27,8 +27,12 @@ const Env = z.object({
   ISTHMUS_NODE_FAILURE_SECONDS: z.coerce.number().int().min(0).default(0),
   ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),
   ISTHMUS_WEBHOOK_PORT: z.coerce.number().int().min(1).max(65_535).default(9443),
+  /** Where webhooks and the API server's proxy listen. Default: at every address. */
+  ISTHMUS_LISTEN_HOST: z.string().min(1).optional(),
   /** Liveness and readiness. */
   ISTHMUS_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  /** Default: at every address. */
+  ISTHMUS_HEALTH_HOST: z.string().min(1).optional(),
   /** `true`: pods of consumers here reach endpoints at third clusters only through the consumer. */
   ISTHMUS_DENY_DIRECT_CONNECTIONS: z.enum(['true', 'false']).default('false'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -49,7 +53,9 @@ export interface AgentConfig {
   readonly denyDirectConnections: boolean;
   readonly kubeletPortBase: number;
   readonly webhookPort: number;
+  readonly listenHost?: string;
   readonly healthPort: number;
+  readonly healthHost?: string;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly podName: string;
   readonly podIp: string;
@@ -86,7 +92,9 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
     webhookPort: e.ISTHMUS_WEBHOOK_PORT,
+    ...(e.ISTHMUS_LISTEN_HOST ? { listenHost: e.ISTHMUS_LISTEN_HOST } : {}),
     healthPort: e.ISTHMUS_HEALTH_PORT,
+    ...(e.ISTHMUS_HEALTH_HOST ? { healthHost: e.ISTHMUS_HEALTH_HOST } : {}),
     logLevel: e.ISTHMUS_LOG_LEVEL,
     podName: e.POD_NAME,
     podIp: e.POD_IP,

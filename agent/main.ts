@@ -1,4 +1,7 @@
-/** Composition root of the agent: reads the configuration, opens the cluster, serves admission on every replica and controls on one. */
+/**
+ * Composition root of the agent: reads the configuration, opens the cluster, serves admission on every replica and controls on one. As `all`
+ * it does the work of its node, too, which otherwise is a process of its own (fabric/main.ts): for clusters of one node.
+ */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { openCluster } from '#agent/kube/cluster.ts';
@@ -21,13 +24,14 @@ import { createNetworkControllers } from './controllers/network-controllers.ts';
 import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
 import { createPeeringControllers } from './controllers/peering-controllers.ts';
 import { createConnectPeer } from './controllers/replicator/connect-peer.ts';
+import { createServedNodeController } from './controllers/served-node/index.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
 import { createConnectProvider } from './kubelet/peer.ts';
 import { ReflectionCounters } from './kubelet/reflection-counters.ts';
 import { startHealth } from './runtime/health.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
-const roles = ['controller'];
+const roles = ['controller', 'all'];
 const leaseName = 'isthmus-agent';
 const lastWordMs = 5_000;
 
@@ -45,17 +49,48 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
-  await runController(config, log, stop.signal);
+  if (role === 'all') await runAll(config, log, stop.signal);
+  else await runController(config, log, stop.signal);
 }
 
-async function runController(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
+/** In the network of the node: ports are free only once the agent before this one has ended. */
+async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
+  const [{ loadFabricEnvironment }, { holdOnNode }, { runNodeProcess }] = await Promise.all([
+    import('./fabric/config.ts'),
+    import('./fabric/hold.ts'),
+    import('./fabric/node-process.ts'),
+  ]);
+  const env = loadFabricEnvironment(process.env);
+  const clock = systemClock;
+  await holdOnNode(leaseName, { clock, log }, signal);
+  await runController(config, log, signal, {
+    name: env.node,
+    serve: (cluster) => runNodeProcess({ cluster, clock, log: log.with({ part: 'node' }), env }, signal),
+  });
+}
+
+/** The node that this process works for. */
+interface ServedNode {
+  readonly name: string;
+  /** Returns when the process has been asked to end and everything is in order. */
+  readonly serve: (cluster: Cluster) => Promise<void>;
+}
+
+async function runController(config: AgentConfig, log: Log, signal: AbortSignal, node?: ServedNode): Promise<void> {
   const clock = systemClock;
   const connection = await connect(config);
   const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
   const { hostname, port } = connection.server;
   const upstream = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 443 };
   const counters = new ReflectionCounters();
-  const health = await startHealth({ port: config.healthPort, metrics: () => counters.text() }, signal);
+  const health = await startHealth(
+    {
+      port: config.healthPort,
+      ...(config.healthHost !== undefined && { host: config.healthHost }),
+      metrics: () => counters.text(),
+    },
+    signal,
+  );
   const admission = await startAdmission({
     cluster,
     clusterId: config.clusterId,
@@ -63,17 +98,31 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal)
     log,
     systemNamespace: config.systemNamespace,
     port: config.webhookPort,
+    ...(config.listenHost !== undefined && { host: config.listenHost }),
   });
   const leading = runAsLeader(
     { api: cluster.api, caches: cluster.caches, clock, log },
     { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
     signal,
     (led) =>
-      lead({ config, cluster, log, apiServerCa: config.apiServerCa ?? connection.ca ?? '', upstream, counters }, led),
+      lead(
+        {
+          config,
+          cluster,
+          log,
+          apiServerCa: config.apiServerCa ?? connection.ca ?? '',
+          upstream,
+          counters,
+          servedNode: node?.name,
+        },
+        led,
+      ),
   );
+  const serving = node?.serve(cluster);
   health.ready();
   log.info('agent started', { version, node: process.version });
-  await Promise.race([Promise.all([admission.run(signal), leading]), aborted(signal)]);
+  await Promise.race([Promise.all([admission.run(signal), leading, serving]), aborted(signal)]);
+  await serving;
   // Give running passes and the lease a moment to end cleanly.
   await Promise.race([leading.catch(() => undefined), clock.sleep(lastWordMs)]);
 }
@@ -84,13 +133,14 @@ interface Lead {
   readonly log: Log;
   readonly apiServerCa: string;
   readonly counters: ReflectionCounters;
+  readonly servedNode: string | undefined;
   /** The API server as this process reaches it. */
   readonly upstream: { readonly host: string; readonly port: number };
 }
 
 /** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
 async function lead(
-  { config, cluster, log, apiServerCa, upstream, counters }: Lead,
+  { config, cluster, log, apiServerCa, upstream, counters, servedNode }: Lead,
   signal: AbortSignal,
 ): Promise<void> {
   const { clusterId, systemNamespace } = config;
@@ -120,12 +170,14 @@ async function lead(
       denyDirectConnections: config.denyDirectConnections,
     }),
     ...createNetworkControllers({ ...common, systemNamespace }),
+    createServedNodeController({ cluster, clock: systemClock, log, servedNode }),
     createApiServerProxyController({
       ...common,
       systemNamespace,
       apiServerUrl: config.apiServerUrl,
       upstream,
       podIp: config.podIp,
+      ...(config.listenHost !== undefined && { host: config.listenHost }),
     }),
     createVirtualNodeController({
       ...common,

@@ -1,4 +1,4 @@
-/** Liveness, readiness and metrics of the agent process over plain HTTP inside the pod network. */
+/** Liveness, readiness and metrics of the agent process over plain HTTP: inside the pod network, or on the node's loopback only. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -10,11 +10,13 @@ export interface Health {
 
 export interface HealthOptions {
   readonly port: number;
+  /** Default: every address. */
+  readonly host?: string;
   /** Prometheus text. */
   readonly metrics?: () => string;
 }
 
-export async function startHealth({ port, metrics }: HealthOptions, signal: AbortSignal): Promise<Health> {
+export async function startHealth({ port, host, metrics }: HealthOptions, signal: AbortSignal): Promise<Health> {
   let ready = false;
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0];
@@ -32,7 +34,7 @@ export async function startHealth({ port, metrics }: HealthOptions, signal: Abor
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, resolve);
+    server.listen(port, host, resolve);
   });
   signal.addEventListener('abort', () => server.close(), { once: true });
   return {

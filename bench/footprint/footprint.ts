@@ -1,10 +1,11 @@
 /**
- * Memory of everything that is ours on either side of one peering with a link, with no and with many offloaded pods, after things have settled:
- * controllers, node processes and what holds the tunnel, each cluster with one node.
+ * Memory of everything that is ours in a cluster of one node, on either side: joined and not peered, with one link, and with many offloaded
+ * pods. Summed over controllers, node processes and what holds the tunnel, after things have settled.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '#test/harness/eventually.ts';
+import { residentMiB } from '#test/harness/resident.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchWorld, names, openBenchWorld } from '../peering/world.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
@@ -18,17 +19,18 @@ const readings = 5;
 export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
   const bench = await openBenchWorld(root, log);
   try {
+    const phases: Record<string, number> = {};
+    Object.assign(phases, await measure(bench, 'no link', log));
     await bench.ask('POST', '/v1/peerings?wait=25', {
       consumer: names.consumer,
       provider: names.provider,
       resources: { cpu: '2', memory: '8Gi', pods: String(podCount + 10) },
     });
-    const phases: Record<string, number> = {};
-    Object.assign(phases, await measure(bench, 0, log));
+    Object.assign(phases, await measure(bench, '0 pods', log));
     const cpuBefore = cpuSeconds(bench);
     await startPods(bench, log);
     const cpu = cpuSeconds(bench) - cpuBefore;
-    Object.assign(phases, await measure(bench, podCount, log));
+    Object.assign(phases, await measure(bench, `${podCount} pods`, log));
     phases[`CPU ms per pod, both sides, over ${podCount} pods`] = (cpu * 1000) / podCount;
     const consumer = phases['consumer, 0 pods'] ?? Number.NaN;
     return { name: 'footprint', unit: 'MiB', value: consumer, samples: [consumer], phases, machine: thisMachine(root) };
@@ -65,7 +67,7 @@ async function startPods({ world }: BenchWorld, log: (line: string) => void): Pr
 
 async function measure(
   { world }: BenchWorld,
-  pods: number,
+  when: string,
   log: (line: string) => void,
 ): Promise<Record<string, number>> {
   await delay(settleMs);
@@ -75,7 +77,7 @@ async function measure(
     for (const side of ['consumer', 'provider'] as const) {
       const parts = Object.entries(world.ownPids(names[side])).map(([what, pids]) => ({
         what,
-        mib: pids.reduce((total, pid) => total + residentMiB(pid), 0),
+        mib: residentMiB(pids),
       }));
       const sum = parts.reduce((total, { mib }) => total + mib, 0);
       if (sum <= highest[side]) continue;
@@ -85,12 +87,9 @@ async function measure(
     await delay(1_000);
   }
   for (const side of ['consumer', 'provider'] as const)
-    log(`${pods} pods: ${side} ${highest[side].toFixed(0)} MiB (${shares[side]})`);
-  return { [`consumer, ${pods} pods`]: highest.consumer, [`provider, ${pods} pods`]: highest.provider };
+    log(`${when}: ${side} ${highest[side].toFixed(0)} MiB (${shares[side]})`);
+  return { [`consumer, ${when}`]: highest.consumer, [`provider, ${when}`]: highest.provider };
 }
-
-const residentMiB = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
 function cpuSeconds({ world }: BenchWorld): number {
   const ticks = (pid: number) => {

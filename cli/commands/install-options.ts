@@ -1,6 +1,7 @@
 /** The options that `join` and `install` share. */
 import { type Command, Option } from 'commander';
 import { agentImage } from '#cli/version.ts';
+import { type NodeProcess, nodeProcess } from '#shared/domain/network-keys.ts';
 import { collect, contextOption, kubeconfigOption, labelList, positiveInt, timeoutOption } from './options.ts';
 
 export interface InstallFlags {
@@ -18,6 +19,7 @@ export interface InstallFlags {
   readonly reservedSubnet: readonly string[];
   readonly gatewayReplicas?: number;
   readonly fullMasquerade?: boolean;
+  readonly nodeProcess?: NodeProcess;
   readonly timeout: string;
 }
 
@@ -38,6 +40,16 @@ export const installOptions = (command: Command): Command =>
     .option('--external-cidr <cidr>', 'range by which peers reach what is no pod (default: by the name of the cluster)')
     .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
     .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'))
-    .option('--gateway-replicas <n>', 'pods of each gateway, one active (default: 2, or 1 with a single node)', positiveInt)
+    .option(
+      '--gateway-replicas <n>',
+      'pods of each gateway, one active (default: 2, or 1 with a single node)',
+      positiveInt,
+    )
     .option('--full-masquerade', 'pods reach peers by the address of their node (default: as the CNI needs it)')
+    .addOption(
+      new Option(
+        '--node-process <where>',
+        'where the work of nodes is done (default: what is installed, else shared on a cluster of one node)',
+      ).choices(Object.values(nodeProcess)),
+    )
     .addOption(timeoutOption('3m'));

@@ -193,7 +193,9 @@ export async function waitForFabric(
       updatedNumberScheduled = 0,
     } = fabric?.status ?? {};
     const isCurrent = observedGeneration >= (fabric?.metadata.generation ?? 0);
-    step.update(`${numberReady} of ${desiredNumberScheduled} nodes`);
+    step.update(
+      desiredNumberScheduled === 0 ? 'beside the controllers' : `${numberReady} of ${desiredNumberScheduled} nodes`,
+    );
     if (isCurrent && numberReady >= desiredNumberScheduled && updatedNumberScheduled >= desiredNumberScheduled) return;
     if (io.clock.now() >= deadline)
       return `the node process runs on ${numberReady} of ${desiredNumberScheduled} nodes: kubectl -n ${systemNamespace} describe pods -l app.kubernetes.io/name=${fabricName}`;

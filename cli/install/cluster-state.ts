@@ -3,8 +3,10 @@ import type { KubeClient } from '#cli/kube/kube-client.ts';
 import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { nodeProcessOf } from './arrangement.ts';
 import { agentName, joinStampAnnotation } from './manifests.ts';
 
 export interface ClusterState {
@@ -13,7 +15,11 @@ export interface ClusterState {
   readonly link?: BrokerLink;
   readonly joinStamp?: string;
   readonly image?: string;
+  /** Of the agent that is installed. */
+  readonly nodeProcess?: NodeProcess;
   readonly schedulableNodes: number;
+  /** Names of those that are not virtual. */
+  readonly nodes: readonly string[];
 }
 
 const isVirtual = (node: Node): boolean => node.metadata.labels?.[label.type] === virtualNodeType;
@@ -40,12 +46,14 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const template = agent?.spec?.template;
   const clusterId = idMap?.data?.CLUSTER_ID;
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
-  const image = template?.spec?.containers?.[0]?.image;
+  const { image, args } = template?.spec?.containers?.[0] ?? {};
   return {
     ...(clusterId !== undefined && { clusterId }),
     ...(link !== undefined && { link }),
     ...(joinStamp !== undefined && { joinStamp }),
     ...(image !== undefined && { image }),
+    ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
+    nodes: allNodes.filter((node) => !isVirtual(node)).map(({ metadata }) => metadata.name),
     schedulableNodes: allNodes.filter((node) => !node.spec?.unschedulable && !isVirtual(node)).length,
   };
 }

@@ -1,26 +1,27 @@
 /**
- * The node process on every node, and what it may do. It is root in the host's network; towards the API server it may only read what it
+ * The node process on every node that the controllers do not serve themselves, and what it may do. It is root in the host's network; towards the API server it may only read what it
  * programs, and report. Leaving: it is told by the absence of its DaemonSet when it ends, and sweeps the kernel then. Pure.
  */
 import type { ClusterRole, ClusterRoleBinding, DaemonSet, ServiceAccount } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
-import { fabricName, fabricTenantRole } from '#shared/domain/network-keys.ts';
+import { fabricName, fabricTenantRole, nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { fullMasqueradeEnv } from './arrangement.ts';
 
 export interface FabricOptions {
   readonly clusterId: string;
   readonly image: string;
   /** Pods, too, reach peers by their node's address. Absent: as the CNI needs it. */
   readonly fullMasquerade?: boolean;
+  /** A further ServiceAccount whose process does the work of a node. */
+  readonly alsoRunBy?: string;
 }
 
 export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kubernetes.io/component': 'fabric' } as const;
-export const fullMasqueradeEnv = 'ISTHMUS_FULL_MASQUERADE';
 
 const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const rbac = 'rbac.authorization.k8s.io';
 const within = { namespace: systemNamespace } as const;
-const subjects = [{ kind: 'ServiceAccount', name: fabricName, namespace: systemNamespace }];
 const read = ['get', 'list', 'watch'];
 
 type Rule = NonNullable<ClusterRole['rules']>[number];
@@ -76,12 +77,12 @@ export const fabricTenantRules = (): Rule[] => [
   rule('', ['pods'], ['patch']),
 ];
 
-const binding = (): ClusterRoleBinding => ({
+const binding = (accounts: readonly string[]): ClusterRoleBinding => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRoleBinding',
   metadata: { name: fabricName, labels: { ...installed } },
   roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: fabricName },
-  subjects,
+  subjects: accounts.map((name) => ({ kind: 'ServiceAccount', name, namespace: systemNamespace })),
 });
 
 const serviceAccount = (): ServiceAccount => ({
@@ -94,7 +95,7 @@ const serviceAccount = (): ServiceAccount => ({
 export const fabricManifests = (options: FabricOptions): KubeObject[] => [
   clusterRole(fabricName, fabricRules()),
   clusterRole(fabricTenantRole, fabricTenantRules()),
-  binding(),
+  binding([fabricName, ...(options.alsoRunBy === undefined ? [] : [options.alsoRunBy])]),
   serviceAccount(),
   daemonSet(options),
 ];
@@ -119,7 +120,7 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
     // Packets go on while it is replaced: it leaves the kernel as it is.
     updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '20%' } },
     template: {
-      metadata: { labels: { ...installed, ...fabricLabels } },
+      metadata: { labels: { ...installed, ...fabricLabels, [nodeProcessLabel]: nodeProcess.own } },
       spec: {
         serviceAccountName: fabricName,
         hostNetwork: true,
@@ -132,7 +133,12 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
           nodeAffinity: {
             requiredDuringSchedulingIgnoredDuringExecution: {
               nodeSelectorTerms: [
-                { matchExpressions: [{ key: label.type, operator: 'NotIn', values: [virtualNodeType] }] },
+                {
+                  matchExpressions: [
+                    { key: label.type, operator: 'NotIn', values: [virtualNodeType] },
+                    { key: nodeProcessLabel, operator: 'NotIn', values: [nodeProcess.shared] },
+                  ],
+                },
               ],
             },
           },

@@ -8,6 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
+import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
 
 /** A node may be down: that is no reason not to go on. */
@@ -85,17 +86,27 @@ export async function installAgent(
   options: InstallFlags,
   { clusterId, apiServerUrl, state, network, joinToken, joinStamp, deadline }: Installation,
 ): Promise<void> {
+  const nodeProcess = settleNodeProcess(options.nodeProcess, {
+    nodes: state.nodes,
+    replicas: options.replicas,
+    hasNetwork: network !== undefined,
+    installed: state.nodeProcess,
+  });
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
     apiServerUrl,
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
+    nodeProcess,
     ...(network !== undefined && { network }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
-  await during(progress, 'applying', (step) => applyManifests(io, kube, manifests, step));
+  await during(progress, 'applying', async (step) => {
+    if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
+    await applyManifests(io, kube, manifests, step);
+  });
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
   if (network === undefined) return;
   const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());

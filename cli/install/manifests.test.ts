@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClusterRole, DaemonSet, Deployment } from '#shared/domain/core-kinds.ts';
+import type { ClusterRole, ClusterRoleBinding, DaemonSet, Deployment } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { PeeringPolicySpec } from '#shared/schema/isthmus/peering-policy.ts';
@@ -110,7 +110,10 @@ describe('the network', () => {
     expect(fabric()).toMatchObject({ hostNetwork: true, hostPID: true, tolerations: [{ operator: 'Exists' }] });
     const [term] =
       fabric()?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-    expect(term?.matchExpressions).toEqual([{ key: 'liqo.io/type', operator: 'NotIn', values: ['virtual-node'] }]);
+    expect(term?.matchExpressions).toEqual([
+      { key: 'liqo.io/type', operator: 'NotIn', values: ['virtual-node'] },
+      { key: 'networking.isthmus.dev/node-process', operator: 'NotIn', values: ['shared'] },
+    ]);
     const [container] = fabric()?.containers ?? [];
     expect(container?.command?.at(-1)).toBe('/app/fabric.mjs');
     expect(container?.ports).toBeUndefined();
@@ -122,6 +125,45 @@ describe('the network', () => {
     expect(auto?.env).toContainEqual(masquerade('auto'));
     expect(find('Namespace', 'liqo').metadata.labels).toMatchObject({
       'pod-security.kubernetes.io/enforce': 'privileged',
+    });
+  });
+
+  describe('on a cluster of one node', () => {
+    const small: InstallOptions = { ...options, replicas: 1, nodeProcess: 'shared' };
+    const agent = () => find<Deployment>('Deployment', 'isthmus-agent', agentManifests(small)).spec;
+    const container = () => agent()?.template.spec?.containers[0];
+
+    test('is the work of the controllers, which have what it needs: the host, its rights, its settings', () => {
+      expect(agent()?.template.spec).toMatchObject({ hostNetwork: true, hostPID: true });
+      expect(container()?.args?.[0]).toBe('all');
+      expect(container()?.securityContext).toMatchObject({ privileged: true, readOnlyRootFilesystem: true });
+      expect(container()?.env).toContainEqual({ name: 'ISTHMUS_FULL_MASQUERADE', value: 'true' });
+      const accounts = (from: KubeObject[]) =>
+        find<ClusterRoleBinding>('ClusterRoleBinding', 'isthmus-fabric', from).subjects?.map(({ name }) => name);
+      expect(accounts(agentManifests(small))).toEqual(['isthmus-fabric', 'isthmus-agent']);
+      expect(accounts(agentManifests(options))).toEqual(['isthmus-fabric']);
+    });
+
+    test('listens at the address of the node only for the API server, and for the kubelet at the loopback', () => {
+      const env = new Map(container()?.env?.map((one) => [one.name, one.value ?? one.valueFrom?.fieldRef?.fieldPath]));
+      expect(env.get('ISTHMUS_LISTEN_HOST')).toBe('status.podIP');
+      expect(env.get('ISTHMUS_HEALTH_HOST')).toBe('127.0.0.1');
+      for (const probe of [container()?.livenessProbe, container()?.readinessProbe, container()?.startupProbe])
+        expect(probe?.httpGet?.host).toBe('127.0.0.1');
+      const ports = container()?.ports?.map(({ containerPort }) => containerPort) ?? [];
+      const apart = pod()?.containers[0]?.ports?.map(({ containerPort }) => containerPort) ?? [];
+      expect(ports.filter((port) => apart.includes(port))).toEqual([]);
+    });
+
+    test('ends before its successor begins, since both want the ports of the node', () => {
+      expect(agent()?.strategy?.rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 });
+    });
+
+    test('is still found by liqoctl', () => {
+      const found = find<Deployment>('Deployment', 'isthmus-agent', agentManifests(small));
+      expect(found.metadata.labels).toMatchObject({ 'app.kubernetes.io/component': 'controller-manager' });
+      expect(container()?.name).toBe('controller-manager');
+      expect(container()?.args?.[1]).toBe('--api-server-address-override=https://192.0.2.1:6443');
     });
   });
 

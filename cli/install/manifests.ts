@@ -8,12 +8,13 @@ import type {
 } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { fabricTenantRole } from '#shared/domain/network-keys.ts';
+import { fabricTenantRole, type NodeProcess } from '#shared/domain/network-keys.ts';
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { agentRules } from './agent-rights.ts';
+import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
 import { networkManifests } from './network-manifests.ts';
@@ -33,6 +34,8 @@ export interface InstallOptions {
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
+  /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
+  readonly nodeProcess?: NodeProcess;
 }
 
 export interface NetworkInstallOptions {
@@ -47,10 +50,6 @@ export const agentName = 'isthmus-agent';
 export const joinSecret = 'isthmus-join';
 export const webhookService = 'isthmus-webhook';
 export const defaultPolicy = 'default';
-const webhookPort = 9443;
-const healthPort = 8080;
-/** The image's own user. */
-const agentUser = 65_532;
 
 /** On the pod template. */
 export const joinStampAnnotation = 'isthmus.dev/join-stamp';
@@ -83,7 +82,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     policy(),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
-    ...(options.network === undefined ? [] : fabricManifests({ ...options, ...options.network })),
+    ...(options.network === undefined ? [] : fabricOf(options, options.network)),
     deployment(options),
   ];
 }
@@ -93,6 +92,9 @@ const networkOf = ({ image }: InstallOptions, { ranges, gatewayReplicas }: Netwo
   ...networkManifests(ranges),
   ...gatewayTemplates({ image, ...(gatewayReplicas !== undefined && { replicas: gatewayReplicas }) }),
 ];
+
+const fabricOf = (options: InstallOptions, network: NetworkInstallOptions): KubeObject[] =>
+  fabricManifests({ ...options, ...network, ...(options.nodeProcess === 'shared' && { alsoRunBy: agentName }) });
 
 /** Clusters that hold namespaces to a standard by default would refuse the node process, which is root in the host's network. */
 const namespace = (hasNetwork: boolean): Namespace => ({
@@ -200,28 +202,29 @@ function deployment(options: InstallOptions): Deployment {
     .map(([key, value]) => `${key}=${value}`)
     .sort()
     .join(',');
-  const probe = (path: string) => ({ httpGet: { path, port: 'health' }, timeoutSeconds: 3 });
+  const { network, nodeProcess } = options;
+  const arrangement =
+    network !== undefined && nodeProcess === 'shared' ? withNodeProcess(network.fullMasquerade) : alone;
+  const { role, ports, probeHost, strategy } = arrangement;
+  const host = probeHost === undefined ? {} : { host: probeHost };
+  const probe = (path: string) => ({ httpGet: { path, port: 'health', ...host }, timeoutSeconds: 3 });
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: agentName, ...within, labels: { ...installLabel, ...controllerLabels } },
     spec: {
       replicas: options.replicas,
+      strategy,
       selector: { matchLabels: { ...controllerLabels } },
       template: {
         metadata: {
-          labels: { ...installLabel, ...controllerLabels },
+          labels: { ...installLabel, ...controllerLabels, ...arrangement.podLabels },
           ...(options.joinStamp !== undefined && { annotations: { [joinStampAnnotation]: options.joinStamp } }),
         },
         spec: {
           serviceAccountName: agentName,
           terminationGracePeriodSeconds: 20,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: agentUser,
-            runAsGroup: agentUser,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          ...arrangement.pod,
           affinity: {
             podAntiAffinity: {
               preferredDuringSchedulingIgnoredDuringExecution: [
@@ -242,7 +245,7 @@ function deployment(options: InstallOptions): Deployment {
               imagePullPolicy: 'IfNotPresent',
               // The agent reads its environment; the flags are where liqoctl looks for the same facts.
               args: [
-                'controller',
+                role,
                 `--api-server-address-override=${options.apiServerUrl}`,
                 ...(labels === '' ? [] : [`--cluster-labels=${labels}`]),
                 '--tls-compatibility-mode=false',
@@ -253,26 +256,23 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
-                { name: 'ISTHMUS_WEBHOOK_PORT', value: String(webhookPort) },
-                { name: 'ISTHMUS_HEALTH_PORT', value: String(healthPort) },
+                { name: 'ISTHMUS_WEBHOOK_PORT', value: String(ports.webhook) },
+                { name: 'ISTHMUS_HEALTH_PORT', value: String(ports.health) },
                 field('POD_NAME', 'metadata.name'),
                 field('POD_NAMESPACE', 'metadata.namespace'),
                 field('POD_IP', 'status.podIP'),
+                ...arrangement.env,
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.
               ports: [
-                { name: 'webhook', containerPort: webhookPort, protocol: 'TCP' },
-                { name: 'health', containerPort: healthPort, protocol: 'TCP' },
+                { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
+                { name: 'health', containerPort: ports.health, protocol: 'TCP' },
               ],
               startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
               livenessProbe: { ...probe('/healthz'), periodSeconds: 10, failureThreshold: 3 },
               readinessProbe: { ...probe('/readyz'), periodSeconds: 2, failureThreshold: 2 },
-              resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '512Mi' } },
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                readOnlyRootFilesystem: true,
-                capabilities: { drop: ['ALL'] },
-              },
+              resources: { requests: { cpu: '10m', memory: arrangement.memoryRequest }, limits: { memory: '512Mi' } },
+              ...arrangement.container,
             },
           ],
         },

@@ -7,7 +7,7 @@ import { fabricName, networkLabel, networkName, networkType } from '#shared/doma
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { fullMasqueradeEnv } from './fabric-manifests.ts';
+import { fullMasqueradeEnv } from './arrangement.ts';
 import type { NetworkInstallOptions } from './manifests.ts';
 import {
   type ClusterRanges,

@@ -15,6 +15,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { poll, typeOf } from './apply.ts';
 import { agentManifests, agentName, controllerLabels, type InstallOptions, webhookService } from './manifests.ts';
+import { unmarkServed } from './node-process.ts';
 import { removeFabric, removeNetworkObjects } from './remove-network.ts';
 
 interface Webhooks extends KubeObject {
@@ -107,6 +108,7 @@ export async function removeAgent(
       }),
   );
 
+  await unmarkServed(kube);
   await removeNetworkObjects(io, kube, step);
   const all = agentManifests({ ...anyOptions, joinToken: '' });
   const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');

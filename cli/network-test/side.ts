@@ -1,5 +1,5 @@
 /** What one cluster knows of its link to the other: read once when the test begins and once more when something failed. */
-import { fullMasqueradeEnv } from '#cli/install/fabric-manifests.ts';
+import { fullMasqueradeEnv } from '#cli/install/arrangement.ts';
 import type { KubeClient } from '#cli/kube/kube-client.ts';
 import { configMaps, daemonSets, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
@@ -10,6 +10,7 @@ import {
   networkCidrsConfigured,
   networkLabel,
   networkName,
+  nodeProcessLabel,
 } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
@@ -76,7 +77,7 @@ export async function readSide(kube: KubeClient, cluster: string, peer: string):
     kube.list(networkKinds.internalNodes),
     kube.list(networkKinds.ips),
   ]);
-  const processes = await kube.list(pods, `app.kubernetes.io/name=${fabricName}`);
+  const processes = await kube.list(pods, nodeProcessLabel);
   const gateway = server ?? client;
   const namespace = gateway?.metadata.namespace;
   const connection =

@@ -96,6 +96,14 @@ export const networkName = {
 
 /** DaemonSet, ServiceAccount and ClusterRole of the node process; system namespace. Ours. */
 export const fabricName = 'isthmus-fabric';
+/**
+ * On Nodes and on pods. A Node that has it gets no pod of the DaemonSet: the agent's controllers run there and do the node's work in their
+ * own process. On pods: this one does the work of its node.
+ */
+export const nodeProcessLabel = 'networking.isthmus.dev/node-process';
+/** Values of `nodeProcessLabel`: beside the controllers, or alone in a pod of the DaemonSet. */
+export const nodeProcess = { shared: 'shared', own: 'own' } as const;
+export type NodeProcess = (typeof nodeProcess)[keyof typeof nodeProcess];
 /** ClusterRole with what the node process may do in a tenant namespace: bound there by whoever makes the gateway. */
 export const fabricTenantRole = 'isthmus-fabric-tenant';
 

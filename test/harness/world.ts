@@ -180,9 +180,20 @@ function loginArguments(logFile: string): string[] {
 function pidsOf(dir: string, cluster: BedCluster, program: RegExp): number[] {
   const slot = slotOf(dir);
   if (slot === undefined) return [];
-  return cluster.nodes
+  const found = cluster.nodes
     .flatMap(({ name }) => groupProcesses(nodeGroup(slot, name)))
     .filter((pid) => program.test(commandOf(pid)));
+  // A child has its parent's command line until it runs its own program.
+  return found.filter((pid) => !found.includes(parentOf(pid)));
+}
+
+function parentOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0; // it ended while we looked
+  }
 }
 
 function commandOf(pid: number): string {

@@ -38,6 +38,8 @@ export interface ApiServerProxyDeps extends ControllerDeps {
   readonly podIp: string;
   /** Default: the well-known one; 0: any. */
   readonly port?: number;
+  /** Default: every address. */
+  readonly host?: string;
 }
 
 const key = 'proxy';
@@ -62,8 +64,16 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   async function open(): Promise<ApiProxy> {
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
     const gate = new Gate({ clusterId, targets, nonce, clock, keysOf });
-    const { upstream, port = networkPort.apiServerProxy } = deps;
-    const opened = await startApiProxy({ gate, nonce, upstream, port, clock, log: log.with({ part: 'api-proxy' }) });
+    const { upstream, port = networkPort.apiServerProxy, host } = deps;
+    const opened = await startApiProxy({
+      gate,
+      nonce,
+      upstream,
+      port,
+      ...(host !== undefined && { host }),
+      clock,
+      log: log.with({ part: 'api-proxy' }),
+    });
     log.info('proxy to the API server opened', { port: opened.port });
     return opened;
   }

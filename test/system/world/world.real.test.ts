@@ -8,6 +8,7 @@ import { credentials } from './scenarios/credentials.ts';
 import { firstPeering } from './scenarios/first-peering.ts';
 import { killedAgents } from './scenarios/killed-agents.ts';
 import { kubeletEndpoint } from './scenarios/kubelet-endpoint.ts';
+import { oneProcess } from './scenarios/one-process.ts';
 import { refusals } from './scenarios/refusals.ts';
 import { remotePods } from './scenarios/remote-pods.ts';
 import { unpeering } from './scenarios/unpeering.ts';
@@ -36,6 +37,7 @@ afterAll(async () => {
 
 // In this order: each scenario finds what the ones before it left.
 firstPeering(onStage);
+oneProcess(onStage);
 remotePods(onStage);
 refusals(onStage);
 kubeletEndpoint(onStage);
