@@ -1,6 +1,6 @@
 /** Describes this cluster to the broker: versions, how peers reach it, its size, its policies. */
 import type { Cache, Cluster } from '#agent/kube/types.ts';
-import { nodes } from '#shared/domain/core-kinds.ts';
+import { nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import {
@@ -49,6 +49,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
   const policies = cluster.caches.cache(peeringPolicies);
   const networks = cluster.caches.cache(networkKinds.networks);
   const ips = cluster.caches.cache(networkKinds.ips, { labelSelector: networkLabel.ipType });
+  const balanced = cluster.caches.cache(services, { fieldSelector: 'spec.type=LoadBalancer', transform: slimService });
   // Installed together with everything else that makes links, and before this agent starts.
   const templates = cluster.caches.cache(networkKinds.wgGatewayServerTemplates, { namespace: systemNamespace });
   let kubernetesVersion = '';
@@ -69,6 +70,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
       podCidrs: granted(networkType.pod),
       externalCidrs: granted(networkType.external),
       nodeAddresses: nodeAddresses(nodeCache.list()),
+      ...(givesAddresses(balanced.list()) ? { loadBalancer: true } : {}),
       ...(at === undefined ? {} : { apiServerProxy: `${at}:${networkPort.apiServerProxy}` }),
     };
   }
@@ -78,7 +80,8 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
     async ready(signal) {
       kubernetesVersion = (JSON.parse(await cluster.api.getPath('/version', signal)) as { gitVersion: string })
         .gitVersion;
-      await Promise.all([nodeCache, policies, networks, ips, templates].map((cache) => cache.synced(signal)));
+      const all = [nodeCache, policies, networks, ips, balanced, templates];
+      await Promise.all(all.map((cache) => cache.synced(signal)));
     },
     read() {
       const schedulable = nodeCache.list().filter((node) => !node.spec?.unschedulable);
@@ -102,7 +105,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
     },
     subscribe(listener) {
       nodeCache.subscribe(listener);
-      for (const cache of [policies, networks, ips, templates]) cache.subscribe(listener);
+      for (const cache of [policies, networks, ips, balanced, templates]) cache.subscribe(listener);
     },
   };
 }
@@ -126,6 +129,26 @@ function slimNode(node: Node): Node {
     },
   };
 }
+
+const slimService = ({ apiVersion, kind, metadata, status }: Service): Service => {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const kept = {
+    name,
+    ...(namespace && { namespace }),
+    ...(uid && { uid }),
+    ...(resourceVersion && { resourceVersion }),
+  };
+  return {
+    apiVersion,
+    kind,
+    metadata: kept,
+    ...(status?.loadBalancer ? { status: { loadBalancer: status.loadBalancer } } : {}),
+  };
+};
+
+/** That a load balancer works is only known where one has given an address to some Service. */
+const givesAddresses = (list: readonly Service[]): boolean =>
+  list.some(({ status }) => status?.loadBalancer?.ingress?.some(({ ip, hostname }) => ip || hostname));
 
 /** Those that the world may reach first. */
 function nodeAddresses(list: readonly Node[]): string[] {

@@ -1,5 +1,6 @@
 /** From GatewayServer and GatewayClient to pods, Service, keys and Connection on a real API server; kubelet, scheduler and load balancer are played. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createFacts } from '#agent/channel/facts.ts';
 import { createWireGuardKeys, publicKeyOf } from '#agent/pki/wireguard-keys.ts';
 import { deployments, nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -127,17 +128,21 @@ test('endpoint and internal endpoint follow nodes and pods', async () => {
   await set('n2', nodeStatus('n2', '192.0.2.12'));
 });
 
-test('a load balancer without address is said, and its address is published when it comes', async () => {
+test('a load balancer without address is said; its address is published when it comes, and the broker told that there are such', async () => {
+  const facts = createFacts({ cluster: world.cluster, agentVersion: '1', apiServerUrl: '', apiServerCa: '' });
+  await facts.ready(AbortSignal.timeout(10_000));
   await world.createServer({ endpoint: { port: 51_840, serviceType: 'LoadBalancer' } });
   const waiting = await world.reason('NoLoadBalancerAddress');
   expect(waiting.status?.conditions?.[0]?.message).toContain('use service type NodePort');
   expect(waiting.status?.endpoint).toBeUndefined();
+  expect(facts.read().network).not.toHaveProperty('loadBalancer');
   const status = { loadBalancer: { ingress: [{ hostname: 'gw.example.com' }, { ip: '203.0.113.9' }] } };
   await world.cluster.api.mergePatch(services, { namespace, name: 'gw-milan' }, { status }, { subresource: 'status' });
   await eventually('the addresses', async () => {
     const found = (await world.server())?.status?.endpoint;
     return found?.addresses?.join(' ') === 'gw.example.com 203.0.113.9' && found.port === 51_840;
   });
+  await eventually('the broker is told', () => facts.read().network?.loadBalancer === true);
 });
 
 test('a changed template is rendered anew into the same objects', async () => {
@@ -147,14 +152,14 @@ test('a changed template is rendered anew into the same objects', async () => {
     ...gatewayTemplates.server,
     deployment: {
       spec: {
-        replicas: '2',
+        replicas: '3',
         template: { spec: { containers: [{ name: 'wireguard', image: 'other', args: ['{{ .Spec.MTU }}'] }] } },
       },
     },
   });
   const after = await eventually('the change', async () => {
     const found = await world.child(deployments);
-    return found.spec?.replicas === 2 ? found : undefined;
+    return found.spec?.replicas === 3 ? found : undefined;
   });
   expect(after.metadata.uid).toBe(before.metadata.uid);
   expect(after.spec?.template.spec?.containers[0]).toMatchObject({ image: 'other', args: ['1340'] });
