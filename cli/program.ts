@@ -6,6 +6,7 @@ import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
 import { directoryCommand } from './commands/directory.ts';
+import { eventTargetCommand } from './commands/event-target.ts';
 import { deleteCommand, generateCommand } from './commands/generate.ts';
 import { getCommand } from './commands/get.ts';
 import { installCommand } from './commands/install.ts';
@@ -80,6 +81,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(directoryCommand(io))
     .addCommand(keyCommand(io))
     .addCommand(webhookCommand(io))
+    .addCommand(eventTargetCommand(io))
     .addCommand(memberCommand(io))
     .addCommand(tenantCommand(io))
     .addCommand(versionCommand(io))

@@ -18,7 +18,7 @@ import { type ApprovalRules, createApprovalRules } from './requests/approval-rul
 import { createInbox, type Inbox } from './requests/inbox.ts';
 import { createRunner } from './run-control.ts';
 import { type Accounts, createAccounts } from './tenants/accounts.ts';
-import { createWebhooks, type Webhooks } from './webhooks/create-webhooks.ts';
+import { createEventTargets, createWebhooks, type EventTargets, type Webhooks } from './webhooks/create-webhooks.ts';
 
 export interface Control {
   readonly tenants: Accounts;
@@ -33,6 +33,7 @@ export interface Control {
   readonly audit: Audit;
   readonly events: Feed;
   readonly webhooks: Webhooks;
+  readonly eventTargets: EventTargets;
   readonly idempotency: Idempotency;
   /** Delivers events and sweeps until the signal aborts: for a process that stays (local mode). In the cloud, schedules and streams do this. */
   run(signal: AbortSignal): Promise<void>;
@@ -70,6 +71,7 @@ export function createControl(given: ControlDeps): Control {
     events: createFeed(deps),
     idempotency: createIdempotency(deps),
     webhooks,
+    eventTargets: createEventTargets(deps),
     async run(signal) {
       await Promise.all([runner.run(signal), webhooks.deliverer?.run(signal)]);
     },

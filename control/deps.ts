@@ -6,6 +6,7 @@ import type { Limits } from './limits/limits.ts';
 import type { AgentChannel } from './ports/agent-channel.ts';
 import type { DocumentSource } from './ports/document-source.ts';
 import type { EventBus } from './ports/event-bus.ts';
+import type { EventTargetSender } from './ports/event-target-sender.ts';
 import type { SecretBox } from './ports/secret-box.ts';
 import type { Store } from './ports/store.ts';
 import type { WebhookSender } from './ports/webhook-sender.ts';
@@ -38,6 +39,8 @@ export interface ControlDeps {
   readonly secretBox?: SecretBox;
   /** Posts to webhooks. Absent: there are no webhooks. */
   readonly webhookSender?: WebhookSender;
+  /** Puts events into buses and queues of tenants. Absent: there are no event targets. */
+  readonly eventTargetSender?: EventTargetSender;
 }
 
 export interface PageRequest {

@@ -34,10 +34,11 @@ export const partition = {
   published: 'system/directory',
   members: (tenant: string): string => `t/${tenant}/members`,
   issuers: (tenant: string): string => `t/${tenant}/issuers`,
+  /** Where events go: webhooks and event targets. */
   webhooks: (tenant: string): string => `t/${tenant}/webhooks`,
-  /** What was or will be sent, by webhook and event. */
+  /** What was or will be sent, by receiver and event. */
   deliveries: (tenant: string): string => `t/${tenant}/webhook-deliveries`,
-  /** What is to be sent next, by webhook and time. */
+  /** What is to be sent next, by receiver and time. */
   deliveriesDue: (tenant: string): string => `t/${tenant}/webhook-due`,
   /** What each process admitted in each minute. */
   rate: (tenant: string): string => `t/${tenant}/rate`,
@@ -53,7 +54,7 @@ export const key = {
   identity: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/identities`, sk: hash }),
   issuer: (tenant: string, id: string): Key => ({ pk: partition.issuers(tenant), sk: id }),
   webhook: (tenant: string, id: string): Key => ({ pk: partition.webhooks(tenant), sk: id }),
-  /** There while a webhook fails; apart from it, because it changes without anybody changing it. */
+  /** There while a webhook or event target fails; apart from it, because it changes without anybody changing it. */
   webhookFailing: (tenant: string, id: string): Key => ({ pk: `t/${tenant}/webhook-failing`, sk: id }),
   delivery: (tenant: string, webhook: string, event: string): Key => ({
     pk: partition.deliveries(tenant),

@@ -6,12 +6,13 @@ import httpFunctions from './http-functions.json' with { type: 'json' };
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
 const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
-const delivers: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
+const makesWebhooks: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
+const delivers: readonly Access[] = [...makesWebhooks, 'event-targets:send'];
 
 /** Routes that make what webhooks sign with or look at where they post to, and one that no agent hears of. */
 const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
   'PATCH /v1/clusters/{cluster}': readsAndWrites,
-  'POST /v1/webhooks': delivers,
+  'POST /v1/webhooks': makesWebhooks,
   'POST /v1/webhooks/{webhook}/rotate': [...readsAndWrites, 'box:open'],
   'PATCH /v1/webhooks/{webhook}': [...readsAndWrites, 'webhooks:post'],
 };

@@ -13,7 +13,9 @@ export type Access =
   /** GetSecretValue of the keyring that tenants' secrets are sealed with. */
   | 'box:open'
   /** Posts to addresses that tenants chose. A right to nothing of ours. */
-  | 'webhooks:post';
+  | 'webhooks:post'
+  /** AssumeRole of roles of tenants, by their name. */
+  | 'event-targets:send';
 
 export type Trigger =
   | { readonly kind: 'http'; readonly method: string; readonly path: string }

@@ -12,6 +12,16 @@ import { handler as getDirectoryEntry } from './api/directory/get.ts';
 import { handler as listDirectory } from './api/directory/list.ts';
 import { handler as publishCluster } from './api/directory/publish.ts';
 import { handler as unpublishCluster } from './api/directory/unpublish.ts';
+import { handler as changeEventTarget } from './api/event-targets/change.ts';
+import { handler as createEventTarget } from './api/event-targets/create.ts';
+import { handler as deleteEventTarget } from './api/event-targets/delete.ts';
+import { handler as getTargetDelivery } from './api/event-targets/deliveries/get.ts';
+import { handler as listTargetDeliveries } from './api/event-targets/deliveries/list.ts';
+import { handler as replayTargetDelivery } from './api/event-targets/deliveries/replay.ts';
+import { handler as getEventTarget } from './api/event-targets/get.ts';
+import { handler as listEventTargets } from './api/event-targets/list.ts';
+import { handler as replayEventTarget } from './api/event-targets/replay.ts';
+import { handler as testEventTarget } from './api/event-targets/test.ts';
 import { handler as listEvents } from './api/events/list.ts';
 import { handler as getHealth } from './api/health.ts';
 import { handler as createInvitation } from './api/invitations/create.ts';
@@ -135,6 +145,16 @@ export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   listDeliveries,
   getDelivery,
   replayDelivery,
+  createEventTarget,
+  listEventTargets,
+  getEventTarget,
+  changeEventTarget,
+  deleteEventTarget,
+  testEventTarget,
+  replayEventTarget,
+  listTargetDeliveries,
+  getTargetDelivery,
+  replayTargetDelivery,
   getHealth,
   getOpenApi,
   enroll,

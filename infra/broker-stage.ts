@@ -81,6 +81,7 @@ export class BrokerStage extends Stage {
       SOCKET_ENDPOINT: edge.channelEndpoint,
       SOCKET_URL: edge.channelUrl,
       BOX_SECRET: names.boxSecret,
+      EVENT_PRINCIPAL: names.principal,
       LOG_LEVEL: settings.logLevel,
     };
     const runs: Runs = {

@@ -165,12 +165,25 @@ describe('rights', () => {
     ]);
   });
 
-  test('to publish and to read the stream are the dispatcher’s alone', () => {
+  test('to become a role of a tenant end at roles that are named for it', () => {
+    const assuming = ofType('AWS::IAM::Role', production)
+      .flatMap(statementsOf)
+      .filter(({ Action }) => list(Action).some((action) => action.startsWith('sts:')));
+    expect(assuming).toEqual([
+      expect.objectContaining({
+        Action: 'sts:AssumeRole',
+        Resource: 'arn:<AWS::Partition>:iam::*:role/isthmus-events-*',
+      }),
+    ]);
+  });
+
+  test('to publish, to read the stream and to become a role of a tenant are of one function each', () => {
     const holders = (action: string): string[] =>
       rightsOf(production)
         .filter(([, rights]) => rights.some(([, actions]) => actions.includes(action)))
         .map(([holder]) => holder.replace(/ of stage .*/, ''));
     expect(holders('events:PutEvents')).toEqual(['functions/events/dispatch.ts']);
+    expect(holders('sts:AssumeRole')).toEqual(['functions/events/webhooks.ts']);
     expect(holders('dynamodb:GetRecords')).toEqual(['functions/events/dispatch.ts']);
     expect(holders('dynamodb:Scan')).toEqual([]);
     expect(holders('dynamodb:DeleteTable')).toEqual([]);

@@ -12,6 +12,7 @@ interface ServeOptions {
   readonly newOperatorKey?: boolean;
   readonly allowPrivateIssuers?: boolean;
   readonly allowPrivateWebhooks?: boolean;
+  readonly awsPrincipal?: string;
   readonly longestWait?: number;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly output: 'text' | 'json';
@@ -29,6 +30,10 @@ export const brokerCommand = (io: CliIo): Command =>
       .option('--new-operator-key', 'issue one more operator key, which makes and suspends tenants')
       .option('--allow-private-issuers', 'identity providers of tenants may have private addresses')
       .option('--allow-private-webhooks', 'webhooks may have private addresses, and plain HTTP on loopback')
+      .option(
+        '--aws-principal <arn>',
+        'who this process is at AWS: tenants may have events put into their buses and queues by roles that trust it',
+      )
       .option(
         '--longest-wait <seconds>',
         'answer ?wait= after this long at most; for proxies that cut sooner',
@@ -75,6 +80,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     newOperatorKey: options.newOperatorKey === true,
     allowPrivateIssuers: options.allowPrivateIssuers === true,
     allowPrivateWebhooks: options.allowPrivateWebhooks === true,
+    ...(options.awsPrincipal !== undefined && { awsPrincipal: options.awsPrincipal }),
     ...(options.longestWait !== undefined && { longestWaitSeconds: options.longestWait }),
     log: createJsonLog(options.logLevel),
     version,

@@ -3,7 +3,7 @@ import type { Store } from '#control/ports/store.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
 import type { NewEvent } from '../ports/store.ts';
 import { adminOf, createWorld, origin } from '../testing/world.ts';
-import { createWebhookWorld, hook } from '../webhooks/testing/webhook-world.ts';
+import { createWebhookWorld, hook, queueTarget } from '../webhooks/testing/webhook-world.ts';
 import { catalogue } from './catalogue.ts';
 import { cloudEventOf, type DeliveredType, publicTypes, testType, typeName } from './cloud-event.ts';
 import { isPublic } from './types.ts';
@@ -153,5 +153,29 @@ test('what it says about webhooks is as the catalogue says', async () => {
     'webhook.disabled',
     'webhook.enabled',
     'webhook.secret-rotated',
+  ]);
+});
+
+test('what it says about event targets is as the catalogue says', async () => {
+  let heard: ReturnType<typeof listening> | undefined;
+  const w = await createWebhookWorld({
+    wrap: (store) => {
+      heard = listening(store);
+      return heard.store;
+    },
+  });
+  const { eventTargets } = w.world.control;
+  const admin = adminOf('default');
+  const { id } = await eventTargets.create(admin, { ...queueTarget, types: ['*'] });
+  await eventTargets.change(admin, id, { types: ['peering.*'] });
+  await eventTargets.change(admin, id, { enabled: false });
+  await eventTargets.change(admin, id, { enabled: true });
+  await eventTargets.delete(admin, id);
+  expect([...(heard?.seen ?? [])].filter((type) => type.startsWith('event-target.')).sort()).toEqual([
+    'event-target.changed',
+    'event-target.created',
+    'event-target.deleted',
+    'event-target.disabled',
+    'event-target.enabled',
   ]);
 });

@@ -64,6 +64,7 @@ const invitation = 'invitation/iv_06f0example0000000000000001';
 const asked = 'request/rq_06f0example0000000000000001';
 const rule = 'approval-rule/ar_06f0example0000000000000001';
 const webhook = 'webhook/wh_06f0example0000000000000001';
+const eventTarget = 'event-target/et_06f0example0000000000000001';
 
 export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   'tenant.created': plain('The tenant was made.', tenant),
@@ -200,7 +201,29 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     z.strictObject({ reason: Text }),
     { reason: 'every delivery failed since 2026-01-01T00:00:00.000Z' },
   ),
-  'webhook.test': entry('Sent by a test to this one webhook.', webhook, z.strictObject({ message: Text }), {
-    message: 'a test of this webhook',
+  'event-target.created': entry('An event target was made.', eventTarget, z.strictObject({ types: z.array(Text) }), {
+    types: ['dev.isthmus.peering.*'],
   }),
+  'event-target.changed': entry(
+    'The role, the types or the description of an event target changed.',
+    eventTarget,
+    z.strictObject({ types: z.array(Text) }),
+    { types: ['*'] },
+  ),
+  'event-target.deleted': plain('An event target was deleted; what waited for it is dropped.', eventTarget),
+  'event-target.enabled': plain('Somebody switched the event target on.', eventTarget),
+  'event-target.disabled': entry(
+    'The event target gets nothing more: somebody switched it off, or it failed for too long.',
+    eventTarget,
+    z.strictObject({ reason: Text }),
+    { reason: 'every delivery failed since 2026-01-01T00:00:00.000Z' },
+  ),
+  'webhook.test': entry(
+    'Sent by a test to this one webhook or event target.',
+    webhook,
+    z.strictObject({ message: Text }),
+    {
+      message: 'a test of this webhook',
+    },
+  ),
 };

@@ -1,4 +1,4 @@
-/** Events as the outside world sees them: CloudEvents 1.0 with versioned type names, alike in the feed and at webhooks. */
+/** Events as the outside world sees them: CloudEvents 1.0 with versioned type names, alike in the feed and wherever they are sent. */
 import type { NewEvent } from '../ports/store.ts';
 import { type EventType, eventTypes, isPublic } from './types.ts';
 
@@ -13,7 +13,7 @@ export interface CloudEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Sent by `isthmus webhook test` to one webhook, and never in a feed. */
+/** Sent by a test to one webhook or event target, and never in a feed. */
 export const testType = 'webhook.test';
 export type PublicType = { [T in EventType]: (typeof eventTypes)[T]['public'] extends true ? T : never }[EventType];
 export type DeliveredType = PublicType | typeof testType;

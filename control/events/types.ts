@@ -41,7 +41,12 @@ export const eventTypes = {
   'webhook.secret-rotated': { public: true },
   'webhook.enabled': { public: true },
   'webhook.disabled': { public: true },
-  /** Deliveries of the webhook became due by a test or a replay. */
+  'event-target.created': { public: true },
+  'event-target.changed': { public: true },
+  'event-target.deleted': { public: true },
+  'event-target.enabled': { public: true },
+  'event-target.disabled': { public: true },
+  /** Deliveries of the webhook or event target became due by a test or a replay. */
   'webhook.due': { public: false },
 } as const satisfies Record<string, { readonly public: boolean }>;
 

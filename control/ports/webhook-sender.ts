@@ -5,11 +5,12 @@ export interface WebhookPost {
   readonly body: string;
 }
 
-export type PostOutcome =
+/** What came of one attempt to bring an event to where its tenant wants it. */
+export type SendOutcome =
   /** An answer with any status. `text` is the beginning of its body, at most 1 KB, without control characters. */
   | { readonly status: number; readonly text: string; readonly retryAfterMs?: number }
-  /** No answer; why, in words for the owner of the webhook. */
-  | { readonly error: string };
+  /** It was not taken; why, in words for the owner. `final`: nor would it be another time. */
+  | { readonly error: string; readonly final?: true };
 
 export interface WebhookSender {
   /** Why nothing may be posted there at all - scheme, address, credentials in it - in words for its owner; undefined when it may. */
@@ -18,5 +19,5 @@ export interface WebhookSender {
    * Within ten seconds. Resolves the name once, checks the addresses, connects to one that was checked, follows no redirect. Rejects only when
    * `signal` aborts.
    */
-  post(post: WebhookPost, signal?: AbortSignal): Promise<PostOutcome>;
+  post(post: WebhookPost, signal?: AbortSignal): Promise<SendOutcome>;
 }

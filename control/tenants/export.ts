@@ -90,7 +90,8 @@ export function createTenantExport({ store }: Pick<ControlDeps, 'store'>): Tenan
         );
         for (const { sk, version, value } of page.items) {
           const id = cluster === undefined ? sk : `${cluster}/${sk}`;
-          const line = { kind: holding.kind, id, version, value: withoutSecrets(value) };
+          const kind = holding.kinds?.[sk.slice(0, sk.indexOf('_'))] ?? holding.kind;
+          const line = { kind, id, version, value: withoutSecrets(value) };
           bytes += JSON.stringify(line).length;
           lines.push(line);
         }

@@ -1,5 +1,5 @@
 /**
- * Brings events to webhooks: plans a delivery for each webhook that wants an event, and attempts what is due. Each webhook has a queue of its
+ * Brings events to where tenants want them: plans a delivery for each webhook and event target that wants an event, and attempts what is due. Each has a queue of its
  * own, so that one that does not answer delays nobody else's.
  */
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -11,22 +11,21 @@ import type { Subscriber } from '../ports/event-bus.ts';
 import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';
 import type { Attempting } from './attempt.ts';
 import { planOps, transacted } from './deliveries.ts';
-import type { WebhookRecord } from './records.ts';
+import { maxReceivers, subjectOf } from './receivers.ts';
+import type { ReceiverRecord } from './records.ts';
 import { wants } from './subscription.ts';
 
 export interface Deliverer {
   readonly subscriber: Subscriber;
   /** Attempts everything that is due, of all tenants. For schedules. */
   sweep(signal?: AbortSignal): Promise<void>;
-  /** Says by events which webhooks have something due, without posting itself: each is then drained on its own. */
+  /** Says by events which receivers have something due, without posting itself: each is then drained on its own. */
   announce(signal?: AbortSignal): Promise<void>;
   /** For a process that stays: attempts what becomes due until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Webhooks of a tenant. */
-export const maxWebhooks = 20;
-/** At one webhook at the same time. */
+/** At one receiver at the same time. */
 const atOnce = 4;
 const batch = 20;
 /** In one sweep at the same time. */
@@ -37,46 +36,47 @@ const troubleMs = 5_000;
 
 interface Queue {
   readonly tenant: string;
-  readonly webhook: string;
+  readonly receiver: string;
 }
-const nameOf = ({ tenant, webhook }: Queue): string => `${tenant}/${webhook}`;
+const nameOf = ({ tenant, receiver }: Queue): string => `${tenant}/${receiver}`;
 
 export function createDeliverer(
   deps: Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>,
   attempting: Attempting,
 ): Deliverer {
   const { store, clock, log } = deps;
-  const webhooksOf = async (tenant: string, signal?: AbortSignal) =>
-    (await store.query<WebhookRecord>({ partition: partition.webhooks(tenant), limit: maxWebhooks * 2 }, signal)).items;
+  const receiversOf = async (tenant: string, signal?: AbortSignal) =>
+    (await store.query<ReceiverRecord>({ partition: partition.webhooks(tenant), limit: maxReceivers * 4 }, signal))
+      .items;
 
   /** The queues that got something. An event that comes again finds its deliveries there. */
   async function plan(event: OutboxEvent, signal: AbortSignal): Promise<Queue[]> {
     const { id, stream: tenant, type, subject, at, data } = event;
     const queues: Queue[] = [];
-    for (const { sk: webhook, value } of await webhooksOf(tenant, signal)) {
+    for (const { sk: receiver, value } of await receiversOf(tenant, signal)) {
       if (value.disabled || at < value.createdAt || !wants(value.types, type)) continue;
       const now = clock.now();
-      const planned = { webhook, event: { id, type, subject, at, data }, createdAt: now };
+      const planned = { receiver, event: { id, type, subject, at, data }, createdAt: now };
       await transacted(store, planOps({ tenant, now }, planned), signal);
-      queues.push({ tenant, webhook });
+      queues.push({ tenant, receiver });
     }
     return queues;
   }
 
-  const upcoming = (tenant: string, webhook: string, limit: number, signal?: AbortSignal) =>
+  const upcoming = (tenant: string, receiver: string, limit: number, signal?: AbortSignal) =>
     store.query<{ readonly event: string }>(
-      { partition: partition.deliveriesDue(tenant), ...withPrefix(`${webhook}/`), limit },
+      { partition: partition.deliveriesDue(tenant), ...withPrefix(`${receiver}/`), limit },
       signal,
     );
 
-  /** Attempts what is due at one webhook; when the next one is, if any. */
-  async function drain({ tenant, webhook }: Queue, signal?: AbortSignal): Promise<number | undefined> {
-    const at = key.webhook(tenant, webhook);
+  /** Attempts what is due at one receiver; when the next one is, if any. */
+  async function drain({ tenant, receiver }: Queue, signal?: AbortSignal): Promise<number | undefined> {
+    const at = key.webhook(tenant, receiver);
     for (;;) {
       signal?.throwIfAborted();
-      const record = await store.get<WebhookRecord>(at.pk, at.sk, signal);
+      const record = await store.get<ReceiverRecord>(at.pk, at.sk, signal);
       if (!record) return undefined;
-      const { items } = await upcoming(tenant, webhook, batch, signal);
+      const { items } = await upcoming(tenant, receiver, batch, signal);
       const found = items.map((item) => ({ at: dueAt(item), event: item.value.event }));
       const due = found.filter((one) => one.at <= clock.now());
       if (due.length === 0) return found[0]?.at;
@@ -93,7 +93,7 @@ export function createDeliverer(
       const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
       const page = await store.query(query, signal);
       for (const { sk: tenant } of page.items) {
-        for (const { sk: webhook } of await webhooksOf(tenant, signal)) queues.push({ tenant, webhook });
+        for (const { sk: receiver } of await receiversOf(tenant, signal)) queues.push({ tenant, receiver });
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -117,7 +117,7 @@ export function createDeliverer(
     const work = drain(queue, signal)
       .catch((error: unknown) => {
         if (signal.aborted) return undefined;
-        log.error('delivering to a webhook failed and will be tried again', error, { ...queue, code: codeOf(error) });
+        log.error('delivering to a receiver failed and will be tried again', error, { ...queue, code: codeOf(error) });
         return clock.now() + troubleMs;
       })
       .then((at) => {
@@ -161,7 +161,7 @@ export function createDeliverer(
       async handle(event, signal) {
         const queues =
           event.type === 'webhook.due'
-            ? [{ tenant: event.stream, webhook: event.subject.slice(event.subject.indexOf('/') + 1) }]
+            ? [{ tenant: event.stream, receiver: event.subject.slice(event.subject.indexOf('/') + 1) }]
             : await plan(event, signal);
         // A process that stays does not keep the bus waiting for receivers.
         if (running) for (const queue of queues) start(queue, running);
@@ -181,7 +181,7 @@ export function createDeliverer(
       await inParallel(await everyQueue(signal), sweptAtOnce, async (queue) => {
         await drain(queue, signal).catch((error: unknown) => {
           signal?.throwIfAborted();
-          log.error('delivering to a webhook failed and will be tried again', error, { ...queue });
+          log.error('delivering to a receiver failed and will be tried again', error, { ...queue });
           problems.push(error);
         });
       });
@@ -189,10 +189,10 @@ export function createDeliverer(
     },
 
     async announce(signal) {
-      await inParallel(await everyQueue(signal), sweptAtOnce, async ({ tenant, webhook }) => {
-        const [first] = (await upcoming(tenant, webhook, 1, signal)).items;
+      await inParallel(await everyQueue(signal), sweptAtOnce, async ({ tenant, receiver }) => {
+        const [first] = (await upcoming(tenant, receiver, 1, signal)).items;
         if (first === undefined || dueAt(first) > clock.now()) return;
-        await store.transact([], [eventOf(deps, tenant, 'webhook.due', `webhook/${webhook}`)], signal);
+        await store.transact([], [eventOf(deps, tenant, 'webhook.due', subjectOf(receiver))], signal);
       });
     },
 

@@ -1,11 +1,11 @@
-/** Deliveries as items: planned once per webhook and event, claimed, ended. Every step is one transaction, so a crash between two leaves one that is due. */
+/** Deliveries as items: planned once per receiver and event, claimed, ended. Every step is one transaction, so a crash between two leaves one that is due. */
 import { codeOf } from '#shared/errors/app-error.ts';
 import { key } from '../keys.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
 import type { Attempt, DeliveryRecord } from './records.ts';
 import { claimMs, deadKeptMs, deliveredKeptMs } from './schedule.ts';
 
-/** Of a delivery that is pending, forever if the webhook is deleted. */
+/** Of a delivery that is pending, forever if the receiver is deleted. */
 const pendingKeptMs = deadKeptMs;
 
 export interface Place {
@@ -13,9 +13,9 @@ export interface Place {
   readonly now: number;
 }
 
-const dueOp = ({ tenant, now }: Place, { webhook, event }: DeliveryRecord, at: number): Op => ({
+const dueOp = ({ tenant, now }: Place, { receiver, event }: DeliveryRecord, at: number): Op => ({
   op: 'put',
-  ...key.deliveryDue(tenant, webhook, at, event.id),
+  ...key.deliveryDue(tenant, receiver, at, event.id),
   value: { event: event.id },
   expiresAt: now + pendingKeptMs,
 });
@@ -26,7 +26,7 @@ export function planOps(
   planned: Omit<DeliveryRecord, 'state' | 'dueAt' | 'failures' | 'attempts'>,
 ): Op[] {
   const value: DeliveryRecord = { ...planned, state: 'pending', dueAt: place.now, failures: 0, attempts: 0 };
-  const at = key.delivery(place.tenant, value.webhook, value.event.id);
+  const at = key.delivery(place.tenant, value.receiver, value.event.id);
   return [{ op: 'put', ...at, value, expiresAt: place.now + pendingKeptMs }, dueOp(place, value, place.now)];
 }
 
@@ -41,7 +41,7 @@ export function moveOps(place: Place, { pk, sk, version, value }: Item<DeliveryR
       ? [
           {
             op: 'delete' as const,
-            ...key.deliveryDue(tenant, value.webhook, value.dueAt, value.event.id),
+            ...key.deliveryDue(tenant, value.receiver, value.dueAt, value.event.id),
             ifVersion: 1,
           },
         ]

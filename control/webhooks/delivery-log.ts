@@ -1,4 +1,4 @@
-/** Deliveries for the people whose webhooks they are: listed, read, sent again, made as a test. */
+/** Deliveries for the people whose webhooks or event targets they are: listed, read, sent again, made as a test. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
@@ -9,13 +9,13 @@ import { decodeCursor, encodeCursor, pageOf } from '../pages.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { moveOps, planOps, replayed } from './deliveries.ts';
+import { loadReceiver, type ReceiverKind, subjectOf } from './receivers.ts';
 import type { Attempt, DeliveryRecord, DeliveryState } from './records.ts';
-import { loadWebhook } from './webhooks.ts';
 
 export interface DeliveryView {
   /** That of the event. */
   readonly id: string;
-  readonly webhook: string;
+  readonly receiver: string;
   readonly type: string;
   readonly subject: string;
   readonly state: DeliveryState;
@@ -30,19 +30,19 @@ export interface DeliveryLog {
   /** Newest first. */
   list(
     caller: Caller,
-    webhook: string,
+    receiver: string,
     page?: PageRequest & { readonly state?: DeliveryState },
     signal?: AbortSignal,
   ): Promise<Page<DeliveryView>>;
-  get(caller: Caller, webhook: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
-  /** Sends a test event to this webhook, once. */
-  test(caller: Caller, webhook: string, signal?: AbortSignal): Promise<DeliveryView>;
-  /** From the beginning and at once, whatever came of it. `webhook_disabled`. */
-  replay(caller: Caller, webhook: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
-  /** The dead letters, some at a time: ask again with the cursor until there is none. `webhook_disabled`. */
+  get(caller: Caller, receiver: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** Sends a test event to this receiver, once. */
+  test(caller: Caller, receiver: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** From the beginning and at once, whatever came of it. Refused while it is disabled. */
+  replay(caller: Caller, receiver: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
+  /** The dead letters, some at a time: ask again with the cursor until there is none. Refused while it is disabled. */
   replayDead(
     caller: Caller,
-    webhook: string,
+    receiver: string,
     cursor?: string,
     signal?: AbortSignal,
   ): Promise<{ readonly replayed: number; readonly cursor?: string }>;
@@ -51,9 +51,9 @@ export interface DeliveryLog {
 /** Three operations each, and an audit record and an event beside them. */
 const replayedAtOnce = 30;
 
-const viewOf = ({ webhook, event, state, attempts, createdAt, dueAt, last }: DeliveryRecord): DeliveryView => ({
+const viewOf = ({ receiver, event, state, attempts, createdAt, dueAt, last }: DeliveryRecord): DeliveryView => ({
   id: event.id,
-  webhook,
+  receiver,
   type: typeName(event.type),
   subject: event.subject,
   state,
@@ -63,96 +63,99 @@ const viewOf = ({ webhook, event, state, attempts, createdAt, dueAt, last }: Del
   ...(last === undefined ? {} : { last }),
 });
 
-export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): DeliveryLog {
+export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>, kind: ReceiverKind): DeliveryLog {
   const { store, clock, ids } = deps;
-  const subjectOf = (webhook: string): string => `webhook/${webhook}`;
   /** Says to whoever delivers that there is something. */
-  const dueEvent = (tenant: string, webhook: string) => eventOf(deps, tenant, 'webhook.due', subjectOf(webhook));
-  const everything = (tenant: string, webhook: string) => ({
+  const dueEvent = (tenant: string, receiver: string) => eventOf(deps, tenant, 'webhook.due', subjectOf(receiver));
+  const find = (tenant: string, id: string, signal?: AbortSignal) => loadReceiver(deps, kind, tenant, id, signal);
+  const everything = (tenant: string, receiver: string) => ({
     partition: partition.deliveries(tenant),
-    ...withPrefix(`${webhook}/`),
+    ...withPrefix(`${receiver}/`),
     reverse: true,
   });
 
-  async function load(tenant: string, webhook: string, id: string, signal?: AbortSignal) {
-    await loadWebhook(deps, tenant, webhook, signal);
-    const { pk, sk } = key.delivery(tenant, webhook, id);
+  async function load(tenant: string, receiver: string, id: string, signal?: AbortSignal) {
+    await find(tenant, receiver, signal);
+    const { pk, sk } = key.delivery(tenant, receiver, id);
     const item = await store.get<DeliveryRecord>(pk, sk, signal);
     if (!item) throw new AppError('not_found', `there is no delivery ${JSON.stringify(id)}`, { detail: { id } });
     return item;
   }
 
   async function mustBeEnabled(tenant: string, id: string, signal?: AbortSignal): Promise<void> {
-    const { value } = await loadWebhook(deps, tenant, id, signal);
+    const { value } = await find(tenant, id, signal);
     if (value.disabled) {
-      throw new AppError('webhook_disabled', `webhook ${id} is disabled: ${value.disabled.reason}; enable it first`);
+      throw new AppError(
+        kind.disabledCode,
+        `${kind.words} ${id} is disabled: ${value.disabled.reason}; enable it first`,
+      );
     }
   }
 
   return {
-    async list(caller, webhook, page = {}, signal) {
+    async list(caller, receiver, page = {}, signal) {
       mustHave(caller, 'webhooks:read');
-      await loadWebhook(deps, caller.tenant, webhook, signal);
+      await find(caller.tenant, receiver, signal);
       return pageOf<DeliveryRecord, DeliveryView>(
         store,
-        everything(caller.tenant, webhook),
+        everything(caller.tenant, receiver),
         page,
         ({ value }) => (page.state === undefined || page.state === value.state ? viewOf(value) : undefined),
         signal,
       );
     },
 
-    async get(caller, webhook, delivery, signal) {
+    async get(caller, receiver, delivery, signal) {
       mustHave(caller, 'webhooks:read');
-      return viewOf((await load(caller.tenant, webhook, delivery, signal)).value);
+      return viewOf((await load(caller.tenant, receiver, delivery, signal)).value);
     },
 
-    async test(caller, webhook, signal) {
+    async test(caller, receiver, signal) {
       mustHave(caller, 'webhooks:write');
       const { tenant } = caller;
-      await loadWebhook(deps, tenant, webhook, signal);
+      await find(tenant, receiver, signal);
       const now = clock.now();
-      const subject = subjectOf(webhook);
-      const data = { message: 'a test of this webhook' };
+      const subject = subjectOf(receiver);
+      const data = { message: `a test of this ${kind.words}` };
       const event = { id: ids.next('ev'), type: testType, subject, at: now, data };
       await store.transact(
         [
-          ...planOps({ tenant, now }, { webhook, event, createdAt: now }),
-          auditOp(deps, caller, { action: 'webhook.test', subject, after: { delivery: event.id } }),
+          ...planOps({ tenant, now }, { receiver, event, createdAt: now }),
+          auditOp(deps, caller, { action: `${kind.name}.test`, subject, after: { delivery: event.id } }),
         ],
-        [dueEvent(tenant, webhook)],
+        [dueEvent(tenant, receiver)],
         signal,
       );
-      return viewOf((await load(tenant, webhook, event.id, signal)).value);
+      return viewOf((await load(tenant, receiver, event.id, signal)).value);
     },
 
-    async replay(caller, webhook, delivery, signal) {
+    async replay(caller, receiver, delivery, signal) {
       mustHave(caller, 'webhooks:write');
       const { tenant } = caller;
-      await mustBeEnabled(tenant, webhook, signal);
+      await mustBeEnabled(tenant, receiver, signal);
       return untilWritten(async () => {
-        const item = await load(tenant, webhook, delivery, signal);
+        const item = await load(tenant, receiver, delivery, signal);
         const now = clock.now();
         const value = replayed(item.value, now);
         await store.transact(
           [
             ...moveOps({ tenant, now }, item, value),
-            auditOp(deps, caller, { action: 'webhook.replay', subject: subjectOf(webhook), after: { delivery } }),
+            auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after: { delivery } }),
           ],
-          [dueEvent(tenant, webhook)],
+          [dueEvent(tenant, receiver)],
           signal,
         );
         return viewOf(value);
       }, signal);
     },
 
-    async replayDead(caller, webhook, cursor, signal) {
+    async replayDead(caller, receiver, cursor, signal) {
       mustHave(caller, 'webhooks:write');
       const { tenant } = caller;
       const from = decodeCursor(cursor);
-      await mustBeEnabled(tenant, webhook, signal);
+      await mustBeEnabled(tenant, receiver, signal);
       return untilWritten(async () => {
-        const query = { ...everything(tenant, webhook), limit: 200, ...(from === undefined ? {} : { cursor: from }) };
+        const query = { ...everything(tenant, receiver), limit: 200, ...(from === undefined ? {} : { cursor: from }) };
         const page = await store.query<DeliveryRecord>(query, signal);
         const dead: Item<DeliveryRecord>[] = page.items.filter(({ value }) => value.state === 'dead');
         const taken = dead.slice(0, replayedAtOnce);
@@ -164,8 +167,8 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
         if (ops.length > 0) {
           const after = { deliveries: taken.length };
           await store.transact(
-            [...ops, auditOp(deps, caller, { action: 'webhook.replay', subject: subjectOf(webhook), after })],
-            [dueEvent(tenant, webhook)],
+            [...ops, auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after })],
+            [dueEvent(tenant, receiver)],
             signal,
           );
         }

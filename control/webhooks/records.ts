@@ -1,4 +1,5 @@
-/** What is stored of webhooks and their deliveries, and what of it is shown. */
+/** What is stored of where events go - webhooks and event targets - and of their deliveries, and what of it is shown. */
+import type { TargetType } from '#shared/domain/event-target-arn.ts';
 import type { Item } from '../ports/store.ts';
 
 export interface SecretRecord {
@@ -10,17 +11,27 @@ export interface SecretRecord {
   readonly expiresAt?: number;
 }
 
-export interface WebhookRecord {
+/** What gets events of a tenant: the id says which kind it is. */
+export interface ReceiverRecord {
   readonly id: string;
-  readonly url: string;
   readonly description: string;
   /** As in the catalogue. */
   readonly types: readonly string[];
-  /** The newest first. */
-  readonly secrets: readonly SecretRecord[];
   readonly disabled?: { readonly at: number; readonly reason: string };
   readonly createdAt: number;
   readonly createdBy: string;
+}
+
+export interface WebhookRecord extends ReceiverRecord {
+  readonly url: string;
+  /** The newest first. */
+  readonly secrets: readonly SecretRecord[];
+}
+
+export interface EventTargetRecord extends ReceiverRecord {
+  /** Of the bus or the queue. */
+  readonly arn: string;
+  readonly roleArn: string;
 }
 
 /** There from the first failure after a success until the next success. */
@@ -40,7 +51,8 @@ export interface Attempt {
 export type DeliveryState = 'pending' | 'delivered' | 'dead';
 
 export interface DeliveryRecord {
-  readonly webhook: string;
+  /** Id of the webhook or the event target. */
+  readonly receiver: string;
   readonly event: {
     readonly id: string;
     readonly type: string;
@@ -75,6 +87,15 @@ export function webhookView({ value, version }: Item<WebhookRecord>, now: number
     ...(old > now ? { oldSecretExpiresAt: old } : {}),
     version,
   };
+}
+
+export interface EventTargetView extends EventTargetRecord {
+  readonly type: TargetType;
+  /** What the trust policy of the role has to ask for, and whom it has to name. */
+  readonly externalId: string;
+  readonly principal: string;
+  readonly failingSince?: number;
+  readonly version: number;
 }
 
 /** What it signs with at that time. */

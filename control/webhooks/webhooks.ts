@@ -1,15 +1,23 @@
 /** Webhooks of a tenant: made, read, changed, rotated, deleted. */
 import { AppError } from '#shared/errors/app-error.ts';
-import { type Caller, mustHave, type Principal } from '../access/caller.ts';
-import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import { type Caller, mustHave } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
 import { key, partition } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
-import type { Item, Op, Page } from '../ports/store.ts';
-import { maxWebhooks } from './deliverer.ts';
+import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import {
-  type FailingRecord,
+  changeEvents,
+  failingSince,
+  forgetFailing,
+  loadReceiver,
+  maxReceivers,
+  subjectOf,
+  switched,
+  webhookKind,
+} from './receivers.ts';
+import {
   liveSecrets,
   type SecretRecord,
   secretContext,
@@ -58,53 +66,21 @@ type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'secretBox' | 'webhook
 
 /** More would make the header long; whoever rotates again and again loses the oldest. */
 const maxSecrets = 3;
-const switchedOff = 'switched off';
 
-export async function loadWebhook(
-  { store }: Pick<Deps, 'store'>,
+export const loadWebhook = (
+  deps: Pick<Deps, 'store'>,
   tenant: string,
   id: string,
   signal?: AbortSignal,
-): Promise<Item<WebhookRecord>> {
-  const { pk, sk } = key.webhook(tenant, id);
-  const item = await store.get<WebhookRecord>(pk, sk, signal);
-  if (!item) throw new AppError('not_found', `there is no webhook ${JSON.stringify(id)}`, { detail: { id } });
-  return item;
-}
+): Promise<Item<WebhookRecord>> => loadReceiver<WebhookRecord>(deps, webhookKind, tenant, id, signal);
+
+const ofTenant = (tenant: string) => ({
+  partition: partition.webhooks(tenant),
+  ...withPrefix(`${webhookKind.prefix}_`),
+});
 
 /** For logs and audit records: a URL may be as good as a password. */
 const hostOf = (url: string): string => new URL(url).origin;
-
-const subjectOf = (id: string): string => `webhook/${id}`;
-
-/** The broker does it by itself. Once: whoever comes later finds it disabled. */
-export async function disableWebhook(
-  deps: Pick<Deps, 'store' | 'clock' | 'ids'>,
-  tenant: string,
-  id: string,
-  reason: string,
-  signal?: AbortSignal,
-): Promise<void> {
-  const { store, clock } = deps;
-  await untilWritten(async () => {
-    const at = key.webhook(tenant, id);
-    const item = await store.get<WebhookRecord>(at.pk, at.sk, signal);
-    if (!item || item.value.disabled) return;
-    const value: WebhookRecord = { ...item.value, disabled: { at: clock.now(), reason } };
-    await store.transact(
-      [
-        { op: 'update', ...at, value, ifVersion: item.version },
-        auditOp(deps, systemPrincipal(tenant), {
-          action: 'webhook.disable',
-          subject: subjectOf(id),
-          after: { reason },
-        }),
-      ],
-      [eventOf(deps, tenant, 'webhook.disabled', subjectOf(id), { reason })],
-      signal,
-    );
-  }, signal);
-}
 
 export function createWebhookRegistry(deps: Deps): WebhookRegistry {
   const { store, clock, ids } = deps;
@@ -134,21 +110,17 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
   }
 
   async function view(tenant: string, item: Item<WebhookRecord>, signal?: AbortSignal): Promise<WebhookView> {
-    const { pk, sk } = key.webhookFailing(tenant, item.value.id);
-    const failing = await store.get<FailingRecord>(pk, sk, signal);
-    return webhookView(item, clock.now(), failing?.value.since);
+    return webhookView(item, clock.now(), await failingSince(deps, tenant, item.value.id, signal));
   }
 
   function changed(value: WebhookRecord, { url, types, description, enabled }: WebhookChange): WebhookRecord {
-    const { disabled, ...rest } = value;
-    const off =
-      enabled === undefined ? disabled : enabled ? undefined : (disabled ?? { at: clock.now(), reason: switchedOff });
+    const { disabled: _, ...rest } = value;
     return {
       ...rest,
       ...(url === undefined ? {} : { url: checkUrl(url) }),
       ...(types === undefined ? {} : { types: checkTypes(types) }),
       ...(description === undefined ? {} : { description }),
-      ...(off === undefined ? {} : { disabled: off }),
+      ...switched(value, enabled, clock.now()),
     };
   }
 
@@ -160,17 +132,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
     enabled: disabled === undefined,
   });
 
-  function changeEvents(who: Principal, before: WebhookRecord, after: WebhookRecord) {
-    const subject = subjectOf(after.id);
-    const events = [];
-    if (before.disabled && !after.disabled) events.push(eventOf(deps, who.tenant, 'webhook.enabled', subject));
-    if (!before.disabled && after.disabled)
-      events.push(eventOf(deps, who.tenant, 'webhook.disabled', subject, { reason: after.disabled.reason }));
-    const plain = ({ url, types, description }: WebhookRecord) => JSON.stringify([url, types, description]);
-    if (plain(before) !== plain(after))
-      events.push(eventOf(deps, who.tenant, 'webhook.changed', subject, { types: after.types }));
-    return events;
-  }
+  const plain = ({ url, types, description }: WebhookRecord) => [url, types, description];
 
   return {
     async create(caller, input, signal) {
@@ -179,10 +141,10 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
       const id = ids.next('wh');
       const url = checkUrl(input.url);
       const types = checkTypes(input.types);
-      const { items } = await store.query({ partition: partition.webhooks(tenant), limit: maxWebhooks }, signal);
-      if (items.length >= maxWebhooks) {
-        throw new AppError('in_use', `a tenant has at most ${maxWebhooks} webhooks; delete one first`, {
-          detail: { limit: maxWebhooks },
+      const { items } = await store.query({ ...ofTenant(tenant), limit: maxReceivers }, signal);
+      if (items.length >= maxReceivers) {
+        throw new AppError('in_use', `a tenant has at most ${maxReceivers} webhooks; delete one first`, {
+          detail: { limit: maxReceivers },
         });
       }
       const { secret, record } = await newSecret(tenant, id, signal);
@@ -220,7 +182,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
       const { tenant } = caller;
       return pageOf<WebhookRecord, WebhookView>(
         store,
-        { partition: partition.webhooks(tenant) },
+        ofTenant(tenant),
         page,
         (item) => view(tenant, item, signal),
         signal,
@@ -236,7 +198,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
           throw new AppError('precondition_failed', `webhook ${id} has version ${before.version}, not ${ifVersion}`);
         }
         const value = changed(before.value, change);
-        const events = changeEvents(caller, before.value, value);
+        const events = changeEvents(deps, tenant, { before: before.value, after: value, plain });
         if (events.length === 0) return before;
         const { pk, sk, version } = before;
         await store.transact(
@@ -248,7 +210,8 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
               before: told(before.value),
               after: told(value),
             }),
-            ...(value.disabled ? [] : await freshStart(tenant, before.value, signal)),
+            // What failed before it was switched on again does not count against it.
+            ...(before.value.disabled && !value.disabled ? await forgetFailing(deps, tenant, id, signal) : []),
           ],
           events,
           signal,
@@ -267,7 +230,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
         await store.transact(
           [
             { op: 'delete', pk, sk, ifVersion: version },
-            ...(await forgetFailing(tenant, id, signal)),
+            ...(await forgetFailing(deps, tenant, id, signal)),
             auditOp(deps, caller, { action: 'webhook.delete', subject: subjectOf(id), before: told(item.value) }),
           ],
           [eventOf(deps, tenant, 'webhook.deleted', subjectOf(id))],
@@ -303,15 +266,4 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
       }, signal);
     },
   };
-
-  async function forgetFailing(tenant: string, id: string, signal?: AbortSignal): Promise<Op[]> {
-    const at = key.webhookFailing(tenant, id);
-    const failing = await store.get(at.pk, at.sk, signal);
-    return failing ? [{ op: 'delete', ...at, ifVersion: failing.version }] : [];
-  }
-
-  /** What failed before it was switched on again does not count against it. */
-  async function freshStart(tenant: string, before: WebhookRecord, signal?: AbortSignal): Promise<Op[]> {
-    return before.disabled ? forgetFailing(tenant, before.id, signal) : [];
-  }
 }

@@ -7,6 +7,7 @@ import { cloudEventOf, type DeliveredType, typeName } from '#control/events/clou
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/http.ts';
 import * as across from '#shared/schema/api/across.ts';
+import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as webhookSchemas from '#shared/schema/api/webhooks.ts';
@@ -30,6 +31,8 @@ const components: Record<string, z.ZodType> = {
   DirectoryEntry: across.DirectoryEntry,
   Webhook: webhookSchemas.Webhook,
   WebhookDelivery: webhookSchemas.WebhookDelivery,
+  EventTarget: eventTargets.EventTarget,
+  EventTargetDelivery: eventTargets.EventTargetDelivery,
   Problem: resources.Problem,
   ObservedBatch: protocol.ObservedBatch,
   DesiredAnswer: protocol.DesiredAnswer,
@@ -43,6 +46,15 @@ const idempotencyKey = {
   required: false,
   description: 'Repeating the request with the same key within 24 hours gives the same answer and changes nothing.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
+} as const;
+
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The ETag of the object as it was read: 412 when it has changed since. `*` or absent: whatever it is now.',
+  schema: { type: 'string', maxLength: 20, pattern: '^(\\*|(W/)?"[0-9]{1,15}")$' },
 } as const;
 
 const locationHeader = {
@@ -77,6 +89,10 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
       },
     ],
   );
+  const headers = [
+    ...(route.method === 'POST' && (route.auth === 'key' || route.auth === 'operator') ? [idempotencyKey] : []),
+    ...(route.conditional ? [ifMatch] : []),
+  ];
   return {
     operationId,
     summary: route.summary,
@@ -91,8 +107,7 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
         ...(route.query && { query: route.query as Params }),
       },
     }),
-    ...(route.method === 'POST' &&
-      (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
+    ...(headers.length > 0 && { parameters: headers }),
     ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: {
       ...Object.fromEntries(answers),

@@ -17,6 +17,7 @@ import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { openAwsTargets } from './aws-targets.ts';
 import { boxKeyIn } from './box-key.ts';
 import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
@@ -44,6 +45,8 @@ export interface BrokerOptions {
   readonly newOperatorKey?: boolean;
   /** Identity providers may have addresses that are not public. */
   readonly allowPrivateIssuers?: boolean;
+  /** This process has an identity at AWS, by this ARN, and may put events into buses and queues of tenants that trust it. */
+  readonly awsPrincipal?: string;
   /** Webhooks may have addresses that are not public, and plain HTTP on loopback. */
   readonly allowPrivateWebhooks?: boolean;
   /** Requests with `?wait=` are answered after this at the latest. */
@@ -116,6 +119,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       documents: createHttpsJson({ allowPrivateAddresses: options.allowPrivateIssuers === true }),
       secretBox: createSealedBox(await boxKeyIn(dataDir)),
       webhookSender: createWebhookHttp({ allowPrivateAddresses: options.allowPrivateWebhooks === true }),
+      ...(options.awsPrincipal !== undefined && {
+        eventTargetSender: await openAwsTargets(options.awsPrincipal, clock),
+      }),
       ...(options.heartbeatSeconds !== undefined && { heartbeatSeconds: options.heartbeatSeconds }),
     });
     const adminKey = await firstKey(control, tenant, options.newAdminKey === true);

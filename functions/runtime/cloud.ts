@@ -12,6 +12,7 @@ import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createControl } from '#control/control.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
+import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
 import type { WebhookSender } from '#control/ports/webhook-sender.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -41,6 +42,7 @@ export interface Parts {
   readonly publisher?: (deps: PartDeps) => Publisher;
   readonly secretBox?: (deps: PartDeps) => SecretBox;
   readonly webhookSender?: (deps: PartDeps) => WebhookSender;
+  readonly eventTargetSender?: (deps: PartDeps) => EventTargetSender;
 }
 
 type Handler<E, R> = (event: E, context: Context) => Promise<R>;
@@ -93,6 +95,10 @@ function compose(
     documents: createHttpsJson({ allowPrivateAddresses: false }),
     secretBox: parts.secretBox?.(deps) ?? closedBox,
     webhookSender: parts.webhookSender?.(deps) ?? silentSender,
+    eventTargetSender: parts.eventTargetSender?.(deps) ?? {
+      principal: env.EVENT_PRINCIPAL,
+      send: async () => ({ error: noPosting }),
+    },
   });
   const composition: CloudComposition = {
     control,

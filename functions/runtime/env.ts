@@ -14,17 +14,24 @@ export const CloudEnv = z.object({
   SOCKET_URL: z.url({ protocol: /^wss$/ }).optional(),
   /** Name of the secret that holds the keyring for tenants' secrets. */
   BOX_SECRET: z.string().min(1),
+  /** Whom roles of tenants have to trust before events go into their buses and queues: an ARN. */
+  EVENT_PRINCIPAL: z.string().min(1),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** How often an agent with nothing to say reports. The price of an idle cluster hangs on it. */
   HEARTBEAT_SECONDS: z.coerce.number().int().min(15).max(3_600).default(300),
   /** For functions on a machine of our own only: in Lambda, loopback is the runtime's own API. Infrastructure cannot set it. */
   PRIVATE_WEBHOOKS: z.stringbool().default(false),
+  /** Instead of AWS, for the same functions only: where roles are assumed and buses and queues are. */
+  EVENT_TARGETS_ENDPOINT: z.url().optional(),
 });
 export type CloudEnv = z.infer<typeof CloudEnv>;
 
 /** For infrastructure: a name that is missing or misspelt fails to compile. */
 export type CloudEnvironment = Readonly<
-  Record<Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS' | 'SOCKET_URL' | 'PRIVATE_WEBHOOKS'>, string>
+  Record<
+    Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS' | 'SOCKET_URL' | 'PRIVATE_WEBHOOKS' | 'EVENT_TARGETS_ENDPOINT'>,
+    string
+  >
 > & {
   readonly HEARTBEAT_SECONDS?: string;
   readonly SOCKET_URL?: string;

@@ -76,6 +76,8 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
   >;
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';
+  /** Heeds If-Match. */
+  readonly conditional?: true;
   /** Of a body, in bytes; default 256 KiB, for agents what the cloud takes. */
   readonly maxBodyBytes?: number;
 }

@@ -77,6 +77,7 @@ export async function createApiWorld(options: ApiWorldOptions = {}): Promise<Api
     documents: options.documents ?? createHttpsJson({ allowPrivateAddresses: true }),
     secretBox: createSealedBox(new Uint8Array(32)),
     webhookSender: createWebhookHttp(),
+    eventTargetSender: { principal: 'arn:aws:iam::210987654321:root', send: async () => ({ error: 'no target here' }) },
     ...(options.limits && { limits: options.limits }),
   });
   const composition: Composition = {

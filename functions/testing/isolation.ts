@@ -77,6 +77,7 @@ const prefixOf: Readonly<Record<string, string>> = {
   invitation: 'iv_',
   rule: 'ar_',
   webhook: 'wh_',
+  target: 'et_',
   delivery: 'ev_',
 };
 const clusterNames = /^(cluster|consumer|provider|clusterId)$/;
@@ -163,6 +164,8 @@ export async function runIsolation({
     if (name === 'key') return choice.pick(['cpu', 'memory', 'pods']);
     if (name === 'class') return 'default';
     if (name === 'types') return '*';
+    if (name === 'arn') return `arn:aws:sqs:eu-central-1:123456789012:${tenant.mark}`;
+    if (name === 'roleArn') return `arn:aws:iam::123456789012:role/isthmus-events-${tenant.mark}`;
     if (name in prefixOf || name === 'subject')
       return name === 'subject' ? `peering/${someId(tenant, 'peering')}` : someId(tenant, name);
     if (name === 'cursor') return cursors.length > 0 && choice.below(2) === 0 ? choice.pick(cursors) : 'bm9uZQ';

@@ -48,6 +48,10 @@ const meanings: Readonly<Record<Access, (reach: Reachable) => Statement[]>> = {
     { sid: 'ReadKeyring', actions: ['secretsmanager:GetSecretValue'], resources: [names.boxSecretArn] },
   ],
   'webhooks:post': () => [],
+  // Whose role it is and whether it trusts this broker for this tenant, its own policy says: by the external ID.
+  'event-targets:send': ({ names }) => [
+    { sid: 'AssumeTenantRoles', actions: ['sts:AssumeRole'], resources: [names.tenantRolesArn] },
+  ],
 };
 
 const writesLog = (names: Names, name: string): Statement => ({

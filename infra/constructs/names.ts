@@ -2,6 +2,7 @@
  * Physical names and the ARNs that follow from them. Stacks find each other by these instead of by exports, so that one can be deployed,
  * changed or replaced without the others in its way. Only what AWS itself names (API ids, the stream) travels between stacks.
  */
+import { roleNamePrefix } from '#shared/domain/event-target-arn.ts';
 import type { StageSettings } from '../stages.ts';
 
 /** Where a stage is deployed: tokens in a template, words on a page. */
@@ -21,6 +22,10 @@ export interface Names {
   readonly boxSecret: string;
   /** Secrets Manager adds six characters of its own to a name. */
   readonly boxSecretArn: string;
+  /** Roles of tenants, in any account. */
+  readonly tenantRolesArn: string;
+  /** Whom those roles trust: this account. */
+  readonly principal: string;
   readonly function: (name: string) => string;
   readonly functionArn: (name: string) => string;
   readonly logGroup: (name: string) => string;
@@ -49,6 +54,8 @@ export function namesOf(
     busArn: arn('events', `event-bus/${bus}`),
     boxSecret: of('keyring'),
     boxSecretArn: arn('secretsmanager', `secret:${of('keyring')}-??????`),
+    tenantRolesArn: `arn:${partition}:iam::*:role/${roleNamePrefix}*`,
+    principal: `arn:${partition}:iam::${account}:root`,
     function: of,
     functionArn: (name) => arn('lambda', `function:${of(name)}`),
     logGroup,

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { openApiDocument } from '#functions/api/openapi.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import * as across from '#shared/schema/api/across.ts';
+import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as webhooks from '#shared/schema/api/webhooks.ts';
@@ -167,13 +168,15 @@ ${methods}
 `);
 }
 
-const modules = { resources, across, tenancy, webhooks } as const;
+const modules = { resources, across, tenancy, webhooks, 'event-targets': eventTargets } as const;
+
+const identifierOf = (file: string): string => file.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Where a schema is exported. */
 function exportOf(schema: unknown): string | undefined {
   for (const [module, exported] of Object.entries(modules)) {
     const name = Object.entries(exported).find(([, value]) => value === schema)?.[0];
-    if (name !== undefined) return `${module}.${name}`;
+    if (name !== undefined) return `${identifierOf(module)}.${name}`;
   }
   return undefined;
 }
@@ -190,7 +193,7 @@ export function apiAnswers(): string {
   });
   const imports = Object.keys(modules)
     .sort()
-    .map((name) => `import * as ${name} from '#shared/schema/api/${name}.ts';`);
+    .map((name) => `import * as ${identifierOf(name)} from '#shared/schema/api/${name}.ts';`);
   return formatted(`/** The schema of each operation's answer: written by \`npm run gen\` from the routes. */
 ${imports.join('\n')}
 

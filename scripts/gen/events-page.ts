@@ -1,4 +1,4 @@
-/** docs/events.md: every event type with its data and an example, and how webhooks deliver them. */
+/** docs/events.md: every event type with its data and an example, and how webhooks and event targets get them. */
 import * as z from 'zod';
 import { type CatalogueEntry, catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, testType, typeName } from '#control/events/cloud-event.ts';
@@ -69,7 +69,7 @@ export function eventsPage(): string {
   return page(
     generatedNote('control/events/catalogue.ts and control/webhooks/schedule.ts'),
     '# Events',
-    'What happens to a tenant is told as CloudEvents 1.0: in the feed (`GET /v1/events`, `isthmus get events`), which keeps 24 hours, and at webhooks. The type ends in a version; members may be added to the data of a version, a change that readers could not bear gets a new one. [reference/events.json](reference/events.json) has the JSON Schema and an example of every type, for programs.',
+    'What happens to a tenant is told as CloudEvents 1.0: in the feed (`GET /v1/events`, `isthmus get events`), which keeps 24 hours, at webhooks, and in your own event buses and queues at AWS. The type ends in a version; members may be added to the data of a version, a change that readers could not bear gets a new one. [reference/events.json](reference/events.json) has the JSON Schema and an example of every type, for programs.',
     table(
       ['type', 'meaning'],
       all.map(([type, { meaning }]) => [`[${code(typeName(type))}](#${typeName(type).replaceAll('.', '')})`, meaning]),
@@ -90,6 +90,31 @@ export function eventsPage(): string {
     'Each event is delivered at least once; no order is promised. Only an answer from 200 to 299 within 10 seconds counts. Redirects are not followed. Of the body of an answer the first 1,024 bytes are kept, for you to look at. Addresses that are not public are refused, when the webhook is made and again for each connection; the broker connects to the very address that it checked.',
     `After a failure the next attempts come after ${retryDelaysMs.map(pause).join(', ')}, each longer or shorter by up to ${retryJitter * 100} %, ${Math.round(hours)} hours in all. The hosted broker looks once a minute what is due, so there an attempt may come up to a minute later. Then the delivery is a dead letter: it is kept for 30 days, listed by \`isthmus webhook deliveries ID --state dead\` and sent again by \`isthmus webhook replay\`. A webhook at which every attempt has failed for ${failingLimitMs / 86_400_000} days, or that answers 410, is disabled, which is an event (${code(typeName('webhook.disabled'))}); what waits for it becomes dead letters, and what happens until somebody enables it is not sent to it.`,
     `\`isthmus webhook test ID\` sends ${code(typeName(testType))}, once.`,
+    '## Event targets',
+    'An event target is an EventBridge bus or an SQS queue of your own. The broker puts each event of the types it asks for there, as a role of your account; you give it no key, and it gives you none. What is said above about retries, dead letters, replay and being disabled holds for event targets as well (`isthmus event-target …`), and so does the limit of 10 seconds.',
+    '1. `isthmus event-target create ARN --role arn:aws:iam::ACCOUNT:role/isthmus-events-NAME`. The name of the role has to begin with `isthmus-events-`, and its account has to be that of the bus or queue: the broker may assume no other role.',
+    '2. `isthmus event-target policies ID` prints the two policies of the role. It trusts the broker for the external ID `isthmus/TENANT` only, so that no other tenant of the broker can have events put there, and it may write to this one bus or queue. A queue that is encrypted with a key of your own needs `kms:GenerateDataKey` and `kms:Decrypt` on that key as well.',
+    `3. \`isthmus event-target test ID\` sends ${code(typeName(testType))} and says what AWS answered.`,
+    table(
+      ['', 'EventBridge', 'SQS'],
+      [
+        ['the CloudEvent', '`detail`', 'the body of the message'],
+        ['its type', '`detail-type`', 'the message attribute `type`'],
+        [
+          'besides',
+          '`source` is `isthmus`, `time` is that of the event',
+          'the attributes `id`, `subject`, `content-type`',
+        ],
+        [
+          'the same event twice',
+          'has the same `detail.id`',
+          'has the same `id`; a FIFO queue drops it within five minutes',
+        ],
+        ['order', 'not promised', 'not promised; in a FIFO queue the group is the subject of the event'],
+      ],
+    ),
+    'Whatever else the role may do, a session of the broker is limited to this one bus or queue. An event that AWS would never take (too large, refused as malformed) becomes a dead letter at once.',
+    'A broker of your own (`isthmus broker serve`) has event targets when it is started with `--aws-principal ARN`, the identity that its process has at AWS by the usual chain of credentials; roles have to trust that one.',
     '## Catalogue',
     ...all.map(section),
   );

@@ -35,6 +35,8 @@ function entryOf({ file, access }: CloudFunction, version: string): string {
     access.includes('channel:ring') && (['channel', 'gatewayChannel', 'cloud-channel'] as const),
     access.includes('box:open') && (['secretBox', 'keyringBox', 'cloud-secret-box'] as const),
     access.includes('webhooks:post') && (['webhookSender', 'publicWebhookSender', 'cloud-webhook-sender'] as const),
+    access.includes('event-targets:send') &&
+      (['eventTargetSender', 'tenantTargets', 'cloud-event-target-sender'] as const),
     access.includes('bus:publish') && (['publisher', 'bridgePublisher', 'cloud-publisher'] as const),
   ].filter((part) => part !== false);
   return [

@@ -1,5 +1,6 @@
 /** The schema of each operation's answer: written by `npm run gen` from the routes. */
 import * as across from '#shared/schema/api/across.ts';
+import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as webhooks from '#shared/schema/api/webhooks.ts';
@@ -67,5 +68,15 @@ export const answers = {
   listDeliveries: webhooks.WebhookDeliveryPage,
   getDelivery: webhooks.WebhookDelivery,
   replayDelivery: webhooks.WebhookDelivery,
+  createEventTarget: eventTargets.EventTarget,
+  listEventTargets: eventTargets.EventTargetPage,
+  getEventTarget: eventTargets.EventTarget,
+  changeEventTarget: eventTargets.EventTarget,
+  deleteEventTarget: eventTargets.EventTarget,
+  testEventTarget: eventTargets.EventTargetDelivery,
+  replayEventTarget: webhooks.ReplayedDead,
+  listTargetDeliveries: eventTargets.EventTargetDeliveryPage,
+  getTargetDelivery: eventTargets.EventTargetDelivery,
+  replayTargetDelivery: eventTargets.EventTargetDelivery,
   getHealth: resources.Health,
 } as const;

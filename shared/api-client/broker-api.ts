@@ -141,6 +141,55 @@ export interface Event {
   data: Record<string, unknown>;
 }
 
+export interface EventTarget {
+  id: string;
+  type: 'eventbridge' | 'sqs';
+  arn: string;
+  roleArn: string;
+  /** Who assumes the role: what its trust policy has to name. */
+  principal: string;
+  /** What the trust policy has to ask for (`sts:ExternalId`). The same for all targets of the tenant. */
+  externalId: string;
+  description: string;
+  types: string[];
+  state: 'enabled' | 'disabled';
+  /** RFC 3339, UTC. */
+  disabledAt?: string | undefined;
+  disabledReason?: string | undefined;
+  /** Every attempt since then failed. */
+  failingSince?: string | undefined;
+  /** RFC 3339, UTC. */
+  createdAt: string;
+  createdBy: string;
+  version: number;
+}
+
+export interface EventTargetDelivery {
+  /** The id of the event. */
+  id: string;
+  type: string;
+  subject: string;
+  /** dead: a dead letter; nothing more is tried until it is replayed. */
+  state: 'pending' | 'delivered' | 'dead';
+  attempts: number;
+  /** RFC 3339, UTC. */
+  createdAt: string;
+  /** RFC 3339, UTC. */
+  nextAttemptAt?: string | undefined;
+  target: string;
+  lastAttempt?:
+    | {
+        /** RFC 3339, UTC. */
+        at: string;
+        durationMs: number;
+        /** The id that EventBridge or SQS gave to what it took. */
+        receipt?: string | undefined;
+        /** Why it was not taken, with the code of AWS where there is one. */
+        error?: string | undefined;
+      }
+    | undefined;
+}
+
 export interface Invitation {
   id: string;
   /** The provider. */
@@ -591,6 +640,16 @@ export const operations = {
   listDeliveries: ['GET', '/v1/webhooks/{webhook}/deliveries'],
   getDelivery: ['GET', '/v1/webhooks/{webhook}/deliveries/{delivery}'],
   replayDelivery: ['POST', '/v1/webhooks/{webhook}/deliveries/{delivery}/replay'],
+  createEventTarget: ['POST', '/v1/event-targets'],
+  listEventTargets: ['GET', '/v1/event-targets'],
+  getEventTarget: ['GET', '/v1/event-targets/{target}'],
+  changeEventTarget: ['PATCH', '/v1/event-targets/{target}'],
+  deleteEventTarget: ['DELETE', '/v1/event-targets/{target}'],
+  testEventTarget: ['POST', '/v1/event-targets/{target}/test'],
+  replayEventTarget: ['POST', '/v1/event-targets/{target}/replay'],
+  listTargetDeliveries: ['GET', '/v1/event-targets/{target}/deliveries'],
+  getTargetDelivery: ['GET', '/v1/event-targets/{target}/deliveries/{delivery}'],
+  replayTargetDelivery: ['POST', '/v1/event-targets/{target}/deliveries/{delivery}/replay'],
   getHealth: ['GET', '/v1/health'],
   getOpenApi: ['GET', '/v1/openapi.json'],
 } as const;
@@ -1666,6 +1725,152 @@ export interface BrokerApi<Options = unknown> {
     },
     options?: Options,
   ): Promise<WebhookDelivery>;
+
+  /** Make an event target */
+  createEventTarget(
+    input: {
+      body: {
+        /** Of an EventBridge bus or an SQS queue, also a FIFO queue. */
+        arn: string;
+        /** A role in the account of the target: it trusts `principal` with `externalId` and may write to the target. */
+        roleArn: string;
+        /** `*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it. */
+        types?: readonly string[] | undefined;
+        description?: string | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTarget>;
+
+  /** List event targets */
+  listEventTargets(
+    input?: {
+      query?: {
+        /** 1 to 200, default 50. */
+        limit?: number | undefined;
+        /** From the previous answer. */
+        cursor?: string | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<{
+    items: EventTarget[];
+    /** Present when there may be more: ask again with it. */
+    cursor?: string | undefined;
+  }>;
+
+  /** Read one event target */
+  getEventTarget(
+    input: {
+      path: {
+        target: string;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTarget>;
+
+  /** Change an event target, or switch it off or on */
+  changeEventTarget(
+    input: {
+      path: {
+        target: string;
+      };
+      body: {
+        /** A role in the account of the target: it trusts `principal` with `externalId` and may write to the target. */
+        roleArn?: string | undefined;
+        /** `*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it. */
+        types?: readonly string[] | undefined;
+        description?: string | undefined;
+        enabled?: boolean | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTarget>;
+
+  /** Delete an event target */
+  deleteEventTarget(
+    input: {
+      path: {
+        target: string;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTarget>;
+
+  /** Send a test event to an event target */
+  testEventTarget(
+    input: {
+      path: {
+        target: string;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTargetDelivery>;
+
+  /** Send the dead letters of an event target again */
+  replayEventTarget(
+    input: {
+      path: {
+        target: string;
+      };
+      body: {
+        /** From the previous answer. */
+        cursor?: string | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<{
+    replayed: number;
+    /** Present when there may be more: ask again with it. */
+    cursor?: string | undefined;
+  }>;
+
+  /** List the deliveries of an event target */
+  listTargetDeliveries(
+    input: {
+      path: {
+        target: string;
+      };
+      query?: {
+        /** 1 to 200, default 50. */
+        limit?: number | undefined;
+        /** From the previous answer. */
+        cursor?: string | undefined;
+        state?: 'pending' | 'delivered' | 'dead' | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<{
+    items: EventTargetDelivery[];
+    /** Present when there may be more: ask again with it. */
+    cursor?: string | undefined;
+  }>;
+
+  /** Read one delivery to an event target */
+  getTargetDelivery(
+    input: {
+      path: {
+        target: string;
+        delivery: string;
+      };
+      query?: {
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        wait?: number | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTargetDelivery>;
+
+  /** Send an event to an event target again */
+  replayTargetDelivery(
+    input: {
+      path: {
+        target: string;
+        delivery: string;
+      };
+    },
+    options?: Options,
+  ): Promise<EventTargetDelivery>;
 
   /** Is the broker up */
   getHealth(

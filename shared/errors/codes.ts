@@ -231,6 +231,27 @@ export const codes = {
     cause: 'other objects depend on this one',
     remedy: 'remove what the message names first',
   },
+  event_target_disabled: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause: 'the event target is disabled: somebody switched it off, or it failed for days',
+    remedy: 'mend the role or the target, then run `isthmus event-target enable ID`',
+  },
+  event_target_failed: {
+    http: 502,
+    retry: true,
+    exit: 7,
+    cause: 'the bus or queue of an event target did not take an event within 10 seconds',
+    remedy: 'see `isthmus event-target deliveries ID` for what AWS answered',
+  },
+  event_targets_unavailable: {
+    http: 501,
+    retry: false,
+    exit: 6,
+    cause: 'this broker has no identity at AWS, hence no event targets',
+    remedy: 'use a webhook, or ask the operator of the broker to start it with --aws-principal',
+  },
   webhook_disabled: {
     http: 409,
     retry: false,

@@ -76,6 +76,7 @@ export async function startCloud(
     BROKER_URL: brokerUrl,
     SOCKET_ENDPOINT: sockets.endpoint,
     BOX_SECRET: boxSecret,
+    EVENT_PRINCIPAL: 'arn:aws:iam::210987654321:root',
     LOG_LEVEL: 'debug',
   };
   const running = new Map<string, Promise<LambdaProcess>>();
@@ -96,6 +97,7 @@ export async function startCloud(
         AWS_ENDPOINT_URL_DYNAMODB: dynamodb.endpoint,
         AWS_ENDPOINT_URL_EVENTBRIDGE: moto.endpoint,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.endpoint,
+        EVENT_TARGETS_ENDPOINT: moto.endpoint,
         ...extra,
         _HANDLER: 'index.handler',
       },

@@ -16,7 +16,7 @@ import { freePort } from './free-port.ts';
 export interface Moto {
   readonly endpoint: string;
   eventBridge(): EventBridgeClient;
-  /** Makes a queue. */
+  /** Makes a queue; one whose name ends in `.fifo` is a FIFO queue. */
   queue(
     name: string,
   ): Promise<{ readonly arn: string /** Takes everything that is there. */; take(): Promise<readonly unknown[]> }>;
@@ -60,7 +60,10 @@ export async function startMoto(): Promise<Moto> {
     endpoint,
     eventBridge: () => new EventBridgeClient({ endpoint, region: fakeRegion, credentials: fakeCredentials }),
     async queue(QueueName) {
-      const { QueueUrl } = await sqs<{ readonly QueueUrl: string }>('CreateQueue', { QueueName });
+      const { QueueUrl } = await sqs<{ readonly QueueUrl: string }>('CreateQueue', {
+        QueueName,
+        ...(QueueName.endsWith('.fifo') && { Attributes: { FifoQueue: 'true' } }),
+      });
       return {
         arn: `arn:aws:sqs:${fakeRegion}:123456789012:${QueueName}`,
         async take() {

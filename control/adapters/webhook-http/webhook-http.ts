@@ -6,7 +6,7 @@ import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import type { PostOutcome, WebhookSender } from '../../ports/webhook-sender.ts';
+import type { SendOutcome, WebhookSender } from '../../ports/webhook-sender.ts';
 import { sendTimeoutMs } from '../../webhooks/schedule.ts';
 import { isPublicAddress } from '../https-json/public-address.ts';
 import {
@@ -91,7 +91,7 @@ export function createWebhookHttp({
 }
 
 /** The rest of a long answer is not read: the connection ends instead. */
-function beginningOf(response: IncomingMessage): Promise<PostOutcome> {
+function beginningOf(response: IncomingMessage): Promise<SendOutcome> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;

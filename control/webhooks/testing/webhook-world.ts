@@ -5,8 +5,9 @@ import { type Log, silentLog } from '#shared/ports/log.ts';
 import { createLocalBus, type LocalBus } from '../../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../../adapters/memory/memory-store.ts';
 import { createSealedBox } from '../../adapters/sealed-box/sealed-box.ts';
+import type { TargetMessage } from '../../ports/event-target-sender.ts';
 import type { Store } from '../../ports/store.ts';
-import type { PostOutcome, WebhookPost } from '../../ports/webhook-sender.ts';
+import type { SendOutcome, WebhookPost } from '../../ports/webhook-sender.ts';
 import { adminOf, createWorld, type World } from '../../testing/world.ts';
 
 export interface Received extends WebhookPost {
@@ -19,8 +20,12 @@ export interface WebhookWorld {
   readonly store: Store;
   readonly bus: LocalBus;
   readonly received: Received[];
+  /** What event targets got. */
+  readonly put: TargetMessage[];
+  /** What event targets answer from now on. */
+  answerPut(make: (message: TargetMessage) => SendOutcome): void;
   /** What the receiver answers from now on. */
-  answer(make: (post: WebhookPost) => PostOutcome | Promise<PostOutcome>): void;
+  answer(make: (post: WebhookPost) => SendOutcome | Promise<SendOutcome>): void;
   /** Delivers until nothing is due. */
   settle(): Promise<void>;
   /** Lets time pass in steps, delivering at each. */
@@ -36,7 +41,11 @@ export interface WebhookWorldOptions {
   readonly from?: WebhookWorld;
 }
 
-export const ok: PostOutcome = { status: 200, text: '' };
+export const ok: SendOutcome = { status: 200, text: '' };
+export const queueTarget = {
+  arn: 'arn:aws:sqs:eu-central-1:123456789012:events',
+  roleArn: 'arn:aws:iam::123456789012:role/isthmus-events-ops',
+};
 export const hook = 'https://hook.example/path?token=abc';
 const boxKey = new Uint8Array(32).fill(7);
 
@@ -49,7 +58,9 @@ export async function createWebhookWorld({
   const store = wrap(from?.store ?? createMemoryStore({ clock }));
   const bus = createLocalBus({ store, clock, log });
   const received: Received[] = from?.received ?? [];
-  let answer: (post: WebhookPost) => PostOutcome | Promise<PostOutcome> = () => ok;
+  const put: TargetMessage[] = from?.put ?? [];
+  let answerPut: (message: TargetMessage) => SendOutcome = () => ({ status: 200, text: 'receipt' });
+  let answer: (post: WebhookPost) => SendOutcome | Promise<SendOutcome> = () => ok;
   const world = createWorld({
     clock,
     deps: {
@@ -62,6 +73,13 @@ export async function createWebhookWorld({
         async post(post) {
           received.push({ ...post, at: clock.now() });
           return answer(post);
+        },
+      },
+      eventTargetSender: {
+        principal: 'arn:aws:iam::210987654321:root',
+        async send(message) {
+          put.push(message);
+          return answerPut(message);
         },
       },
     },
@@ -81,6 +99,10 @@ export async function createWebhookWorld({
     store,
     bus,
     received,
+    put,
+    answerPut: (make) => {
+      answerPut = make;
+    },
     settle,
     answer: (make) => {
       answer = make;

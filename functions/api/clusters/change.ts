@@ -13,6 +13,7 @@ export const handler = http(
     description:
       'The labels replace those that it had. They are for your own lists: what other tenants see is what you publish in the directory. If-Match makes it conditional.',
     auth: 'key',
+    conditional: true,
     permission: 'clusters:label',
     pathParameters: z.object({ cluster: z.string() }),
     body: ClusterChange,

@@ -12,6 +12,7 @@ export const handler = http(
     summary: 'Change the role or name of a member',
     description: 'The next request of the member has the new role. If-Match makes it conditional.',
     auth: 'key',
+    conditional: true,
     permission: 'members:write',
     pathParameters: z.object({ member: z.string() }),
     body: MemberChange,

@@ -16,6 +16,7 @@ export const handler = http(
     description:
       'Starts the end of the peering, which always comes: also when a side is dead. Repeating changes nothing. With `wait`, answers when it is Gone. With `force`, a side whose agent is silent at two looks is not waited for; refused with `peer_alive` while both are heard. If-Match makes it conditional.',
     auth: 'key',
+    conditional: true,
     permission: 'peerings:write',
     pathParameters: z.object({ peering: z.string() }),
     query: z.object({ wait: Wait, force: Flag }),

@@ -11,6 +11,7 @@ export const handler = http(
     summary: 'Rename the own tenant',
     description: 'Changes the name for people; the one in keys stays. If-Match makes it conditional.',
     auth: 'key',
+    conditional: true,
     permission: 'tenant:write',
     body: TenantRename,
     answers: { 200: { description: 'The tenant as it is now.', body: OwnTenantResource } },

@@ -13,6 +13,7 @@ export const handler = http(
     description:
       'For the operator of the broker. Suspension refuses every request of members and agents within ten seconds; running peerings go on. If-Match makes it conditional.',
     auth: 'operator',
+    conditional: true,
     pathParameters: z.object({ tenant: z.string() }),
     body: TenantChange,
     answers: { 200: { description: 'The tenant as it is now.', body: TenantResource } },

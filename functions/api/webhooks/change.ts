@@ -14,6 +14,7 @@ export const handler = http(
     description:
       'What happens while it is disabled is not sent to it later; what waited for it becomes dead letters when its time comes. If-Match makes it conditional.',
     auth: 'key',
+    conditional: true,
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string() }),
     body: WebhookChange,

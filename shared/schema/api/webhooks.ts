@@ -2,14 +2,14 @@
 import * as z from 'zod';
 import { printable, webUrl } from '../printable-text.ts';
 
-const Time = z.iso.datetime().describe('RFC 3339, UTC.');
+export const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 const Url = webUrl(2_000).describe('https only, at a public address. Whoever may read webhooks sees it whole.');
-const Types = z
+export const Types = z
   .array(z.string().min(1).max(100))
   .min(1)
   .max(50)
   .describe('`*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it.');
-const Description = printable(z.string().max(500));
+export const Description = printable(z.string().max(500));
 
 export const Webhook = z.object({
   id: z.string(),
@@ -82,7 +82,7 @@ export const ReplayedDead = z.object({
   cursor: z.string().optional().describe('Present when there may be more: ask again with it.'),
 });
 
-const page = <T extends z.ZodType>(item: T) =>
+export const page = <T extends z.ZodType>(item: T) =>
   z.object({
     items: z.array(item),
     cursor: z.string().optional().describe('Present when there may be more: ask again with it.'),
