@@ -41,6 +41,8 @@ export interface TestApiServer {
   kill(): Promise<void>;
   /** Starts what is not running, with the same data, address and certificates; resolves when ready. */
   start(): Promise<void>;
+  /** Replaces a running kube-controller-manager by one with these flags besides ours. */
+  restartControllerManager(flags: readonly string[]): Promise<void>;
 }
 
 type Component = 'etcd' | 'kube-apiserver' | 'kube-controller-manager';
@@ -133,10 +135,13 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
       const dead = processes.isRunning('etcd') ? 'kube-apiserver' : 'etcd';
       throw new AppError('command_failed', await processes.whyDead(dead), { cause });
     }
-    if (options.controllerManager) {
-      processes.start('kube-controller-manager', controllerManagerArgs(plane, [`--secure-port=${await freePort()}`]));
-    }
+    if (options.controllerManager) await startControllerManager();
   };
+  const startControllerManager = async (flags: readonly string[] = []): Promise<void> =>
+    processes.start(
+      'kube-controller-manager',
+      controllerManagerArgs(plane, [`--secure-port=${await freePort()}`, ...flags]),
+    );
   const stop = async (): Promise<void> => {
     await processes.end('kube-controller-manager', 'SIGKILL');
     await processes.end('kube-apiserver', 'SIGKILL');
@@ -160,6 +165,10 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     kubebox,
     start,
     stop,
+    async restartControllerManager(flags) {
+      await processes.end('kube-controller-manager', 'SIGKILL');
+      await startControllerManager(flags);
+    },
     kill: () => processes.end('kube-apiserver', 'SIGKILL'),
   };
 }

@@ -261,8 +261,8 @@ export class OrderingsWorld {
   }
 
   /** Lets everybody do what is at hand; nobody waits for time. */
-  async breathe(): Promise<void> {
-    for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+  async breathe(turns = 3): Promise<void> {
+    for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** `n` pieces of news reach somebody, in a drawn order. */
@@ -281,7 +281,8 @@ export class OrderingsWorld {
       for (let round = 0; round < 6; round++) {
         this.play();
         await this.breathe();
-        while (this.here.deliverOne() || this.there.deliverOne()) await this.breathe();
+        while (this.here.deliverOne() || this.there.deliverOne()) await this.breathe(1);
+        await this.breathe();
       }
       const tookMs = this.clock.now() - began;
       if (isDone() || tookMs >= forMs) return tookMs;
