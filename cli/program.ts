@@ -22,6 +22,7 @@ import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
 import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
+import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
@@ -60,6 +61,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(joinCommand(io))
     .addCommand(leaveCommand(io))
     .addCommand(labelCommand(io))
+    .addCommand(rotateKeyCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))

@@ -1,5 +1,5 @@
 /** What this cluster accepts from a broker: a closed list of kinds, names and fields. Nobody obeys blindly (design.md 2, rule 4). */
-import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
 import { linkRules } from './allow-link.ts';
@@ -56,7 +56,7 @@ const rules: Readonly<Record<string, Rule>> = {
     names: (set) => [set.peer],
     namespaced: true,
     labels: common,
-    annotations: [],
+    annotations: [isthmusAnnotation.keySuccession],
     members: { spec: ['clusterID', 'publicKey', 'csr', 'signature', 'authzPolicy', 'proxyURL'] },
   },
   Identity: {

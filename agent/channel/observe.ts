@@ -16,7 +16,7 @@ const pick = (from: Json | undefined, ...keys: string[]): Json => {
 
 const selections: Readonly<Record<string, (object: Loose) => Json>> = {
   Namespace: () => ({}),
-  Secret: (o) => pick(o.data, 'signedNonce', 'csr', 'publicKey'),
+  Secret: (o) => pick(o.data, 'signedNonce', 'csr', 'publicKey', 'succession'),
   Tenant: (o) => ({
     ...pick(o.status, 'tenantNamespace', 'conditions'),
     ...authParams(o.status),

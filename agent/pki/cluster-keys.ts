@@ -1,5 +1,14 @@
 /** The key pair of a cluster, and signatures by the keys of peers. Ours is Ed25519; a peer that runs Liqo may use RSA or ECDSA. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+  X509Certificate,
+} from 'node:crypto';
 import { AppError } from '#shared/errors/app-error.ts';
 import { readPem } from './pem.ts';
 
@@ -8,6 +17,22 @@ export interface ClusterKeys {
   readonly privateKey: string;
   /** PEM, SPKI. */
   readonly publicKey: string;
+}
+
+/** While a new pair takes over, providers still know the one before it. */
+export interface OwnKeys extends ClusterKeys {
+  readonly previous?: ClusterKeys;
+}
+
+/** Of the two pairs, the one that a certificate (PEM) was issued for; the new one for any other text. */
+export function keysOfCertificate(keys: OwnKeys, certificate: string | undefined): ClusterKeys {
+  if (keys.previous === undefined || certificate === undefined) return keys;
+  try {
+    const isPrevious = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(keys.previous.privateKey));
+    return isPrevious ? keys.previous : keys;
+  } catch {
+    return keys;
+  }
 }
 
 export function generateClusterKeys(): ClusterKeys {
@@ -40,6 +65,20 @@ export function readPublicKey(bytes: Uint8Array): KeyObject {
 }
 
 export const publicKeyDer = (key: KeyObject): Uint8Array => key.export({ type: 'spki', format: 'der' });
+
+/** How people and annotations name a key: `sha256:` and the hex digest of its SubjectPublicKeyInfo. */
+export const fingerprintOf = (key: KeyObject): string =>
+  `sha256:${createHash('sha256').update(publicKeyDer(key)).digest('hex')}`;
+
+/** What the former key of a cluster signs to hand over to another one. */
+const successionText = (next: KeyObject): Uint8Array =>
+  Buffer.from(`isthmus.dev/key-succession\n${fingerprintOf(next)}`);
+
+export const signSuccession = (previous: ClusterKeys, next: ClusterKeys): Uint8Array =>
+  signWith(previous.privateKey, successionText(createPublicKey(next.publicKey)));
+
+export const isSuccession = (previous: KeyObject, next: KeyObject, signature: Uint8Array): boolean =>
+  verifyWith(previous, successionText(next), signature);
 
 /** Ed25519 signs the bytes themselves; RSA (PKCS#1 v1.5) and ECDSA their SHA-256 digest. */
 const digestFor = (key: KeyObject): string | null => (key.asymmetricKeyType === 'ed25519' ? null : 'sha256');

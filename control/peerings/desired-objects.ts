@@ -1,7 +1,7 @@
 /** Builds the objects of a peering that the broker asks for: the three exchanges of design.md 4. */
 
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
-import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
@@ -82,7 +82,12 @@ export function providerObjects(
     objects.push(
       manifest(
         tenants,
-        { name: tenant, namespace, labels: { [label.remoteClusterId]: consumer } },
+        {
+          name: tenant,
+          namespace,
+          labels: { [label.remoteClusterId]: consumer },
+          ...(signed.succession ? { annotations: { [isthmusAnnotation.keySuccession]: signed.succession } } : {}),
+        },
         {
           spec: {
             clusterID: consumer,

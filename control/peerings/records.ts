@@ -47,6 +47,8 @@ export interface Signed {
   readonly signedNonce: string;
   readonly csr: string;
   readonly publicKey: string;
+  /** The consumer's former key signs this one: a provider that knows that one needs nobody's consent. */
+  readonly succession?: string | undefined;
 }
 
 /** What the provider issued. */

@@ -6,7 +6,7 @@ import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Issued, Signed } from './records.ts';
 
 const text = z.string().min(1);
-const SignedData = z.object({ signedNonce: text, csr: text, publicKey: text });
+const SignedData = z.object({ signedNonce: text, csr: text, publicKey: text, succession: text.optional() });
 const AuthParams = z.looseObject({ signedCRT: text, apiServer: text });
 const TenantData = z.object({ authParams: AuthParams, tenantNamespace: text });
 const IdentityData = z.object({ kubeconfigReady: z.literal(true) });

@@ -73,6 +73,8 @@ export const controlPlaneGroup = 'liqo.io';
 export const systemNamespace = 'liqo';
 export const clusterIdConfigMap = 'liqo-clusterid-configmap';
 export const authenticationKeysSecret = 'authentication-keys';
+/** Ours, in that Secret: the pair before the last rotation, for as long as a provider has certified no other. */
+export const keyFields = { previousPrivate: 'previousPrivateKey', previousPublic: 'previousPublicKey' } as const;
 
 export const name = {
   tenantNamespace: (peer: string): string => `liqo-tenant-${peer}`,
@@ -107,6 +109,10 @@ export const isthmusAnnotation = {
   drainOnPolicyChange: 'isthmus.dev/drain-on-policy-change',
   /** On a tenant namespace: peering of the broker that somebody ended in this cluster. */
   ended: 'isthmus.dev/ended',
+  /** On a Tenant: fingerprint of the one other key that may speak for this consumer from now on (consent to a new life of the peer). */
+  acceptKey: 'isthmus.dev/accept-key',
+  /** On a Tenant, base64: the consumer's former key signs its new one. */
+  keySuccession: 'isthmus.dev/key-succession',
   /** On a ForeignCluster: which ways the peerings with it were made, and so where they are changed. */
   owner: 'isthmus.dev/owner',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */

@@ -51,6 +51,7 @@ function settle(
 
 const tenantDraft = ({ spec, status }: Tenant): Draft => {
   const needsCredentials = (spec.authzPolicy ?? 'KeysExchange') === 'KeysExchange';
+  const failed = status?.conditions?.find((one) => one.type === 'Handshake' && one.status === 'False');
   const isReady = status?.tenantNamespace !== undefined && (!needsCredentials || status.authParams !== undefined);
   return isReady
     ? {
@@ -62,8 +63,8 @@ const tenantDraft = ({ spec, status }: Tenant): Draft => {
     : {
         type: 'AuthTenantStatus',
         status: 'NotReady',
-        reason: 'TenantNotReady',
-        message: 'the Tenant has no credentials yet; its events say why',
+        reason: failed?.reason ?? 'TenantNotReady',
+        message: failed?.message ?? 'the Tenant has no credentials yet; its events say why',
       };
 };
 

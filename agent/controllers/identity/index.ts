@@ -4,6 +4,8 @@ import { forgeKubeconfig } from '#agent/forge/kubeconfig.ts';
 import { ownerName } from '#agent/forge/owner.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Controller } from '#agent/kube/types.ts';
+import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, type ObjectRef, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
@@ -38,8 +40,10 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
     if ((await api.get(identities, ref, signal)) === undefined) await deleteObject(api, secrets, secret, signal);
   }
 
-  function secretOf(identity: Identity, privateKey: string): { secret: Applied<Secret> } | { outcome: Outcome } {
+  function secretOf(identity: Identity, own: OwnKeys): { secret: Applied<Secret> } | { outcome: Outcome } {
     try {
+      const { signedCRT } = identity.spec.authParams;
+      const { privateKey } = keysOfCertificate(own, signedCRT === undefined ? undefined : fromBase64(signedCRT));
       const kubeconfig = forgeKubeconfig(identity, privateKey);
       if (kubeconfig !== undefined) return { secret: forgeKubeconfigSecret(identity, kubeconfig) };
       return { outcome: waiting("the provider's certificate and API server in spec.authParams", 60_000) };
@@ -67,7 +71,7 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         if (identity.metadata.deletionTimestamp !== undefined) return settled;
         const own = readKeys(keys.list()[0]);
         if (own === undefined) return explain(identity, waiting('the key pair of this cluster', 10_000));
-        const made = secretOf(identity, own.privateKey);
+        const made = secretOf(identity, own);
         if ('outcome' in made) return explain(identity, made.outcome);
         const wanted = made.secret;
         const secretName = wanted.metadata.name;

@@ -1,14 +1,14 @@
 /** The key pair of the cluster in its Secret: made once, by whoever comes first. */
 import type { KubeApi } from '#agent/kube/types.ts';
-import { type ClusterKeys, generateClusterKeys } from '#agent/pki/cluster-keys.ts';
+import { type ClusterKeys, generateClusterKeys, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import { authenticationKeysSecret, label } from '#shared/domain/liqo-keys.ts';
+import { authenticationKeysSecret, keyFields, label } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 
 /** Undefined when the Secret is absent. Refuses one that lacks a half: a new pair would silently make every peer a stranger. */
-export function readKeys(secret: Secret | undefined): ClusterKeys | undefined {
+export function readKeys(secret: Secret | undefined): OwnKeys | undefined {
   if (secret === undefined) return undefined;
   const { privateKey, publicKey } = secret.data ?? {};
   if (privateKey === undefined || publicKey === undefined) {
@@ -17,7 +17,15 @@ export function readKeys(secret: Secret | undefined): ClusterKeys | undefined {
       `Secret ${authenticationKeysSecret} lacks data.${privateKey === undefined ? 'privateKey' : 'publicKey'}; restore it, or delete the Secret to become a new cluster to every peer`,
     );
   }
-  return { privateKey: fromBase64(privateKey), publicKey: fromBase64(publicKey) };
+  const former = secret.data?.[keyFields.previousPrivate];
+  const formerPublic = secret.data?.[keyFields.previousPublic];
+  return {
+    privateKey: fromBase64(privateKey),
+    publicKey: fromBase64(publicKey),
+    ...(former !== undefined && formerPublic !== undefined
+      ? { previous: { privateKey: fromBase64(former), publicKey: fromBase64(formerPublic) } }
+      : {}),
+  };
 }
 
 /** Safe against others doing the same at the same time: all get the pair that was stored first. */

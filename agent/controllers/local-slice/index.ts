@@ -3,10 +3,12 @@ import { sliceSubject } from '#agent/forge/slice-user.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
+import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
@@ -14,6 +16,12 @@ import { keysSecret, peerOf, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { isOriginal, isReplica } from '../slice-roles.ts';
 import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';
+
+/** A provider that has not yet certified our new key would deny a slice that is requested with it. */
+function acceptedKey(own: OwnKeys, identity: Identity | undefined): string {
+  const certificate = identity?.spec.authParams.signedCRT;
+  return keysOfCertificate(own, certificate === undefined ? undefined : fromBase64(certificate)).privateKey;
+}
 
 /** What the spec lacks; undefined when it is complete. A request made for another key than ours is made anew. */
 export function completedSpec(
@@ -62,7 +70,12 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
   const cache = caches.cache(resourceSlices);
   const keys = keysSecret(caches, config.systemNamespace);
   const namespaces = tenantNamespaces(caches);
+  const identityCache = caches.cache(identities);
   const explain = createExplain(events, clock);
+  const identityOf = (slice: ResourceSlice): Identity | undefined =>
+    identityCache
+      .list()
+      .find(({ metadata, spec }) => spec.type === 'ControlPlane' && metadata.namespace === slice.metadata.namespace);
   return createController(
     {
       name: 'local-slice',
@@ -75,6 +88,13 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
             .map(keyOf),
         ),
         watch(keys, () => cache.list().filter(isOriginal).map(keyOf)),
+        // Its certificate says which of our keys the provider knows.
+        watch(identityCache, ({ metadata }) =>
+          cache
+            .list()
+            .filter((slice) => slice.metadata.namespace === metadata.namespace)
+            .map(keyOf),
+        ),
       ],
       async reconcile(key, signal) {
         const found = cache.get(refOfKey(key));
@@ -93,7 +113,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
           slice,
           clusterId,
           peerOfNamespace(namespaces.list(), slice.metadata.namespace),
-          own.privateKey,
+          acceptedKey(own, identityOf(slice)),
         );
         if (spec !== undefined) {
           const { resourceVersion } = slice.metadata;

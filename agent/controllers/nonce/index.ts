@@ -4,7 +4,7 @@ import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
-import { type ClusterKeys, readPublicKey, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
+import { type OwnKeys, readPublicKey, signSuccession, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
@@ -26,7 +26,7 @@ const dataPatch = (secret: Secret, data: Record<string, string>): unknown => ({
 export function signedNonceData(
   data: Readonly<Record<string, string>>,
   clusterId: string,
-  keys: ClusterKeys,
+  keys: OwnKeys,
 ): Record<string, string> | undefined {
   const nonce = Buffer.from(data.nonce ?? '', 'base64');
   const isSigned =
@@ -34,11 +34,14 @@ export function signedNonceData(
     verifyWith(readPublicKey(Buffer.from(keys.publicKey)), nonce, Buffer.from(data.signedNonce, 'base64'));
   const hasRequest = data.csr !== undefined && carriesKeyOf(fromBase64(data.csr), keys.privateKey);
   const publicKey = toBase64(keys.publicKey);
-  if (isSigned && hasRequest && data.publicKey === publicKey) return undefined;
+  const isHandedOver = keys.previous === undefined || data.succession !== undefined;
+  if (isSigned && hasRequest && isHandedOver && data.publicKey === publicKey) return undefined;
   return {
     signedNonce: toBase64(signWith(keys.privateKey, nonce)),
     csr: toBase64(buildCertificateRequest(controlPlaneSubject(clusterId), keys.privateKey)),
     publicKey,
+    // By this a provider takes the new key for ours without anybody's consent.
+    ...(keys.previous ? { succession: toBase64(signSuccession(keys.previous, keys)) } : {}),
   };
 }
 

@@ -1,10 +1,11 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
 import type { Holder } from '#agent/forge/issued-certificate.ts';
-import { certificateSecretName } from '#agent/forge/issued-certificate.ts';
+import { certificateSecretName, readIssued } from '#agent/forge/issued-certificate.ts';
 import { ownerName, ownerOf } from '#agent/forge/owner.ts';
 import { sliceSubject } from '#agent/forge/slice-user.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
+import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
@@ -121,6 +122,26 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     }
   }
 
+  const paramsFor = ({ spec: { proxyURL } }: Tenant, signedCRT: string) => ({
+    ca: toBase64(config.apiServerCa),
+    signedCRT,
+    apiServer: config.apiServerUrl,
+    ...(proxyURL ? { proxyURL } : {}),
+  });
+
+  /**
+   * The consumer has changed its key and asks anew in a moment: until then what this very request was given stays, so that no pod loses its
+   * node. It is not renewed. Undefined: nothing was given, or its time is over.
+   */
+  function heldCertificate(slice: ResourceSlice): string | undefined {
+    const { namespace = '', name } = slice.metadata;
+    const issued = readIssued(secretCache.get({ namespace, name: certificateSecretName({ slice: name }) }));
+    const isIts = issued !== undefined && issued.csr === slice.spec.csr && isAccepted(slice, 'Authentication');
+    return isIts && lifetimeOf(fromBase64(issued.certificate)).notAfterMs > clock.now()
+      ? issued.certificate
+      : undefined;
+  }
+
   /** What authentication came to; an outcome when it is not decided yet. */
   async function authenticate(
     slice: ResourceSlice,
@@ -129,24 +150,20 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   ): Promise<{ readonly facts: SliceFacts['authentication']; readonly next: Outcome } | { readonly outcome: Outcome }> {
     const consumer = tenant.spec.clusterID;
     const refusal = requestRefusal(slice, tenant, consumer);
-    if (refusal !== undefined) return { facts: { denied: refusal }, next: settled };
+    const held = refusal === undefined ? undefined : heldCertificate(slice);
+    if (refusal !== undefined && held === undefined) return { facts: { denied: refusal }, next: settled };
     const holder: Holder = {
       consumer,
       namespace: slice.metadata.namespace ?? '',
       owner: ownerOf(resourceSlices, slice),
       slice: slice.metadata.name,
     };
+    if (held !== undefined) return { facts: { authParams: paramsFor(tenant, held) }, next: again(30_000) };
     const subject = sliceSubject(slice.metadata.name, consumer);
     const issue = await ensureCertificate(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
     if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
     if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
-    const { proxyURL } = tenant.spec;
-    const authParams = {
-      ca: toBase64(config.apiServerCa),
-      signedCRT: issue.certificate,
-      apiServer: config.apiServerUrl,
-      ...(proxyURL ? { proxyURL } : {}),
-    };
+    const authParams = paramsFor(tenant, issue.certificate);
     const dueMs = Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000);
     return { facts: { authParams }, next: issue.pending === undefined ? again(dueMs) : waiting(issue.pending, 10_000) };
   }

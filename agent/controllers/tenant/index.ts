@@ -1,5 +1,5 @@
 /** Provider: a Tenant that proves its key gets a certificate and its rights, keeps both while it may, and loses them with the Tenant. */
-import type { Holder } from '#agent/forge/issued-certificate.ts';
+import { certificateSecretName, type Holder } from '#agent/forge/issued-certificate.ts';
 import { ownerOf } from '#agent/forge/owner.ts';
 import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
@@ -30,6 +30,7 @@ import { placementOf } from '../tenant-namespaces.ts';
 import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
 import { ensureCertificate, type Issue } from './issue.ts';
+import { judgeKey } from './known-key.ts';
 
 export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -124,8 +125,18 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   /** Rights and credentials end when the proof does. */
   async function revoke(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
     await ensureBindings(api, bindingCaches, tenant, { controlPlane: false, clusterwide: false }, signal);
-    const { authParams: _revoked, ...status } = tenant.status ?? {};
-    await writeStatus(api, tenants, tenant, status, signal);
+    return withhold(tenant, reason, message, signal);
+  }
+
+  /** No credentials for whoever asks now; what was given before is not taken. */
+  async function withhold(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
+    const { authParams: _withheld, conditions: before, ...status } = tenant.status ?? {};
+    const old = before?.find(({ type }) => type === 'Handshake');
+    const isSame = old?.status === 'False' && old.reason === reason && old.message === message;
+    const now = new Date(clock.now()).toISOString();
+    const lastTransitionTime = old?.status === 'False' ? (old.lastTransitionTime ?? now) : now;
+    const failed = isSame ? old : { type: 'Handshake', status: 'False' as const, reason, message, lastTransitionTime };
+    await writeStatus(api, tenants, tenant, { ...status, conditions: [failed] }, signal);
     return stalled(reason, message);
   }
 
@@ -154,6 +165,11 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const proof = handshake(tenant, nonce);
     if (!proof.ok) return revoke(tenant, proof.reason, proof.message, signal);
     const holder: Holder = { consumer, namespace: tenantNamespace, owner: ownerOf(tenants, tenant) };
+    const stored = secretCache.get({ namespace: tenantNamespace, name: certificateSecretName(holder) });
+    const known = judgeKey(tenant, stored?.data?.csr);
+    if (!known.ok) return withhold(tenant, known.reason, known.message, signal);
+    if (known.by !== undefined)
+      events.emit(tenant, 'Normal', 'PeerKeyAccepted', `the new key of ${consumer} is accepted by ${known.by}`);
     const issue = await ensureCertificate(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
     if (issue.state === 'refused') {
       const verdict = await revoke(tenant, issue.reason, issue.message, signal);

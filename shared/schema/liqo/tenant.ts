@@ -1,7 +1,7 @@
 /** authentication.liqo.io Tenant: a consumer as its provider sees it. Lives on the provider, in the tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { AuthParams, Bytes, ClusterId } from '../fields.ts';
+import { AuthParams, Bytes, ClusterId, Conditions } from '../fields.ts';
 import { ageColumn, defineKind, immutable } from '../kind.ts';
 
 export const AuthzPolicy = z.enum(['KeysExchange', 'TolerateNoHandshake']);
@@ -28,6 +28,9 @@ export type TenantSpec = z.infer<typeof TenantSpec>;
 export const TenantStatus = z.object({
   tenantNamespace: z.string().optional().describe('Namespace of this consumer on the provider.'),
   authParams: AuthParams.optional().describe('What the consumer needs to log in; absent under TolerateNoHandshake.'),
+  conditions: Conditions.optional().describe(
+    'Only Handshake, and only while it fails: why the consumer gets no credentials.',
+  ),
 });
 export type TenantStatus = z.infer<typeof TenantStatus>;
 

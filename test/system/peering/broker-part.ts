@@ -10,7 +10,16 @@ import {
   secrets,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
-import { annotation, fieldManager, isthmusLabel, label, name } from '#shared/domain/liqo-keys.ts';
+import {
+  annotation,
+  authenticationKeysSecret,
+  fieldManager,
+  isthmusAnnotation,
+  isthmusLabel,
+  label,
+  name,
+  systemNamespace,
+} from '#shared/domain/liqo-keys.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -88,15 +97,24 @@ export async function presentTenant({ consumer, provider }: Pair): Promise<void>
     'the consumer to sign the nonce',
     async () => {
       const ref = { namespace: name.tenantNamespace(provider.id), name: name.signedNonceSecret };
-      const { signedNonce, csr, publicKey } = (await consumer.api.get(secrets, ref))?.data ?? {};
-      return signedNonce && csr && publicKey ? { signedNonce, csr, publicKey } : undefined;
+      const { signedNonce, csr, publicKey, succession } = (await consumer.api.get(secrets, ref))?.data ?? {};
+      const own = (await consumer.api.get(secrets, { namespace: systemNamespace, name: authenticationKeysSecret }))
+        ?.data;
+      const isCurrent = publicKey === own?.publicKey;
+      return isCurrent && signedNonce && csr && publicKey ? { signedNonce, csr, publicKey, succession } : undefined;
     },
     quick,
   );
+  const annotations = signed.succession ? { [isthmusAnnotation.keySuccession]: signed.succession } : {};
   await apply(provider.api, tenants, {
     apiVersion: 'authentication.liqo.io/v1beta1',
     kind: 'Tenant',
-    metadata: { name: consumer.id, namespace: name.tenantNamespace(consumer.id), labels: labelsFor(consumer.id) },
+    metadata: {
+      name: consumer.id,
+      namespace: name.tenantNamespace(consumer.id),
+      labels: labelsFor(consumer.id),
+      annotations,
+    },
     spec: { clusterID: consumer.id, publicKey: signed.publicKey, csr: signed.csr, signature: signed.signedNonce },
   });
 }

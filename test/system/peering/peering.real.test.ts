@@ -1,7 +1,17 @@
 /** One peering from end to end through real API servers: what it makes, how it is held, how it ends. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
+import { isthmus } from '#cli/captured-io.ts';
 import { clusterRoleBindings, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
-import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import {
+  annotation,
+  authenticationKeysSecret,
+  isthmusAnnotation,
+  label,
+  name,
+  systemNamespace,
+} from '#shared/domain/liqo-keys.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
@@ -207,6 +217,68 @@ describe('a peering', () => {
       'a change through the new certificate',
       async () => (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard?.cpu === '1',
     );
+  });
+
+  const keysRef = { namespace: systemNamespace, name: authenticationKeysSecret };
+  const sliceState = async () => {
+    const slice = await pair.consumer.api.get(resourceSlices, here);
+    return slice?.status?.conditions?.map(({ type, status, lastTransitionTime }) => [type, status, lastTransitionTime]);
+  };
+  /** A change at the consumer reaches its virtual node by way of the provider, hence through the credentials of both kinds. */
+  const goesThrough = async (cpu: string) => {
+    await pair.consumer.api.mergePatch(resourceSlices, here, { spec: { resources: { cpu } } });
+    await eventually(
+      `${cpu} CPU granted`,
+      async () => (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard?.cpu === cpu,
+      { withinMs: 30_000 },
+    );
+  };
+
+  test('goes on when the consumer rotates its key: nobody consents, nothing is denied, the node stays', async () => {
+    const node = (await pair.consumer.api.get(virtualNodes, here))?.metadata.uid;
+    const before = await sliceState();
+    const former = (await pair.consumer.api.get(secrets, keysRef))?.data?.privateKey;
+    const line = ['rotate-key', '--kubeconfig', pair.consumer.server.kubeconfigPath];
+    expect((await isthmus(line)).out).toContain('the cluster has a new key');
+    expect(await isthmus(line)).toMatchObject({ code: 5, err: expect.stringContaining('has not ended') });
+    await presentTenant(pair);
+    await eventually('the former key to be forgotten', async () => {
+      const { privateKey, ...rest } = (await pair.consumer.api.get(secrets, keysRef))?.data ?? {};
+      expect(Object.keys(rest)).toEqual(['publicKey']);
+      return privateKey !== former;
+    });
+    await goesThrough('2');
+    expect((await pair.consumer.api.get(virtualNodes, here))?.metadata.uid).toBe(node);
+    expect(await sliceState()).toEqual(before);
+  });
+
+  test('gives nothing to a consumer of the same ID with a key that nobody vouches for, until somebody does', async () => {
+    const { privateKey, publicKey } = generateClusterKeys();
+    const data = { privateKey: toBase64(privateKey), publicKey: toBase64(publicKey) };
+    await pair.consumer.api.mergePatch(secrets, keysRef, { data });
+    await presentTenant(pair);
+    const told = await eventually('the condition', async () => {
+      const status = (await pair.provider.api.get(tenants, tenantRef))?.status;
+      return status?.conditions?.find(({ reason }) => reason === 'PeerKeyChanged') && !status.authParams
+        ? status.conditions[0]
+        : undefined;
+    });
+    const summary = async () =>
+      (await pair.provider.api.get(foreignClusters, { name: 'rome' }))?.status?.modules.authentication.conditions?.find(
+        ({ type }) => type === 'AuthTenantStatus',
+      )?.reason;
+    await eventually('the summary', async () => (await summary()) === 'PeerKeyChanged');
+    const bound = await pair.provider.api.list(roleBindings, { namespace: tenantRef.namespace });
+    expect(bound.map(({ metadata }) => metadata.name)).toContain('liqo-binding-liqo-remote-controlplane');
+    const [, consent = ''] = /(sha256:[0-9a-f]{64}) --overwrite/.exec(told.message ?? '') ?? [];
+    const annotations = { [isthmusAnnotation.acceptKey]: consent };
+    await pair.provider.api.mergePatch(tenants, tenantRef, { metadata: { annotations } });
+    await eventually('credentials', async () => {
+      const status = (await pair.provider.api.get(tenants, tenantRef))?.status;
+      return status?.authParams !== undefined && status.conditions === undefined;
+    });
+    await presentIdentity(pair);
+    await goesThrough('1');
   });
 
   test('leaves nothing on either side when it ends', async () => {

@@ -1,0 +1,63 @@
+import { createPublicKey } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { fingerprintOf, generateClusterKeys, signSuccession } from '#agent/pki/cluster-keys.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
+import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import { judgeKey } from './known-key.ts';
+
+const [former, next, stranger] = [generateClusterKeys(), generateClusterKeys(), generateClusterKeys()];
+const stored = toBase64(buildCertificateRequest(controlPlaneSubject('rome'), former.privateKey));
+const tenant = (publicKey: string, annotations: Record<string, string> = {}): Tenant => ({
+  apiVersion: 'authentication.liqo.io/v1beta1',
+  kind: 'Tenant',
+  metadata: { name: 'rome', namespace: 'liqo-tenant-rome', annotations },
+  spec: { clusterID: 'rome', authzPolicy: 'KeysExchange', tenantCondition: 'Active', publicKey: toBase64(publicKey) },
+});
+const handedOver = (by: typeof former, to: typeof former) => ({
+  [isthmusAnnotation.keySuccession]: toBase64(signSuccession(by, to)),
+});
+const accept = (keys: typeof former) => ({
+  [isthmusAnnotation.acceptKey]: fingerprintOf(createPublicKey(keys.publicKey)),
+});
+
+test.each([
+  { who: 'a consumer without a certificate', one: tenant(next.publicKey), csr: undefined, verdict: { ok: true } },
+  {
+    who: 'a consumer with the key it was certified with',
+    one: tenant(former.publicKey),
+    csr: stored,
+    verdict: { ok: true },
+  },
+  {
+    who: 'a new key that the former one signs',
+    one: tenant(next.publicKey, handedOver(former, next)),
+    csr: stored,
+    verdict: { ok: true, by: 'succession' },
+  },
+  {
+    who: 'a new key that somebody here accepts',
+    one: tenant(next.publicKey, accept(next)),
+    csr: stored,
+    verdict: { ok: true, by: 'consent' },
+  },
+])('$who is known', ({ one, csr, verdict }) => {
+  expect(judgeKey(one, csr)).toEqual(verdict);
+});
+
+test.each([
+  { what: 'that nobody vouches for', annotations: {} },
+  { what: 'that signs for itself', annotations: handedOver(next, next) },
+  { what: 'with the signature of a third key', annotations: handedOver(stranger, next) },
+  { what: 'with a signature for another key', annotations: handedOver(former, stranger) },
+  { what: 'with consent to another key', annotations: accept(stranger) },
+  { what: 'with a signature that is none', annotations: { [isthmusAnnotation.keySuccession]: 'x' } },
+])('a key $what is refused, with both fingerprints and what to do', ({ annotations }) => {
+  const verdict = judgeKey(tenant(next.publicKey, annotations), stored);
+  expect(verdict).toMatchObject({ ok: false, reason: 'PeerKeyChanged' });
+  const { message } = verdict as { message: string };
+  for (const keys of [former, next]) expect(message).toContain(fingerprintOf(createPublicKey(keys.publicKey)));
+  expect(message).toContain('kubectl annotate tenant -n liqo-tenant-rome rome isthmus.dev/accept-key=sha256:');
+});

@@ -1,0 +1,76 @@
+/** isthmus rotate-key: gives a cluster a new key pair, while everything that the former one holds open stays open. */
+import { generateKeyPairSync } from 'node:crypto';
+import { Command } from 'commander';
+import type { CliIo } from '#cli/io.ts';
+import { openCluster } from '#cli/kube/kube-client.ts';
+import { secrets } from '#shared/domain/core-kinds.ts';
+import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { contextOption, kubeconfigOption } from './options.ts';
+
+interface Options {
+  readonly kubeconfig: string;
+  readonly context?: string;
+}
+
+export const rotateKeyCommand = (io: CliIo): Command =>
+  new Command('rotate-key')
+    .description('give a cluster a new key pair; peerings and pods go on')
+    .addOption(kubeconfigOption())
+    .addOption(contextOption())
+    .addHelpText(
+      'after',
+      `
+Each provider certifies the new key, because the former one signs it; until then the certificates of the former one are used. The Secret
+${systemNamespace}/${authenticationKeysSecret} holds both meanwhile. A second rotation is refused until the first has ended.`,
+    )
+    .action((options: Options) => rotateKey(io, options));
+
+const inPem = (): { readonly privateKey: string; readonly publicKey: string } => {
+  const pair = generateKeyPairSync('ed25519');
+  return {
+    privateKey: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    publicKey: pair.publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  };
+};
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+async function rotateKey(io: CliIo, options: Options): Promise<void> {
+  const kube = await openCluster(options, io.signal);
+  const ref = { namespace: systemNamespace, name: authenticationKeysSecret };
+  const secret = await kube.get(secrets, ref);
+  const { privateKey, publicKey, [keyFields.previousPrivate]: unfinished } = secret?.data ?? {};
+  if (secret === undefined || privateKey === undefined || publicKey === undefined) {
+    throw new AppError('not_found', `this cluster has no key pair: Secret ${systemNamespace}/${ref.name} is absent`, {
+      detail: { remedy: 'install Isthmus first; its agent makes the pair' },
+    });
+  }
+  const held = await kube.list(identities);
+  if (unfinished !== undefined) {
+    const peers = [...new Set(held.map(({ spec }) => spec.clusterID))].sort().join(', ');
+    throw new AppError('in_use', `the last rotation has not ended: certificates of the former key are still in use`, {
+      detail: {
+        remedy: `providers of this cluster: ${peers || 'none'}; without a broker, hand them the new key with \`liqoctl authenticate\``,
+      },
+    });
+  }
+  const next = inPem();
+  await kube.mergePatch(secrets, ref, {
+    metadata: { resourceVersion: secret.metadata.resourceVersion },
+    data: {
+      privateKey: base64(next.privateKey),
+      publicKey: base64(next.publicKey),
+      [keyFields.previousPrivate]: privateKey,
+      [keyFields.previousPublic]: publicKey,
+    },
+  });
+  io.stdout.write('the cluster has a new key; its providers are asked to certify it\n');
+  const link = await kube.get(brokerLinks, { name: 'broker' });
+  if (link !== undefined) {
+    io.stderr.write(
+      `make it known to the broker, too: isthmus join ${link.spec.clusterId} --kubeconfig ${options.kubeconfig}\n`,
+    );
+  }
+}
