@@ -4,6 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openNamespace } from '#agent/host/namespace.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { nodePort, type TestPod } from '../../harness/netns-cluster.ts';
+import { addLeaf } from './leaf.ts';
+import { peerId, tenant } from './objects.ts';
 import { FabricWorld, port } from './world.ts';
 
 const world = new FabricWorld();
@@ -63,6 +66,31 @@ test('an active gateway that is killed under traffic costs at most 3 s, and no t
   console.log(`failover: longest gap ${Math.round(longestGapMs)} ms, ${answered} of ${sent} datagrams answered`);
   expect(longestGapMs).toBeLessThan(3_000);
   await world.restartGateway(before);
+});
+
+test('a peer that is reached at another address from now on is followed as soon as that is written down', async () => {
+  const [, node] = world.b.nodes;
+  const [before, after] = [node!.ip, '172.30.2.99'];
+  await node!.netns.ip([`address add ${after}/16 dev eth0`]);
+  await node!.netns.nft(
+    `table ip moved {\nchain in { type filter hook prerouting priority -400; ip daddr ${before} udp dport ${nodePort} drop; }\n}\n`,
+  );
+  const candidates = { 'networking.isthmus.dev/peer-candidates': JSON.stringify([`${after}:${nodePort}`]) };
+  const began = performance.now();
+  await world.cluster.api.mergePatch(
+    networkKinds.gatewayClients,
+    { namespace: tenant, name: peerId },
+    { metadata: { annotations: candidates } },
+  );
+  const [client] = world.podsA;
+  await eventually('traffic flows by the new address', async () => {
+    const peerEndpoint = (await world.connection())?.peerEndpoint;
+    return peerEndpoint === `${after}:${nodePort}` && (await client.netns.who(view(), port)) !== '';
+  });
+  const tookMs = Math.round(performance.now() - began);
+  console.log(`the peer's new address in use after ${tookMs} ms`);
+  expect(tookMs).toBeLessThan(10_000);
+  await node!.netns.nft('delete table ip moved\n');
 });
 
 test.each([
@@ -203,6 +231,29 @@ test('silence for ten seconds is an Error; an answer makes it Connected again', 
   await world.answerPings();
   await eventually('Connected again', async () => (await world.connection())?.value === 'Connected');
 });
+
+test('pods of two peers reach each other through this cluster by IP objects, and each is seen as itself', async () => {
+  const leaf = await addLeaf(world);
+  const exposed = { atB: '10.70.3.7', atLeaf: '10.70.3.5' };
+  for (const [name, ip, as] of [
+    ['at-b', view(), exposed.atB],
+    ['at-leaf', leaf.view(leaf.pod.ip), exposed.atLeaf],
+  ] as const)
+    await world.put(networkKinds.ips, {
+      apiVersion: 'ipam.liqo.io/v1alpha1',
+      kind: 'IP',
+      metadata: { name, namespace: 'liqo', labels: { 'offloading.liqo.io/pod-name': name } },
+      spec: { ip },
+      status: { ip: as, cidr: world.a.external },
+    });
+  /** How both peers see the hub's external range. */
+  const seen = (address: string): string => address.replace('10.70.', '10.72.');
+  const calls = (from: TestPod, to: string): Promise<string> =>
+    eventually(`${from.ip} reaches ${to}`, () => from.netns.who(to, port), { everyMs: 50 });
+  expect(await calls(world.podB, seen(exposed.atLeaf))).toBe(seen(exposed.atB));
+  expect(await calls(leaf.pod, seen(exposed.atB))).toBe(seen(exposed.atLeaf));
+  await leaf.cluster.close();
+}, 60_000);
 
 test('a cluster that is left loses everything of ours; otherwise the data path outlives the process', async () => {
   const [stays, leaves] = world.a.nodes;

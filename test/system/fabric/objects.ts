@@ -20,12 +20,6 @@ export interface ObjectsWorld {
 
 /** Everything that controllers and people would have written by the time that the gateway pods start. */
 export async function createObjects({ put, a, b, atB }: ObjectsWorld): Promise<void> {
-  await put(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant } });
-  await put(serviceAccounts, {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace: tenant },
-  });
   for (const { name, podCidr, ip, overlayAddress } of a.nodes) {
     await put(nodes, {
       apiVersion: 'v1',
@@ -60,49 +54,75 @@ export async function createObjects({ put, a, b, atB }: ObjectsWorld): Promise<v
       spec: { cidr },
       status: { cidr },
     });
-  const metadata = { name: peerId, namespace: tenant, labels: { 'liqo.io/remote-cluster-id': peerId } };
+  await createLinkObjects({ put }, { id: peerId, remote: b, publicKey: atB.publicKey, view: viewOfB });
+}
+
+export interface ObjectsLink {
+  readonly id: string;
+  readonly remote: TestCluster;
+  readonly publicKey: string;
+  /** What the peer's ranges are called here. */
+  readonly view: { readonly pods: string; readonly external: string };
+}
+
+const viewOfB = { pods: '10.71.0.0/16', external: '10.72.0.0/16' };
+
+/** The peer is dialled at its last node. */
+export async function createLinkObjects(
+  { put }: Pick<ObjectsWorld, 'put'>,
+  { id, remote, publicKey, view }: ObjectsLink,
+): Promise<void> {
+  const namespace = `liqo-tenant-${id}`;
+  await put(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await put(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } });
+  const metadata = { name: id, namespace, labels: { 'liqo.io/remote-cluster-id': id } };
   await put(networkKinds.configurations, {
     apiVersion: networking,
     kind: 'Configuration',
     metadata,
-    spec: { remote: { cidr: { pod: [b.podCidr], external: [b.external] } } },
-    status: { remote: { cidr: { pod: ['10.71.0.0/16'], external: ['10.72.0.0/16'] } } },
+    spec: { remote: { cidr: { pod: [remote.podCidr], external: [remote.external] } } },
+    status: { remote: { cidr: { pod: [view.pods], external: [view.external] } } },
   });
   await put(networkKinds.publicKeys, {
     apiVersion: networking,
     kind: 'PublicKey',
     metadata,
-    spec: { publicKey: atB.publicKey },
+    spec: { publicKey },
   });
   await put(networkKinds.gatewayClients, {
     apiVersion: networking,
     kind: 'GatewayClient',
     metadata,
-    spec: { mtu: 1340, endpoint: { addresses: [b.nodes[1]!.ip], port: nodePort, protocol: 'UDP' } },
+    spec: { mtu: 1340, endpoint: { addresses: [remote.nodes.at(-1)!.ip], port: nodePort, protocol: 'UDP' } },
   });
   await put(networkKinds.connections, {
     apiVersion: networking,
     kind: 'Connection',
-    metadata: { ...metadata, name: `gw-${peerId}` },
-    spec: { type: 'Client', gatewayRef: { kind: 'WgGatewayClient', name: peerId, namespace: tenant } },
+    metadata: { ...metadata, name: `gw-${id}` },
+    spec: { type: 'Client', gatewayRef: { kind: 'WgGatewayClient', name: id, namespace } },
   });
 }
 
 /** As the controller does it: for a link that has an active pod, whose address is `gatewayIp`. */
-export async function createInternalFabric({ put }: Pick<ObjectsWorld, 'put'>, gatewayIp: string): Promise<void> {
+export async function createInternalFabric(
+  { put }: Pick<ObjectsWorld, 'put'>,
+  gatewayIp: string,
+  { id, view }: Pick<ObjectsLink, 'id' | 'view'> = { id: peerId, view: viewOfB },
+  number = 1,
+): Promise<void> {
   await put(networkKinds.internalFabrics, {
     apiVersion: networking,
     kind: 'InternalFabric',
     metadata: {
-      name: peerId,
-      namespace: tenant,
-      labels: { 'liqo.io/remote-cluster-id': peerId },
-      annotations: { 'networking.isthmus.dev/vni': '4242' },
+      name: id,
+      namespace: `liqo-tenant-${id}`,
+      labels: { 'liqo.io/remote-cluster-id': id },
+      annotations: { 'networking.isthmus.dev/vni': String(4241 + number) },
     },
     spec: {
       mtu: 1340,
-      remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16'],
-      interface: { node: { name: 'liqo.y' }, gateway: { ip: '10.80.1.1' } },
+      remoteCIDRs: [view.pods, view.external],
+      interface: { node: { name: 'liqo.y' }, gateway: { ip: `10.80.1.${number}` } },
       gatewayIP: gatewayIp,
     },
   });

@@ -96,16 +96,16 @@ export class FabricWorld {
     for (const [index, node] of this.a.nodes.entries()) {
       const pod = await this.a.addPod(node, 101);
       const name = `gw-${peerId}-${index + 1}`;
-      this.replicas.push({ name, uid: randomUUID(), pod, wireguard: await this.#startGateway(pod) });
-      this.#joinCgroup(this.replicas.at(-1)!);
+      this.replicas.push({ name, uid: randomUUID(), pod, wireguard: await this.startGateway(pod) });
+      this.joinCgroup(this.replicas.at(-1)!);
     }
     this.podsA = [await this.a.addPod(this.a.nodes[0]!, 5), await this.a.addPod(this.a.nodes[1]!, 7)];
     this.podB = await this.b.addPod(this.b.nodes[1]!, 7);
     await Promise.all([...this.podsA, this.podB].map((pod) => pod.netns.serve(port)));
   }
 
-  async #startGateway(pod: TestPod): Promise<ChildProcess> {
-    const key = this.netns.file(this.#keys.privateKey, 'gateway.key');
+  async startGateway(pod: TestPod, privateKey = this.#keys.privateKey): Promise<ChildProcess> {
+    const key = this.netns.file(privateKey);
     await pod.netns.exec(
       'sh',
       '-c',
@@ -114,7 +114,7 @@ export class FabricWorld {
     return startWireGuard(pod.netns);
   }
 
-  #joinCgroup({ uid, wireguard }: GatewayReplica): void {
+  joinCgroup({ uid, wireguard }: GatewayReplica): void {
     const dir = path.join(this.#cgroup, 'kubepods', `pod${uid}`, randomUUID());
     mkdirSync(dir, { recursive: true });
     writeFileSync(path.join(dir, 'cgroup.procs'), String(wireguard.pid));
@@ -122,8 +122,8 @@ export class FabricWorld {
 
   /** What the kubelet does when the container has ended. */
   async restartGateway(replica: GatewayReplica): Promise<void> {
-    replica.wireguard = await this.#startGateway(replica.pod);
-    this.#joinCgroup(replica);
+    replica.wireguard = await this.startGateway(replica.pod);
+    this.joinCgroup(replica);
   }
 
   async answerPings(): Promise<void> {
@@ -213,15 +213,16 @@ export class FabricWorld {
     await createInternalFabric({ put: this.put }, active.pod.ip);
   }
 
-  async createPod(replica: GatewayReplica): Promise<void> {
+  async createPod(replica: GatewayReplica, link = peerId): Promise<void> {
     const { name, pod } = replica;
+    const namespace = `liqo-tenant-${link}`;
     const created = await this.cluster.api.create(pods, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
         name,
-        namespace: tenant,
-        labels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/gateway-name': peerId },
+        namespace,
+        labels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/gateway-name': link },
       },
       spec: {
         nodeName: pod.node.name,
@@ -231,10 +232,10 @@ export class FabricWorld {
     } as Pod);
     // The API server chooses the UID; the cgroup of the processes is named after it.
     Object.assign(replica, { uid: created.metadata.uid });
-    this.#joinCgroup(replica);
+    this.joinCgroup(replica);
     await this.cluster.api.mergePatch(
       pods,
-      { namespace: tenant, name },
+      { namespace, name },
       { status: { phase: 'Running', podIP: pod.ip, podIPs: [{ ip: pod.ip }] } },
       { subresource: 'status' },
     );
