@@ -7,6 +7,7 @@ import {
   type Deployment,
   deployments,
   namespaces,
+  nodes,
   pods,
   roles,
   secrets,
@@ -32,10 +33,10 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => await server?.stop());
 
-/** No kubelet here: says of each pod of the agent that it runs. */
+/** No kubelet here: says of each pod of ours that it runs. */
 async function playKubelet(): Promise<void> {
   const now = new Date().toISOString();
-  for (const { metadata, status } of await kube.list<Pod>(pods, 'app.kubernetes.io/name=controller-manager')) {
+  for (const { metadata, status } of await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus')) {
     if (status?.phase === 'Running') continue;
     const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] };
     await kube.mergePatch(pods, { ...liqo, name: `${metadata.name}/status` }, { status: running });
@@ -102,6 +103,37 @@ describe('install', () => {
   });
 });
 
+describe('on a cluster of one node', () => {
+  const mark = 'networking.isthmus.dev/node-process';
+  const template = async () => (await kube.get(deployments, agent))?.spec?.template.spec;
+  const marked = async () => (await kube.list(nodes, mark)).map(({ metadata }) => metadata.name);
+  beforeAll(async () => {
+    await kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'only' } });
+  });
+
+  test('the work of the node goes to the controllers and back, and nothing of either way stays behind', async () => {
+    const apart = await template();
+    expect((await install(' --node-process shared')).err).not.toMatch(/error/i);
+    const shared = await template();
+    expect(shared).toMatchObject({ hostNetwork: true, hostPID: true });
+    expect(shared?.containers[0]?.args?.[0]).toBe('all');
+    expect(await marked()).toEqual(['only']);
+
+    expect((await install(' --node-process own')).code).toBe(0);
+    // A host port that the API server had filled in would stay on the node for ever.
+    expect(await template()).toEqual(apart);
+    expect((await install(' --node-process shared')).code).toBe(0);
+    expect(await template()).toEqual(shared);
+  }, 180_000);
+
+  test('later installs keep it, and several replicas with it are refused', async () => {
+    expect((await install()).code).toBe(0);
+    expect(await template()).toMatchObject({ hostNetwork: true });
+    const { code, err } = await install(' --node-process shared --replicas 2');
+    expect([code, err]).toEqual([2, expect.stringContaining('--replicas is 2')]);
+  }, 120_000);
+});
+
 describe('uninstall', () => {
   const namespace = 'liqo-tenant-milan';
   const peerLabels = { [label.remoteClusterId]: 'milan' };
@@ -141,6 +173,7 @@ describe('uninstall', () => {
     await eventually('the kinds to go', async () => (await kube.list(customResourceDefinitions)).length === 0);
     const left = [...(await kube.list(clusterRoles)), ...(await kube.list(namespaces))];
     expect(left.map(({ metadata }) => metadata.name).filter((name) => /liqo|isthmus/.test(name))).toEqual([]);
+    expect(await kube.list(nodes, 'networking.isthmus.dev/node-process')).toEqual([]);
   }, 180_000);
 
   test('of nothing says so and is no failure', async () => {
