@@ -80,8 +80,8 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
     async ready(signal) {
       kubernetesVersion = (JSON.parse(await cluster.api.getPath('/version', signal)) as { gitVersion: string })
         .gitVersion;
-      const all = [nodeCache, policies, networks, ips, balanced, templates];
-      await Promise.all(all.map((cache) => cache.synced(signal)));
+      // Not the Services: an old API server may refuse that selector, and then it is only not known whether load balancers work.
+      await Promise.all([nodeCache, policies, networks, ips, templates].map((cache) => cache.synced(signal)));
     },
     read() {
       const schedulable = nodeCache.list().filter((node) => !node.spec?.unschedulable);
