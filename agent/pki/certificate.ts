@@ -30,15 +30,21 @@ export function certifies(pem: string, subject: Subject): boolean {
   return lines.join('\n') === [`CN=${subject.commonName}`, `O=${subject.organization}`].join('\n');
 }
 
+/** Of a life: less than this part left when it is issued says that our clock is wrong, not that the life is short. */
+const leastPart = 30;
+
 /**
- * When two thirds of the life are over. `issuedAtMs` and `requestedMs` are what we noted ourselves when it was issued: judging by them
- * instead of by `notBefore` keeps a clock that differs from the signer's from renewing for ever.
+ * When two thirds of what it is good for are over. `issuedAtMs` and `requestedMs` are what we noted ourselves when it was issued: judging by
+ * them instead of by `notBefore` keeps a clock that differs from the signer's from renewing for ever. Kubernetes dates certificates back by five
+ * minutes, which count for nothing: of a signer that gives ten minutes, two thirds from `notBefore` on would be too late.
  */
 export function renewAtMs(pem: string, issuedAtMs: number | undefined, requestedMs: number): number {
   const { notBeforeMs, notAfterMs } = lifetimeOf(pem);
   const lifeMs = notAfterMs - notBeforeMs;
   if (issuedAtMs === undefined) return notBeforeMs + (lifeMs * 2) / 3;
-  return issuedAtMs + (Math.min(lifeMs, requestedMs) * 2) / 3;
+  const leftMs = notAfterMs - issuedAtMs;
+  const goodForMs = leftMs >= lifeMs / leastPart ? Math.min(leftMs, lifeMs) : lifeMs;
+  return issuedAtMs + (Math.min(goodForMs, requestedMs) * 2) / 3;
 }
 
 /** Undefined counts as older than anything. */

@@ -165,6 +165,16 @@ describe('lifetime', () => {
     expect(renewAtMs(pem, 1_000, 9 * 3_600_000)).toBe(1_000 + 2 * 3_600_000);
   });
 
+  test('what a signer dates back does not make a short certificate last longer', async () => {
+    const pem = await certificate(1);
+    const { notBeforeMs, notAfterMs } = lifetimeOf(pem);
+    const issuedAtMs = notAfterMs - 600_000;
+    expect(renewAtMs(pem, issuedAtMs, 9 * 3_600_000)).toBe(issuedAtMs + 400_000);
+    // A clock that is ahead of the signer's by about the whole life: not every second.
+    expect(renewAtMs(pem, notAfterMs - 1_000, 9 * 3_600_000)).toBe(notAfterMs - 1_000 + 2_400_000);
+    expect(renewAtMs(pem, notBeforeMs - 86_400_000, 9 * 3_600_000)).toBe(notBeforeMs - 86_400_000 + 2_400_000);
+  });
+
   test('the one that ends later is newer', async () => {
     const [short, long] = [await certificate(1), await certificate(2)];
     expect(isNewer(long, short)).toBe(true);

@@ -34,6 +34,23 @@ async function peered() {
   return { ...world, exchange, id: peering.id, report, observed };
 }
 
+test('a certificate that the provider renewed reaches a consumer that can no longer log in to fetch it', async () => {
+  const world = createWorld();
+  const [rome, milan] = [await world.join('rome'), await world.join('milan')];
+  await world.control.peerings.request(adminOf('default'), { consumer: 'rome', provider: 'milan', resources: {} });
+  const wanted = async () => {
+    const { sets } = await world.control.exchange.desired(agent('rome'), 0);
+    const identity = sets[0]?.objects.find(({ kind }) => kind === 'Identity') as
+      | { spec?: { authParams?: { signedCRT?: string } } }
+      | undefined;
+    return identity?.spec?.authParams?.signedCRT;
+  };
+  await world.until(async () => (await wanted()) === 'Y3J0', 10_000);
+  rome.alive = false;
+  milan.certificate = 'bmV3';
+  await world.until(async () => (await wanted()) === 'bmV3', 10_000);
+});
+
 describe('the desired sets of an agent', () => {
   test('come whole at first, and later only as far as they changed', async () => {
     const { exchange, id } = await peered();

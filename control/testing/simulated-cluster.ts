@@ -66,6 +66,8 @@ export class SimulatedCluster {
   /** The API server answers: without it the agent can neither apply nor see, but may still talk to the broker. */
   apiUp = true;
   nodeReady = true;
+  /** What this cluster certifies its consumers with; base64. */
+  certificate = 'Y3J0';
   readonly links: SimulatedLinks;
   refuses: string | undefined;
   /** Somebody here deletes what carries the peerings, without asking the broker. */
@@ -195,7 +197,7 @@ export class SimulatedCluster {
     if (set.role === 'provider') {
       const tenant = of('Tenant');
       if (tenant) {
-        const authParams = { ca: 'Y2E=', signedCRT: 'Y3J0', apiServer: 'https://192.0.2.1:6443' };
+        const authParams = { ca: 'Y2E=', signedCRT: this.certificate, apiServer: 'https://192.0.2.1:6443' };
         tenant.data = { ...tenant.data, authParams, tenantNamespace: tenant.namespace };
       }
       return;
