@@ -80,6 +80,22 @@ describe('one object', () => {
     expect(await api.delete(configMaps, ref)).toBe(false);
   });
 
+  test('is told by its metadata alone to who asks for no more', async () => {
+    const answer = { answer: 'metadata' } as const;
+    const made = await api.create(configMaps, configMap('default', 'told', { a: '1' }), answer);
+    expect(made.metadata).toMatchObject({ namespace: 'default', name: 'told', uid: expect.any(String) });
+    expect(made).not.toHaveProperty('data');
+    const patched = await api.mergePatch(
+      configMaps,
+      { namespace: 'default', name: 'told' },
+      { data: { a: '2' } },
+      answer,
+    );
+    expect(patched.metadata.resourceVersion).not.toBe(made.metadata.resourceVersion);
+    expect(patched).not.toHaveProperty('data');
+    expect((await api.get(configMaps, { namespace: 'default', name: 'told' }))?.data).toEqual({ a: '2' });
+  });
+
   test('is deleted only in the incarnation that was meant', async () => {
     const made = await api.create(configMaps, configMap('default', 'twice'));
     const ref = { namespace: 'default', name: 'twice' };

@@ -5,7 +5,7 @@ import type { ClusterConnection } from './connect.ts';
 import { fetchPage, type Page } from './list-watch.ts';
 import { collectionPath, kindText, objectPath, requireNamespace, withKind, withQuery } from './paths.ts';
 import { type Call, createSender, type SenderDeps, type SenderOptions } from './sender.ts';
-import type { DeleteOptions, KubeApi, ListOptions } from './types.ts';
+import type { DeleteOptions, KubeApi, ListOptions, WriteOptions } from './types.ts';
 
 export { type OpenRequest, openRequest } from './request.ts';
 
@@ -13,6 +13,9 @@ export interface KubeApiOptions extends SenderOptions {
   /** Objects per page of a list. */
   readonly pageSize?: number;
 }
+
+const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' };
+const answered = ({ answer }: WriteOptions): Pick<Call, 'accept'> => (answer === 'metadata' ? metadataOnly : {});
 
 export function createKubeApi(
   connection: ClusterConnection,
@@ -117,9 +120,12 @@ export function createKubeApi(
     ref: ObjectRef,
     body: unknown,
     contentType: string,
-    subresource: string | undefined,
+    options: WriteOptions,
     signal: AbortSignal | undefined,
-  ): Promise<T> => write<T>({ method: 'PATCH', path: objectPath(type, ref, subresource), body, contentType }, signal);
+  ): Promise<T> => {
+    const path = objectPath(type, ref, options.subresource);
+    return write<T>({ method: 'PATCH', path, body, contentType, ...answered(options) }, signal);
+  };
 
   return {
     get,
@@ -131,7 +137,7 @@ export function createKubeApi(
         options.subresource === undefined
           ? collectionPath(type, object.metadata.namespace)
           : objectPath(type, refOf(object), options.subresource);
-      return write({ method: 'POST', path, body: withKind(type, object) }, signal);
+      return write({ method: 'POST', path, body: withKind(type, object), ...answered(options) }, signal);
     },
     update: (type, object, options = {}, signal) =>
       write(
@@ -145,9 +151,9 @@ export function createKubeApi(
       return write({ method: 'PATCH', path, body: withKind(type, object), contentType, repeatable: true }, signal);
     },
     mergePatch: (type, ref, body, options = {}, signal) =>
-      patch(type, ref, body, 'application/merge-patch+json', options.subresource, signal),
+      patch(type, ref, body, 'application/merge-patch+json', options, signal),
     jsonPatch: (type, ref, body, options = {}, signal) =>
-      patch(type, ref, body, 'application/json-patch+json', options.subresource, signal),
+      patch(type, ref, body, 'application/json-patch+json', options, signal),
     post: (type, ref, subresource, body, signal) =>
       write({ method: 'POST', path: objectPath(type, ref, subresource), body }, signal),
     getPath: (path, signal) => send({ method: 'GET', path, repeatable: true }, signal),

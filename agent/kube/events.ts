@@ -111,7 +111,7 @@ export function createEventRecorder(
   async function write(next: Series): Promise<void> {
     const { count } = next;
     try {
-      if (next.writtenCount === 0) await api.create(eventKind, next.event, {}, signal);
+      if (next.writtenCount === 0) await api.create(eventKind, next.event, { answer: 'metadata' }, signal);
       else await repeat(next, count);
     } catch (error) {
       if (!signal.aborted) log.debug('an event was not written', { code: codeOf(error), reason: next.event.reason });
@@ -124,7 +124,7 @@ export function createEventRecorder(
   async function repeat({ event, namespace, lastAt }: Series, count: number): Promise<void> {
     const ref = { namespace, name: event.metadata.name };
     const patch = { series: { count, lastObservedTime: microTime(lastAt) } };
-    await api.mergePatch(eventKind, ref, patch, {}, signal);
+    await api.mergePatch(eventKind, ref, patch, { answer: 'metadata' }, signal);
   }
 
   function forgetOld(): void {

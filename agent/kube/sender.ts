@@ -24,6 +24,8 @@ export interface Call {
   readonly path: string;
   readonly body?: unknown;
   readonly contentType?: string;
+  /** Of the answer; JSON unless told. */
+  readonly accept?: string;
   /** Doing it twice is the same as once. */
   readonly repeatable?: boolean;
   /** Instead of `timeoutMs`, for answers that are long. */
@@ -42,7 +44,7 @@ export function createSender(
 ): Send {
   async function once(call: Call, deadlineMs: number, signal: AbortSignal | undefined): Promise<string> {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const headers: Record<string, string> = { accept: json };
+    const headers: Record<string, string> = { accept: call.accept ?? json };
     if (body !== undefined) {
       headers['content-type'] = call.contentType ?? json;
       headers['content-length'] = String(Buffer.byteLength(body));

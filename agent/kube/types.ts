@@ -39,6 +39,8 @@ export type DeepPartial<T> = T extends readonly (infer U)[]
 
 export interface WriteOptions {
   readonly subresource?: Subresource;
+  /** `metadata`: the answer has no more than kind and metadata, for who reads nothing else of it. The whole object unless told. */
+  readonly answer?: 'metadata';
 }
 
 export interface ApplyOptions extends WriteOptions {

@@ -12,6 +12,9 @@ export interface Watchdog {
   stop(): void;
 }
 
+/** Made once: an abort without a reason makes an exception with a stack, and there is a watchdog for each request. */
+const ended = new Error('the watchdog was stopped');
+
 /** Calls `expire` once, with the limit that was passed, unless stopped before. */
 export function watchdog(clock: Clock, limits: Limits, expire: (limitMs: number) => void): Watchdog {
   const stopped = new AbortController();
@@ -32,6 +35,6 @@ export function watchdog(clock: Clock, limits: Limits, expire: (limitMs: number)
     touch: () => {
       touched = clock.now();
     },
-    stop: () => stopped.abort(),
+    stop: () => stopped.abort(ended),
   };
 }
