@@ -9,7 +9,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
-import type { Cluster, KubeApi } from '../../kube/types.ts';
+import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
 import type { Action, Context } from './decide.ts';
 import { leanShadowPod } from './prune.ts';
 
@@ -96,7 +96,8 @@ async function patchLocal(
 ): Promise<void> {
   const body = { metadata: { ...uidOf(pod), ...metadata }, ...(status ? { status } : {}) };
   try {
-    await local.api.mergePatch(pods, refOf(pod), body, status ? { subresource: 'status' } : {}, signal);
+    const options: WriteOptions = { answer: 'metadata', ...(status ? { subresource: 'status' } : {}) };
+    await local.api.mergePatch(pods, refOf(pod), body, options, signal);
   } catch (error) {
     if (codeOf(error) === 'kube_not_found' || (await isReplaced(local.api, pod, error, signal))) return;
     throw error;
@@ -139,8 +140,8 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
   if (!whole || whole.metadata.uid !== pod.metadata.uid) return undefined;
   const wanted = shadowPod({ ...context, pod: whole, remoteNamespace });
   try {
-    const created = await deps.peer.create(shadowPods, wanted, {}, signal);
-    deps.expect(key, leanShadowPod(created));
+    const { metadata } = await deps.peer.create(shadowPods, wanted, { answer: 'metadata' }, signal);
+    deps.expect(key, leanShadowPod({ ...wanted, metadata }));
     deps.refusals.forget(key);
     const where = `namespace ${remoteNamespace} of cluster ${context.provider}`;
     deps.local.events.emit(pod, 'Normal', 'SuccessfulReflection', `offloaded to ${where}`);

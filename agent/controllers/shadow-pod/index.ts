@@ -136,7 +136,7 @@ async function create(
     const origin = shadow.metadata.labels?.[label.origin];
     const ranges = configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === origin);
     const here = (address: string): string => (ranges && viewOfPeer(address, ranges)) ?? address;
-    await cluster.api.create(pods, podOf(shadow, here), {}, signal);
+    await cluster.api.create(pods, podOf(shadow, here), { answer: 'metadata' }, signal);
     cluster.events.emit(shadow, 'Normal', 'CreatedPod', `created pod ${ref.name}`);
     return settled;
   } catch (error) {
@@ -201,7 +201,7 @@ async function follow(
   try {
     if (phase !== undefined || shadow?.status?.reason !== undefined) {
       const status = { ...(phase !== undefined && { phase }), reason: null, message: null };
-      await api.mergePatch(shadowPods, ref, { status }, { subresource: 'status' }, signal);
+      await api.mergePatch(shadowPods, ref, { status }, { subresource: 'status', answer: 'metadata' }, signal);
     }
     if (metadata) await api.mergePatch(pods, ref, metadata, {}, signal);
     if (spec.length > 0) await api.jsonPatch(pods, ref, spec, {}, signal);
