@@ -121,7 +121,7 @@ function objectsOf(end: EndEvidence, side: 'source' | 'target'): FailingHop | un
       gatewayHop,
       cluster,
       'none of the gateway pods is active',
-      "look at the pods gw-… and at the node processes (DaemonSet isthmus-fabric) of their nodes, which take the gateway's Lease",
+      "look at the pods gw-… and at the node processes of their nodes (kubectl -n liqo get pods -o wide -l networking.isthmus.dev/node-process), which take the gateway's Lease",
     );
   }
   if (!end.fabric) {
@@ -144,7 +144,7 @@ function nodeOf(end: EndEvidence, side: 'source' | 'target'): FailingHop | undef
       name,
       place(end),
       'no node process runs there',
-      'look at the pod of DaemonSet liqo/isthmus-fabric on that node',
+      'look at it: kubectl -n liqo get pods -o wide -l networking.isthmus.dev/node-process',
     );
   }
   if (!end.overlay) {
@@ -194,7 +194,7 @@ function betweenGateways({ from, to, now }: Evidence): FailingHop | undefined {
       'tunnel',
       at,
       `WireGuard shook hands ${Math.round((now - handshake) / 1_000)} s ago, but pings do not cross (${told})`,
-      'pass UDP both ways between the gateways, and look at the log of isthmus-fabric on their nodes',
+      'pass UDP both ways between the gateways, and look at the log of the node processes there',
     );
   }
   const never = handshake === 0 ? 'WireGuard never shook hands' : 'WireGuard has not shaken hands for long';
@@ -211,7 +211,7 @@ const ownGateway = (end: EndEvidence, name: 'source gateway' | 'target gateway')
     name,
     gatewayPlace(end),
     `the gateway pod does not answer its own node ${end.activeNode}`,
-    `look at isthmus-fabric on ${end.activeNode} and whether UDP 6091 passes between that node and its pods`,
+    `look at the node process on ${end.activeNode} and whether UDP 6091 passes between that node and its pods`,
   );
 
 function sizes({ largeOnly, from, to }: Evidence): FailingHop | undefined {
@@ -280,7 +280,7 @@ function theMiddle({ from, to, failure, fromGatewayNode }: Evidence): FailingHop
       'source node',
       place(from),
       'the kernel there knows no way to the address',
-      `look at \`ip route show table all | grep liqo-overlay\` and the log of isthmus-fabric on ${place(from)}`,
+      `look at \`ip route show table all | grep liqo-overlay\` and the log of the node process on ${place(from)}`,
     );
   }
   if (fromGatewayNode === true && from.node !== undefined && from.node !== from.activeNode) {
