@@ -1,5 +1,6 @@
 /** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
 import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
+import type { PeeringConfig } from '#agent/controllers/peering-deps.ts';
 import { createKubeApi } from '#agent/kube/api.ts';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
@@ -46,6 +47,7 @@ const consoleLog: Log = {
 export type More = (deps: {
   readonly cluster: Cluster;
   readonly clusterId: string;
+  readonly config: PeeringConfig;
   readonly clock: Clock;
   readonly log: Log;
 }) => Promise<readonly { run(signal: AbortSignal): Promise<void> }[]>;
@@ -77,7 +79,7 @@ async function startCluster(id: string, clock: ShiftedClock, arch: string, more:
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
       const controllers = createPeeringControllers({ cluster, clusterId: id, config, clock, log, ids: systemIds });
-      const others = await more({ cluster, clusterId: id, clock, log });
+      const others = await more({ cluster, clusterId: id, config, clock, log });
       running = { abort, done: Promise.all([...controllers, ...others].map((one) => one.run(abort.signal))) };
     },
     async stopAgent() {

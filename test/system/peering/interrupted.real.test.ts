@@ -109,7 +109,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
 });
 
 test('certificates of seconds are renewed without a gap, and a separation that outlives them heals by itself', async () => {
-  await pair.provider.server.restartControllerManager(['--cluster-signing-duration=15s']);
+  await pair.provider.server.restartControllerManager(['--cluster-signing-duration=12s']);
   await peer(pair);
   const at = { namespace: name.tenantNamespace('milan'), name: 'milan' };
   const node = (await pair.consumer.api.get(virtualNodes, at))?.metadata.uid;
