@@ -1,4 +1,4 @@
-/** Webhooks of the hosted broker, by the deployed bundles: sealed with the keyring of Secrets Manager, posted over TLS, retried when the sweep says so. */
+/** Webhooks and event targets of the hosted broker, by the deployed bundles: sealed with the keyring of Secrets Manager, posted over TLS or put into a queue, retried when the sweep says so. */
 import { createHmac } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
@@ -24,6 +24,8 @@ const functions = [
   'api-webhooks-rotate',
   'api-webhooks-test',
   'api-webhooks-deliveries-list',
+  'api-event-targets-create',
+  'api-event-targets-deliveries-list',
   'events-dispatch',
   'events-webhooks',
   'schedule-sweep',
@@ -193,6 +195,41 @@ test('a function that only changes a webhook judges its URL without the keyring'
   });
   expect(changed).toBe(200);
   expect(cloud.log).not.toContain('no right');
+});
+
+test('what happens reaches a queue of the tenant, once, by a session that is logged nowhere', async () => {
+  const queue = await cloud.moto.queue('acme-events');
+  const { status: answered, body: target } = await rest<{ id: string; externalId: string }>(
+    'api-event-targets-create',
+    'POST',
+    '/v1/event-targets',
+    {
+      body: {
+        arn: queue.arn,
+        roleArn: 'arn:aws:iam::123456789012:role/isthmus-events-acme',
+        types: ['cluster.join-token-created'],
+      },
+    },
+  );
+  expect([answered, target.externalId]).toEqual([201, `isthmus/${tenant}`]);
+  await happen('turin');
+  await cloud.deliver({ times: 2 });
+  expect(await queue.take()).toMatchObject([
+    {
+      type: 'dev.isthmus.cluster.join-token-created.v1',
+      subject: 'cluster/turin',
+      source: `${brokerUrl}/tenants/acme`,
+    },
+  ]);
+  const event = httpEvent({
+    method: 'GET',
+    path: `/v1/event-targets/${target.id}/deliveries`,
+    authorization: `Bearer ${apiKey}`,
+    pathParameters: { target: target.id },
+  });
+  const { body } = answerOf<{ items: object[] }>(await cloud.invoke('api-event-targets-deliveries-list', event));
+  expect(body.items).toMatchObject([{ target: target.id, state: 'delivered', attempts: 1 }]);
+  expect(cloud.log).not.toMatch(/ASIA[A-Z0-9]{8}|SecretAccessKey|SessionToken/);
 });
 
 test('what no route matches is answered as a problem', async () => {
