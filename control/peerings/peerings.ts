@@ -2,6 +2,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
+import { inParallel } from '../in-parallel.ts';
 import { key, partition, prefix, sortableTime } from '../keys.ts';
 import { pageOf } from '../pages.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
@@ -103,6 +104,9 @@ interface Parts {
   readonly lapse: (tenant: string, due: Item<DueRecord>, signal?: AbortSignal) => Promise<void>;
 }
 
+/** In one sweep. What is due of one tenant is looked at in its order. */
+const tenantsAtOnce = 16;
+
 type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'log'>;
 
 export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts): Peerings {
@@ -148,6 +152,10 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
 
   async function lookAtDue(tenant: string, signal?: AbortSignal): Promise<number | undefined> {
     const before = sortableTime(clock.now() + 1);
+    const timeOf = (item: Item | undefined): number | undefined => item && Number(item.sk.slice(0, before.length));
+    // Most tenants have nothing due at most times: for them it ends here.
+    const [soonest] = (await store.query({ partition: partition.due(tenant), limit: 1 }, signal)).items;
+    if (!soonest || soonest.sk >= before) return timeOf(soonest);
     let cursor: string | undefined;
     do {
       const query = { partition: partition.due(tenant), to: before, limit: 100 };
@@ -156,8 +164,7 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
       cursor = page.cursor;
     } while (cursor !== undefined);
     const next = await store.query({ partition: partition.due(tenant), from: before, limit: 1 }, signal);
-    const [first] = next.items;
-    return first && Number(first.sk.slice(0, before.length));
+    return timeOf(next.items[0]);
   }
 
   return {
@@ -225,10 +232,10 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
       do {
         const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
         const page = await store.query(query, signal);
-        for (const { sk: tenant } of page.items) {
+        await inParallel(page.items, tenantsAtOnce, async ({ sk: tenant }) => {
           const next = await lookAtDue(tenant, signal);
           if (next !== undefined) nextDueAt = Math.min(next, nextDueAt ?? next);
-        }
+        });
         cursor = page.cursor;
       } while (cursor !== undefined);
       return nextDueAt === undefined ? {} : { nextDueAt };

@@ -51,3 +51,31 @@ test('whose time is over while delivering has written down what is left, and ask
   const { items } = await webhooks.deliveries.list(owner, webhook.id);
   expect(items).toMatchObject([{ state: 'pending', attempts: 1, last: { status: 500 } }]);
 });
+
+test('a sweep asks once about a tenant for which nothing waits, and drops what waited for a webhook that is gone', async () => {
+  const queries: string[] = [];
+  const w = await createWebhookWorld({
+    wrap: (store) => ({
+      ...store,
+      query(query, signal) {
+        queries.push(query.partition);
+        return store.query(query, signal);
+      },
+    }),
+  });
+  const { webhooks } = w.world.control;
+  const owner = adminOf('default');
+  const { webhook } = await webhooks.create(owner, { url: hook, types: ['cluster.*'] });
+  for (const types of [['peering.*'], ['member.*']]) await webhooks.create(owner, { url: hook, types });
+  queries.length = 0;
+  await webhooks.deliverer?.announce();
+  expect(queries).toEqual(['system/tenants', 't/default/webhook-due']);
+
+  w.answer(() => ({ status: 500, text: '' }));
+  for (let i = 0; i < 30; i += 1) await w.happen();
+  while (await w.bus.deliverDue(never));
+  await webhooks.delete(owner, webhook.id);
+  await webhooks.deliverer?.sweep();
+  expect((await w.store.query({ partition: 't/default/webhook-due', limit: 10 })).items).toEqual([]);
+  expect(w.received).toHaveLength(30);
+});

@@ -6,6 +6,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { eventOf } from '../audit/record.ts';
 import type { ControlDeps } from '../deps.ts';
 import { publicTypes } from '../events/cloud-event.ts';
+import { inParallel } from '../in-parallel.ts';
 import { key, partition } from '../keys.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';
@@ -37,6 +38,10 @@ const troubleMs = 5_000;
 interface Queue {
   readonly tenant: string;
   readonly receiver: string;
+}
+/** At which something is to be sent, first at that time. */
+interface Waiting extends Queue {
+  readonly at: number;
 }
 const nameOf = ({ tenant, receiver }: Queue): string => `${tenant}/${receiver}`;
 
@@ -75,8 +80,17 @@ export function createDeliverer(
     for (;;) {
       signal?.throwIfAborted();
       const record = await store.get<ReceiverRecord>(at.pk, at.sk, signal);
-      if (!record) return undefined;
       const { items } = await upcoming(tenant, receiver, batch, signal);
+      if (!record) {
+        // It was deleted, and what waited for it with it.
+        if (items.length === 0) return undefined;
+        await transacted(
+          store,
+          items.map(({ pk, sk }) => ({ op: 'delete', pk, sk, ifVersion: 1 })),
+          signal,
+        );
+        continue;
+      }
       const found = items.map((item) => ({ at: dueAt(item), event: item.value.event }));
       const due = found.filter((one) => one.at <= clock.now());
       if (due.length === 0) return found[0]?.at;
@@ -86,15 +100,29 @@ export function createDeliverer(
 
   const dueAt = ({ sk }: Item): number => Number(sk.split('/')[1]);
 
-  async function everyQueue(signal?: AbortSignal): Promise<Queue[]> {
-    const queues: Queue[] = [];
+  /** Each queue of a tenant in which something waits, with the time of the first: one query for a tenant in which nothing does. */
+  async function waitingOf(tenant: string, signal?: AbortSignal): Promise<Waiting[]> {
+    const found: Waiting[] = [];
+    for (let from: string | undefined; ; ) {
+      const query = { partition: partition.deliveriesDue(tenant), limit: 1, ...(from === undefined ? {} : { from }) };
+      const [first] = (await store.query(query, signal)).items;
+      if (!first) return found;
+      const receiver = first.sk.slice(0, first.sk.indexOf('/'));
+      found.push({ tenant, receiver, at: dueAt(first) });
+      // The next letter after the slash: behind everything of this receiver.
+      from = `${receiver}0`;
+    }
+  }
+
+  async function waiting(signal?: AbortSignal): Promise<Waiting[]> {
+    const queues: Waiting[] = [];
     let cursor: string | undefined;
     do {
       const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
       const page = await store.query(query, signal);
-      for (const { sk: tenant } of page.items) {
-        for (const { sk: receiver } of await receiversOf(tenant, signal)) queues.push({ tenant, receiver });
-      }
+      await inParallel(page.items, sweptAtOnce, async ({ sk: tenant }) => {
+        queues.push(...(await waitingOf(tenant, signal)));
+      });
       cursor = page.cursor;
     } while (cursor !== undefined);
     return queues;
@@ -138,7 +166,7 @@ export function createDeliverer(
       woken = new AbortController();
       try {
         if (clock.now() >= scanAt) {
-          for (const queue of await everyQueue(signal)) start(queue, signal);
+          for (const queue of await waiting(signal)) start(queue, signal);
           scanAt = clock.now() + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
@@ -178,7 +206,7 @@ export function createDeliverer(
 
     async sweep(signal) {
       const problems: unknown[] = [];
-      await inParallel(await everyQueue(signal), sweptAtOnce, async (queue) => {
+      await inParallel(await waiting(signal), sweptAtOnce, async (queue) => {
         await drain(queue, signal).catch((error: unknown) => {
           signal?.throwIfAborted();
           log.error('delivering to a receiver failed and will be tried again', error, { ...queue });
@@ -189,11 +217,10 @@ export function createDeliverer(
     },
 
     async announce(signal) {
-      await inParallel(await everyQueue(signal), sweptAtOnce, async ({ tenant, receiver }) => {
-        const [first] = (await upcoming(tenant, receiver, 1, signal)).items;
-        if (first === undefined || dueAt(first) > clock.now()) return;
-        await store.transact([], [eventOf(deps, tenant, 'webhook.due', subjectOf(receiver))], signal);
-      });
+      const due = (await waiting(signal)).filter(({ at }) => at <= clock.now());
+      await inParallel(due, sweptAtOnce, ({ tenant, receiver }) =>
+        store.transact([], [eventOf(deps, tenant, 'webhook.due', subjectOf(receiver))], signal),
+      );
     },
 
     async run(signal) {
@@ -203,15 +230,4 @@ export function createDeliverer(
       running = undefined;
     },
   };
-}
-
-/** `width` at a time; rejects when all that began have ended and one of them rejected. */
-async function inParallel<T>(all: readonly T[], width: number, work: (one: T) => Promise<void>): Promise<void> {
-  const rest = [...all];
-  const worker = async (): Promise<void> => {
-    for (let one = rest.shift(); one !== undefined; one = rest.shift()) await work(one);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(width, all.length) }, worker));
-  const failed = ended.find((one) => one.status === 'rejected');
-  if (failed) throw failed.reason;
 }
