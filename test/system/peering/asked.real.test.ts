@@ -45,7 +45,7 @@ async function join({ id, api }: TestCluster): Promise<void> {
   });
 }
 
-const policy = (autoAccept: boolean): PeeringPolicy =>
+const policy = (autoAccept: boolean) =>
   ({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
@@ -54,7 +54,7 @@ const policy = (autoAccept: boolean): PeeringPolicy =>
       asConsumer: { enabled: true, autoAccept: true, peers: ['*'] },
       asProvider: { enabled: true, autoAccept, peers: ['*'], maxResourcesPerPeer: { cpu: '8' }, classes: ['default'] },
     },
-  }) as PeeringPolicy;
+  }) as unknown as PeeringPolicy;
 
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-asked-'));
