@@ -246,7 +246,7 @@ export const codes = {
     remedy: 'see `isthmus event-target deliveries ID` for what AWS answered',
   },
   event_targets_unavailable: {
-    http: 501,
+    http: 409,
     retry: false,
     exit: 6,
     cause: 'this broker has no identity at AWS, hence no event targets',
