@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [--json] [--runs N] [--clusters N]`: measures one thing, prints the figure, keeps the raw result. */
+/** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
 import { parseArgs } from 'node:util';
 import { type BenchResult, keep, print } from './result.ts';
 
@@ -6,6 +6,10 @@ export interface BenchOptions {
   readonly root: string;
   readonly runs: number | undefined;
   readonly clusters: number | undefined;
+  readonly pods?: number | undefined;
+  readonly seconds?: number | undefined;
+  /** Keep CPU profiles of the controllers. */
+  readonly profile?: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -22,6 +26,18 @@ const benches: Readonly<Record<string, Bench>> = {
   footprint: {
     what: 'MiB resident of all our processes on either side of a link with 0 and with 100 offloaded pods; two real clusters',
     run: async (options) => (await import('./footprint/footprint.ts')).run(options),
+  },
+  burst: {
+    what: 'seconds until 1,000 pods are Ready, offloaded and not; CPU, memory and API requests of it; two real clusters, hollow nodes',
+    run: async (options) => (await import('./burst/burst.ts')).run(options),
+  },
+  churn: {
+    what: 'seconds until a pod is Ready while 20 a second come and go for 5 minutes; two real clusters, hollow nodes',
+    run: async (options) => (await import('./churn/churn.ts')).run(options),
+  },
+  'footprint-of-pods': {
+    what: 'MiB resident of all our processes with 1,000 offloaded pods (and more: --pods); two real clusters, hollow nodes',
+    run: async (options) => (await import('./footprint-of-pods/footprint-of-pods.ts')).run(options),
   },
   cost: {
     what: 'USD of an idle cluster, a peering, 1,000 watch events, by counting the calls of the real handlers',
@@ -55,6 +71,9 @@ const { positionals, values } = parseArgs({
     json: { type: 'boolean', default: false },
     runs: { type: 'string' },
     clusters: { type: 'string' },
+    pods: { type: 'string' },
+    seconds: { type: 'string' },
+    profile: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
@@ -62,11 +81,13 @@ const [name] = positionals;
 const bench = name === undefined ? undefined : benches[name];
 if (!bench || values.help) {
   const width = Math.max(...Object.keys(benches).map((n) => n.length));
-  console.error('usage: npm run bench -- NAME [--runs N] [--clusters N] [--json]\n');
+  console.error(
+    'usage: npm run bench -- NAME [--runs N] [--clusters N] [--pods N] [--seconds N] [--profile] [--json]\n',
+  );
   for (const [n, { what }] of Object.entries(benches)) console.error(`  ${n.padEnd(width)}  ${what}`);
   process.exit(values.help ? 0 : 2);
 }
-const count = (option: 'runs' | 'clusters'): number | undefined => {
+const count = (option: 'runs' | 'clusters' | 'pods' | 'seconds'): number | undefined => {
   const given = values[option];
   if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
   console.error(`--${option} is ${given}, accepted is a whole number above 0`);
@@ -77,6 +98,9 @@ const result = await bench.run({
   root,
   runs: count('runs'),
   clusters: count('clusters'),
+  pods: count('pods'),
+  seconds: count('seconds'),
+  profile: values.profile,
   log: (line) => console.error(line),
 });
 const file = keep(root, result, new Date());

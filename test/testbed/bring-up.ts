@@ -23,7 +23,7 @@ import { connectCluster } from './internet.ts';
 import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForFile } from './node.ts';
 import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
-import { runningComponents } from './processes.ts';
+import { endProcess, runningComponents } from './processes.ts';
 import type { ClusterSpec, NodeSpec } from './spec.ts';
 
 export interface BedContext {
@@ -302,4 +302,21 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   await waitUntilReady(await adminAccess(bed.dir, spec), 120_000, () =>
     runningComponents(bed.slot).has(`${first.name}/kube-apiserver`) ? undefined : lastWords(place, 'kube-apiserver'),
   );
+}
+
+/** Starts a component of the control plane anew with further flags, which win over the bed's own. */
+export async function restartController(
+  bed: Pick<BedContext, 'slot' | 'dir'>,
+  spec: ClusterSpec,
+  component: 'kube-controller-manager' | 'kube-scheduler',
+  flags: readonly string[],
+): Promise<void> {
+  const [first] = spec.nodes;
+  const running = runningComponents(bed.slot);
+  const pid = running.get(`${first?.name}/init`);
+  if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
+  const old = running.get(`${first.name}/${component}`);
+  if (old !== undefined) await endProcess(old, 5_000);
+  const argv = [...commandLine(spec, first, component), ...flags];
+  await startDaemon(placeOf(bed, spec, first.name), pid, component, argv);
 }

@@ -9,7 +9,15 @@ import { withFileLock } from '#scripts/setup/file-lock.ts';
 import type { RunOptions } from '#scripts/setup/run-command.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type BedContext, createCluster, importInto, placeOf, repairCluster, startApiServerAgain } from './bring-up.ts';
+import {
+  type BedContext,
+  createCluster,
+  importInto,
+  placeOf,
+  repairCluster,
+  restartController,
+  startApiServerAgain,
+} from './bring-up.ts';
 import { buildKubebox, buildNodebox } from './build.ts';
 import {
   assess,
@@ -57,6 +65,8 @@ export interface BedCluster {
   /** Kills it as a crash would when `signal` is SIGKILL; SIGTERM unless told. */
   stopApiServer(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   startApiServer(): Promise<void>;
+  /** With further flags, which win over the bed's own. */
+  restartController(component: 'kube-controller-manager' | 'kube-scheduler', flags: readonly string[]): Promise<void>;
   /** Process ids as the host sees them, by component; what does not run is absent. */
   controlPlanePids(): Readonly<Record<string, number>>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -125,6 +135,7 @@ function bedCluster(slot: number, dir: string, spec: ClusterSpec): BedCluster {
       else await endProcess(pid, 5_000);
     },
     startApiServer: () => startApiServerAgain({ slot, dir }, spec),
+    restartController: (component, flags) => restartController({ slot, dir }, spec, component, flags),
     controlPlanePids: () => {
       const running = runningComponents(slot);
       const found = componentsOf(spec, first).map(

@@ -1,0 +1,103 @@
+/**
+ * A Deployment of many pods, without offloading on the provider's hollow nodes and offloaded to them, once with Kubernetes' default client
+ * limits and once with those lifted: seconds until all are Ready, and what our processes take for it.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BenchOptions } from '../main.ts';
+import { type BenchResult, thisMachine } from '../result.ts';
+import { startProfiles } from '../scale/profile.ts';
+import { cpuBetween, read, requests, requestsBetween, sides, total } from '../scale/usage.ts';
+import { alone, burst, type ClientLimits, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/world.ts';
+
+const warmUpPods = 20;
+/** What is still under way when the last pod is Ready belongs to the burst. */
+const afterMs = 5_000;
+
+type Figures = Record<string, number>;
+
+export async function run({ root, pods = 1_000, profile, log }: BenchOptions): Promise<BenchResult> {
+  const world = await openScaleWorld(root, pods, log);
+  try {
+    const phases: Figures = {};
+    const raw: Record<string, unknown> = {};
+    for (const limits of ['default', 'lifted'] as const) {
+      const measured = await once(world, { limits, pods, root, profile: profile === true && limits === 'lifted', log });
+      for (const [name, value] of Object.entries(measured.figures)) phases[`${limits} limits: ${name}`] = value;
+      raw[limits] = measured.raw;
+    }
+    const value = phases['default limits: offloaded / alone'] ?? Number.NaN;
+    return {
+      name: 'burst',
+      unit: `times the seconds of the same ${pods} pods without offloading, default client limits`,
+      value,
+      samples: [value],
+      phases,
+      raw,
+      machine: thisMachine(root),
+    };
+  } finally {
+    await world.close();
+  }
+}
+
+interface Sample {
+  readonly limits: ClientLimits;
+  readonly pods: number;
+  readonly root: string;
+  readonly profile: boolean;
+  readonly log: (line: string) => void;
+}
+
+async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sample) {
+  await world.limitClients(limits);
+  const withinMs = Math.max(120_000, pods * 200);
+  for (const where of [alone, offloaded] as const) {
+    await burst(world, where, warmUpPods, withinMs);
+    await clear(world, where);
+  }
+  const aloneBefore = await counts(world);
+  const without = await burst(world, alone, pods, withinMs);
+  const aloneRequests = differences(aloneBefore, await counts(world), pods);
+  await clear(world, alone);
+  log(`${limits} limits: ${pods} pods alone in ${without.toFixed(1)} s`);
+  await delay(afterMs);
+
+  const before = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
+  const countsBefore = await counts(world);
+  const endProfiles = profile ? await startProfiles(root, world.world) : undefined;
+  const withUs = await burst(world, offloaded, pods, withinMs);
+  await delay(afterMs);
+  for (const file of (await endProfiles?.()) ?? []) log(`profile: ${file}`);
+  const after = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
+  const asked = differences(countsBefore, await counts(world), pods);
+  const figures: Figures = { 's alone': without, 's offloaded': withUs, 'offloaded / alone': withUs / without };
+  const cpu = {
+    consumer: cpuBetween(before.consumer, after.consumer),
+    provider: cpuBetween(before.provider, after.provider),
+  };
+  figures['CPU ms per pod, both sides'] = ((total(cpu.consumer) + total(cpu.provider)) * 1_000) / pods;
+  for (const side of sides) {
+    for (const [role, seconds] of Object.entries(cpu[side]))
+      if (seconds > 0) figures[`CPU ms per pod, ${side}, ${role}`] = (seconds * 1_000) / pods;
+  }
+  for (const side of sides) figures[`MiB with ${pods} pods, ${side}`] = total(after[side].residentMiB);
+  for (const side of sides) {
+    figures[`API requests per pod, ${side}`] = asked[side].all ?? 0;
+  }
+  figures['API requests per pod alone'] = aloneRequests.provider.all ?? 0;
+  figures['s until nothing is left'] = await clear(world, offloaded);
+  log(
+    `${limits} limits: ${pods} pods offloaded in ${withUs.toFixed(1)} s, ${(withUs / without).toFixed(3)} times; ${figures['CPU ms per pod, both sides'].toFixed(1)} ms of CPU per pod`,
+  );
+  return { figures, raw: { before, after, asked, aloneRequests } };
+}
+
+async function counts({ consumer, provider }: ScaleWorld) {
+  return { consumer: await requests(consumer.api), provider: await requests(provider.api) };
+}
+
+type Counts = Awaited<ReturnType<typeof counts>>;
+const differences = (before: Counts, after: Counts, per: number) => ({
+  consumer: requestsBetween(before.consumer, after.consumer, per),
+  provider: requestsBetween(before.provider, after.provider, per),
+});

@@ -1,0 +1,81 @@
+/** What the processes of both sides take, and what the API servers are asked. */
+import { readFileSync } from 'node:fs';
+import type { KubeApi } from '#agent/kube/types.ts';
+import type { OwnPids, World } from '#test/harness/world.ts';
+import { names } from '../peering/world.ts';
+
+export type Side = keyof typeof names;
+export const sides: readonly Side[] = ['consumer', 'provider'];
+type Role = keyof OwnPids;
+
+/** A reading of everything that is ours on one side. */
+export interface Reading {
+  readonly pids: readonly number[];
+  /** CPU seconds since each process began, summed by role. */
+  readonly cpu: Readonly<Record<Role, number>>;
+  /** Resident now, in MiB, summed by role. */
+  readonly residentMiB: Readonly<Record<Role, number>>;
+}
+
+const ticksPerSecond = 100;
+
+/** Seconds in user and kernel mode. */
+function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The command in parentheses may itself hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+const residentMiB = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+export function read(world: World, side: Side): Reading {
+  const pids = world.ownPids(names[side]);
+  const each = (figure: (pid: number) => number) =>
+    Object.fromEntries(Object.entries(pids).map(([role, own]) => [role, sum(own.map(figure))]));
+  return {
+    pids: Object.values(pids).flat().sort(),
+    cpu: each(cpuSeconds) as Reading['cpu'],
+    residentMiB: each(residentMiB) as Reading['residentMiB'],
+  };
+}
+
+export const total = (parts: Readonly<Record<string, number>>): number => sum(Object.values(parts));
+
+/** CPU seconds by role between two readings; throws when a process was replaced, for then the figure would say nothing. */
+export function cpuBetween(before: Reading, after: Reading): Record<Role, number> {
+  if (before.pids.join() !== after.pids.join())
+    throw new Error(
+      `processes were replaced during the measurement: ${before.pids.join()} became ${after.pids.join()}`,
+    );
+  const roles = Object.keys(after.cpu) as Role[];
+  return Object.fromEntries(roles.map((role) => [role, after.cpu[role] - before.cpu[role]])) as Record<Role, number>;
+}
+
+/** Requests that an API server has answered, by `VERB resource[/subresource]`; watches are not counted. */
+export type Requests = Readonly<Record<string, number>>;
+
+export async function requests(api: KubeApi): Promise<Requests> {
+  const counts: Record<string, number> = {};
+  for (const line of (await api.getPath('/metrics')).split('\n')) {
+    const [, labels, value] = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line) ?? [];
+    if (labels === undefined) continue;
+    const label = (name: string): string => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
+    const verb = label('verb');
+    if (verb === 'WATCH') continue;
+    const subresource = label('subresource');
+    const key = `${verb} ${label('resource')}${subresource === '' ? '' : `/${subresource}`}`;
+    counts[key] = (counts[key] ?? 0) + Number(value);
+  }
+  return counts;
+}
+
+/** Of the requests between two readings, those that are at least a twentieth of `per`, and their sum. */
+export function requestsBetween(before: Requests, after: Requests, per: number): Record<string, number> {
+  const deltas = Object.entries(after).map(([key, count]) => [key, (count - (before[key] ?? 0)) / per] as const);
+  const often = deltas.filter(([, each]) => each >= 0.05).sort(([, a], [, b]) => b - a);
+  return { all: sum(deltas.map(([, each]) => each)), ...Object.fromEntries(often) };
+}
