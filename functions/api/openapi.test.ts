@@ -16,8 +16,21 @@ test('the document that is served is the one that the routes generate', async ()
 test('every function is in the document, with its answers and its problem', () => {
   for (const { route } of httpFunctions) {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()];
-    expect(Object.keys(operation?.responses ?? {}).sort()).toEqual([...Object.keys(route.answers), 'default'].sort());
+    expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(
+      [...Object.keys(route.answers), ...(route.conditional ? ['412'] : []), 'default'].sort(),
+    );
   }
+});
+
+test('every route that heeds If-Match says so, and is one whose answers have an ETag', () => {
+  const said = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) =>
+      'x-if-match' in operation ? [`${method.toUpperCase()} ${path}`] : [],
+    ),
+  );
+  const heeding = httpFunctions.flatMap(({ route }) => (route.conditional ? [`${route.method} ${route.path}`] : []));
+  expect(said.sort()).toEqual(heeding.sort());
+  expect(said).toContain('PATCH /v1/event-targets/{target}');
 });
 
 test('every reference in the document leads somewhere', () => {

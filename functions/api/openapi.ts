@@ -48,13 +48,13 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
 } as const;
 
+/**
+ * If-Match is a condition and no input: declared as a parameter, whatever makes requests from the document would make up versions, and take 412
+ * for the refusal of a valid request.
+ */
 const ifMatch = {
-  name: 'If-Match',
-  in: 'header',
-  required: false,
-  description:
-    'The ETag of the object as it was read: 412 when it has changed since. `*` or absent: whatever it is now.',
-  schema: { type: 'string', maxLength: 20, pattern: '^(\\*|(W/)?"[0-9]{1,15}")$' },
+  'x-if-match':
+    'The header If-Match is heeded: the ETag of the object as it was read, for example "3". `*` or absent: whatever version it has.',
 } as const;
 
 const locationHeader = {
@@ -89,10 +89,6 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
       },
     ],
   );
-  const headers = [
-    ...(route.method === 'POST' && (route.auth === 'key' || route.auth === 'operator') ? [idempotencyKey] : []),
-    ...(route.conditional ? [ifMatch] : []),
-  ];
   return {
     operationId,
     summary: route.summary,
@@ -107,10 +103,18 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
         ...(route.query && { query: route.query as Params }),
       },
     }),
-    ...(headers.length > 0 && { parameters: headers }),
+    ...(route.method === 'POST' &&
+      (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
+    ...(route.conditional && ifMatch),
     ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: {
       ...Object.fromEntries(answers),
+      ...(route.conditional && {
+        412: {
+          description: 'It has another version than If-Match says: read it again.',
+          content: { 'application/problem+json': { schema: resources.Problem } },
+        },
+      }),
       default: {
         description: 'What went wrong, with a stable code (RFC 9457).',
         content: { 'application/problem+json': { schema: resources.Problem } },
