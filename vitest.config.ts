@@ -7,7 +7,7 @@ const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scrip
  * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters
  * and runs a file at a time.
  */
-const system = ['test/system/{world,network,in-band}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
+const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
 
 export default defineConfig({
   test: {

@@ -161,7 +161,6 @@ export async function createVirtualNode(
       ...(storageClasses === undefined ? {} : { storageClasses }),
       ...(ingressClasses === undefined ? {} : { ingressClasses }),
       ...(loadBalancerClasses === undefined ? {} : { loadBalancerClasses }),
-      vkOptionsTemplateRef: { name: 'virtual-kubelet-default', namespace: target.liqoNamespace },
     },
   });
   if (!createNode) return made;

@@ -46,6 +46,8 @@ const volatile = new Set([
   'lastHandshakeTime',
   'packetLoss',
   'peerEndpoint',
+  // Of a node: learned from its first gateway, and kept.
+  'nodeIP',
   // Of virtual nodes.
   'lastHeartbeatTime',
   'daemonEndpoints',
