@@ -119,8 +119,8 @@ describe('the network', () => {
     expect(container?.ports).toBeUndefined();
     const masquerade = (value: string) => ({ name: 'ISTHMUS_FULL_MASQUERADE', value });
     expect(container?.env).toContainEqual(masquerade('true'));
-    const { ranges, gatewayReplicas } = options.network as NetworkInstallOptions;
-    const unsaid = agentManifests({ ...options, network: { ranges, gatewayReplicas } });
+    const { fullMasquerade: _, ...unsaidNetwork } = options.network as NetworkInstallOptions;
+    const unsaid = agentManifests({ ...options, network: unsaidNetwork });
     const auto = find<DaemonSet>('DaemonSet', 'isthmus-fabric', unsaid).spec?.template.spec?.containers[0];
     expect(auto?.env).toContainEqual(masquerade('auto'));
     expect(find('Namespace', 'liqo').metadata.labels).toMatchObject({

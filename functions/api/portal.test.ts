@@ -78,7 +78,9 @@ async function ask(key: string, id: string, { path = {}, query = {}, headers = {
     (at, [name, value]) => at.replace(`{${name}}`, encodeURIComponent(value)),
     operation.path,
   );
-  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
   const answer = await world.call({
     method: operation.method,
     path: search === '' ? filled : `${filled}?${search}`,

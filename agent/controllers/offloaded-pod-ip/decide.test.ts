@@ -15,7 +15,7 @@ const ip = (address = '10.81.1.5', more: object = {}): Ip =>
   ({
     metadata: { name: 'web', namespace: 'shop', labels, ownerReferences: [{ uid: 'p1' }], ...more },
     spec: { ip: address },
-  }) as Ip;
+  }) as unknown as Ip;
 const configuration = (peer: string, view: string | undefined, more: object = {}): Configuration =>
   ({
     metadata: { name: peer, labels: { 'liqo.io/remote-cluster-id': peer }, ...more },
