@@ -201,6 +201,7 @@ const refusals = new Set([
   'already_exists',
   'in_progress',
   'policy_refused',
+  'owned_by_object',
 ]);
 
 test('two tenants see and touch nothing of each other in 10,000 generated operations', async () => {
