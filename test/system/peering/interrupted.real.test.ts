@@ -104,7 +104,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
         return true;
       });
     }),
-    { numRuns: 12, endOnFailure: true },
+    { numRuns: 8, endOnFailure: true },
   );
 });
 
