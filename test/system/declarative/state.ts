@@ -46,8 +46,6 @@ const volatile = new Set([
   'lastHandshakeTime',
   'packetLoss',
   'peerEndpoint',
-  // Of a node: learned from its first gateway, and kept.
-  'nodeIP',
   // Of virtual nodes.
   'lastHeartbeatTime',
   'daemonEndpoints',
@@ -77,6 +75,8 @@ function textOf(object: KubeObject): string {
     withoutValues(object),
     (key, value: unknown) => {
       if (key === 'ip' && granted.has(object.kind)) return 'granted';
+      // Of a node: learned from its first gateway, and kept.
+      if (key === 'status' && object.kind === 'InternalNode') return undefined;
       if (volatile.has(key) && !(isCustom && key === 'conditions')) return undefined;
       return value !== null && typeof value === 'object' && !Array.isArray(value) ? sorted(value) : value;
     },

@@ -37,13 +37,12 @@ type Loose = KubeObject & {
 /** Of these nothing but their being there is the same each time. */
 const ownWay = /^(leases|events|endpointslices|certificatesigningrequests)\b/;
 
-/** With an end that is chosen anew each time left out of the name, as of a Deployment's pods. */
+/** Without what is chosen anew each time: the end of the name of a Deployment's pod, the address of a Service. */
 function named(one: Found): string {
-  const { generateName } = one.object.metadata;
+  const { metadata } = one.object;
+  const prefix = one.resource.startsWith('ipaddresses') ? '' : metadata.generateName;
   return lineOf(
-    generateName === undefined
-      ? one
-      : { ...one, object: { ...one.object, metadata: { ...one.object.metadata, name: `${generateName}…` } } },
+    prefix === undefined ? one : { ...one, object: { ...one.object, metadata: { ...metadata, name: `${prefix}…` } } },
   );
 }
 

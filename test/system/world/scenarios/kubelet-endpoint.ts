@@ -39,7 +39,7 @@ export function kubeletEndpoint(on: () => Stage): void {
     test('answers nobody without a client certificate', async () => {
       expect(await ask('/pods', undefined)).toMatchObject({
         status: 401,
-        body: expect.stringContaining('no client certificate was presented'),
+        body: expect.stringContaining('no client certificate and no bearer token was presented'),
       });
     });
 
