@@ -93,6 +93,14 @@ describe('an invitation', () => {
     });
   });
 
+  test('each tenant labels the peering for itself', async () => {
+    expect((await bolt('label peering rome milan customer=seven')).out).toBe('customer=seven\n');
+    expect((await acme('label peering rome milan team=shop')).out).toBe('team=shop\n');
+    expect((await acme('get peerings -l customer -o name')).out).toBe('');
+    expect((await acme('describe peering rome milan')).out).toContain('Labels:   team=shop\n');
+    expect((await bolt('label peering rome milan')).out).toBe('customer=seven\n');
+  });
+
   test('either tenant ends the peering', async () => {
     expect((await bolt('unpeer rome milan')).out).toMatch(/is Unpeering|gone/);
     expect((await acme('describe peering rome milan')).out).toContain('ended by the provider');

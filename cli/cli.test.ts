@@ -147,6 +147,20 @@ describe('with clusters', () => {
     expect((await cli('get peerings')).out).toMatch(/rome +milan/);
   });
 
+  test('labels it, shows the labels, and lists those that a selector finds', async () => {
+    expect((await cli('peer rome milan --cpu 2 --labels team=shop,stage=prod')).code).toBe(0);
+    expect((await cli('label peering rome milan')).out.trim().split('\n').sort()).toEqual(['stage=prod', 'team=shop']);
+    expect((await cli('label peering rome milan stage- tier=gold')).out).toBe('team=shop\ntier=gold\n');
+    expect((await cli('describe peering rome milan')).out).toContain('Labels:   team=shop,tier=gold\n');
+    expect((await cli('get peerings -l team=shop,tier')).out).toMatch(/rome +milan .* team=shop,tier=gold/);
+    expect(await cli('get peerings -l stage')).toMatchObject({ code: 0, err: 'no peering has the labels stage\n' });
+    expect(await cli('label peering milan rome team=x')).toMatchObject({ code: 4 });
+    expect(await cli('peer rome milan --labels team')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('KEY=VALUE'),
+    });
+  });
+
   test('gives up waiting at the deadline and says what was missing', async () => {
     const { code, err } = await cli('peer rome milan --wait --timeout 1s');
     expect(code).toBe(8);

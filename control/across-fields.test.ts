@@ -64,6 +64,7 @@ const full: PeeringRecord = {
     nonce: 'NONCE',
     createdAt: 1,
     requestedBy: inner.consumer,
+    labels: { LABEL: 'LABEL' },
     ask: { name: inner.consumer, uid: inner.consumer, generation: 1 },
     unpeerRequestedAt: 9,
     unpeerRequestedBy: 'provider',
@@ -135,7 +136,7 @@ describe('a peering', () => {
     const copy = copyFor(full, side);
     const text = JSON.stringify([copy, peeringView(copy, 1, side === 'consumer' ? 'acme' : 'bolt')]);
     expect(text).not.toContain(inner[other]);
-    for (const secret of ['NONCE', 'SIGNED', 'CSR', 'KEY', 'CRT', 'CA"', 'URL', 'NAMESPACE', 'RANGE'])
+    for (const secret of ['NONCE', 'SIGNED', 'CSR', 'KEY', 'CRT', 'CA"', 'URL', 'NAMESPACE', 'RANGE', 'LABEL'])
       expect(text).not.toContain(secret);
     // Its own words stay its own to read.
     expect(text).toContain(inner[side]);

@@ -41,7 +41,7 @@ const foreign: readonly { readonly pk: RegExp; readonly sk: RegExp }[] = [
   { pk: /^\/invitations$/, sk: /^iv_/ },
   { pk: /^\/approval-rules$/, sk: /^all$/ },
 ];
-const foreignEvents = /^(peering|request)\.|^invitation\.redeemed$/;
+const foreignEvents = /^(peering\.(?!labels-)|request\.)|^invitation\.redeemed$/;
 
 function guarded(store: Store, serving: () => Serving | undefined, broken: string[]): Store {
   const check = (pk: string, sk: string): void => {
@@ -132,7 +132,11 @@ async function strangersFindNothing({ control }: ReturnType<typeof createWorld>,
       if (parties.has(tenant)) continue;
       const caller = callerOf(tenant);
       const tries = {
-        pe_: [() => control.peerings.get(caller, id), () => control.peerings.unpeer(caller, id)],
+        pe_: [
+          () => control.peerings.get(caller, id),
+          () => control.peerings.unpeer(caller, id),
+          () => control.peerings.label(caller, id, { labels: {} }),
+        ],
         iv_: [() => control.invitations.get(caller, id), () => control.invitations.revoke(caller, id)],
         rq_: [
           () => control.requests.get(caller, id),

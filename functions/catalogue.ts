@@ -9,9 +9,10 @@ const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
 const makesWebhooks: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
 const delivers: readonly Access[] = [...makesWebhooks, 'event-targets:send'];
 
-/** Routes that make what webhooks sign with or look at where they post to, and one that no agent hears of. */
+/** Routes that make what webhooks sign with or look at where they post to, and those that no agent hears of. */
 const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
   'PATCH /v1/clusters/{cluster}': readsAndWrites,
+  'PATCH /v1/peerings/{peering}': readsAndWrites,
   'POST /v1/webhooks': makesWebhooks,
   'POST /v1/webhooks/{webhook}/rotate': [...readsAndWrites, 'box:open'],
   'PATCH /v1/webhooks/{webhook}': [...readsAndWrites, 'webhooks:post'],

@@ -43,6 +43,7 @@ import { handler as removeMember } from './api/members/delete.ts';
 import { handler as getMember } from './api/members/get.ts';
 import { handler as listMembers } from './api/members/list.ts';
 import { handler as getOpenApi } from './api/openapi-document.ts';
+import { handler as changePeering } from './api/peerings/change.ts';
 import { handler as createPeering } from './api/peerings/create.ts';
 import { handler as deletePeering } from './api/peerings/delete.ts';
 import { handler as getPeering } from './api/peerings/get.ts';
@@ -90,6 +91,7 @@ export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   createPeering,
   listPeerings,
   getPeering,
+  changePeering,
   deletePeering,
   createApprovalRule,
   deleteApprovalRule,

@@ -5,8 +5,7 @@ import type { CliIo } from '#cli/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { paintFor } from '#cli/output/style.ts';
 import { describePeering } from '#cli/peerings/describe.ts';
-import { findPeering } from '#cli/peerings/follow.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { mustFindPeering } from '#cli/peerings/follow.ts';
 import { describePodCommand } from './describe-pod.ts';
 import { clusterName } from './options.ts';
 
@@ -25,12 +24,7 @@ export const describeCommand = (io: CliIo): Command =>
         .action(async (consumer: string, provider: string, { output }: { output: 'text' | 'json' | 'yaml' }) => {
           const broker = await openBroker(io);
           try {
-            const peering = await findPeering(broker, consumer, provider);
-            if (peering === undefined) {
-              throw new AppError('not_found', `${consumer} is not peered with ${provider} as its provider`, {
-                detail: { remedy: 'list peerings with `isthmus get peerings`; the order is CONSUMER PROVIDER' },
-              });
-            }
+            const peering = await mustFindPeering(broker, consumer, provider);
             if (output !== 'text') return printObject(io, output, peering);
             io.stdout.write(describePeering(peering, paintFor(io.stdout, io.env), io.clock.now()));
           } finally {

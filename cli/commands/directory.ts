@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
-import { resourcesText } from '#cli/peerings/describe.ts';
+import { labelsText, resourcesText } from '#cli/peerings/describe.ts';
 import {
   askedResources,
   clusterName,
@@ -20,11 +20,6 @@ export const directoryCommand = (io: CliIo): Command =>
     .addCommand(listCommand(io))
     .addCommand(publishCommand(io))
     .addCommand(unpublishCommand(io));
-
-const labelsText = (labels: Readonly<Record<string, string>>): string =>
-  Object.entries(labels)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(',');
 
 interface ListOptions {
   readonly output: Format;

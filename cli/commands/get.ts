@@ -7,18 +7,21 @@ import { type Format, printListing } from '#cli/output/print.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import type { Column } from '#cli/output/table.ts';
-import { resourcesText } from '#cli/peerings/describe.ts';
+import { labelsText, resourcesText } from '#cli/peerings/describe.ts';
 import type { AuditRecord, Cluster, Peering } from '#shared/schema/api/resources.ts';
 import { eventsCommand } from './get-events.ts';
 import { outputOption, positiveInt } from './options.ts';
 
-const labelsText = (labels: Readonly<Record<string, string>>): string =>
-  Object.entries(labels)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
+const selectorMeaning = 'only those with these labels, KEY=VALUE or KEY, separated by commas';
 
 interface Listed {
   readonly output: Format;
+}
+
+interface PeeringsOptions extends Listed {
+  readonly all?: boolean;
+  readonly cluster?: string;
+  readonly selector?: string;
 }
 
 export const getCommand = (io: CliIo): Command =>
@@ -34,7 +37,7 @@ const clustersCommand = (io: CliIo): Command =>
     .alias('cluster')
     .description('clusters that joined')
     .option('--all', 'also those that left')
-    .option('-l, --selector <selector>', 'only those with these labels, KEY=VALUE or KEY, separated by commas')
+    .option('-l, --selector <selector>', selectorMeaning)
     .addOption(outputOption())
     .action(async ({ output, all, selector }: Listed & { all?: boolean; selector?: string }) => {
       const broker = await openBroker(io);
@@ -82,18 +85,21 @@ const peeringsCommand = (io: CliIo): Command =>
     .description('peerings between clusters')
     .option('--all', 'also those that ended within the last day')
     .option('--cluster <name>', 'only those in which this cluster takes part')
+    .option('-l, --selector <selector>', selectorMeaning)
     .addOption(outputOption())
-    .action(async ({ output, all, cluster }: Listed & { all?: boolean; cluster?: string }) => {
+    .action(async ({ output, all, cluster, selector }: PeeringsOptions) => {
       const broker = await openBroker(io);
       try {
         const items = await broker.all((page) =>
-          broker.api.listPeerings({ query: { ...page, includeGone: all, cluster } }),
+          broker.api.listPeerings({ query: { ...page, includeGone: all, cluster, labels: selector } }),
         );
         printListing(io, output, {
           items,
           columns: peeringColumns(io),
           name: ({ id }) => `peering/${id}`,
-          none: 'no peerings; run `isthmus peer CONSUMER PROVIDER`',
+          none: selector
+            ? `no peering has the labels ${selector}`
+            : 'no peerings; run `isthmus peer CONSUMER PROVIDER`',
         });
       } finally {
         broker.close();
@@ -110,6 +116,7 @@ function peeringColumns(io: CliIo): Column<Peering>[] {
     { head: 'node', cell: ({ nodeName }) => nodeName },
     { head: 'resources', cell: ({ granted, resources }) => resourcesText(granted ?? resources) },
     { head: 'age', cell: ({ createdAt }) => age(Date.parse(createdAt), now) },
+    { head: 'labels', cell: ({ labels }) => labelsText(labels) || '-' },
     { head: 'waiting for', cell: ({ waitingFor, phase }) => (phase === 'Ready' ? '-' : waitingFor) },
   ];
 }

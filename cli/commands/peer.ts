@@ -3,12 +3,20 @@ import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
-import { arrow, findPeering, followPeering } from '#cli/peerings/follow.ts';
+import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
 import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
-import { clusterName, contextOption, extraResource, quantity, timeoutMsOf, timeoutOption } from './options.ts';
+import {
+  clusterName,
+  contextOption,
+  extraResource,
+  labelList,
+  quantity,
+  timeoutMsOf,
+  timeoutOption,
+} from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
@@ -16,6 +24,7 @@ interface PeerOptions extends NetworkOptions {
   readonly pods?: string;
   readonly resource: Record<string, string>;
   readonly class?: string;
+  readonly labels: Record<string, string>;
   readonly wait?: boolean;
   readonly timeout: string;
 }
@@ -28,11 +37,12 @@ export const peerCommand = (io: CliIo): Command =>
       'after',
       `
 What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed, and of
-the network what is named. A pair that is peered both ways has one link: the first peering decides where it is dialled.
+network and labels what is named. A pair that is peered both ways has one link: the first peering decides where it is dialled.
 
 Examples:
   isthmus peer rome milan --cpu 2 --memory 4Gi --wait
   isthmus peer rome milan --resource nvidia.com/gpu=1
+  isthmus peer rome milan --labels team=shop,stage=prod
   isthmus peer rome milan --gateway-location consumer     milan cannot be dialled, rome can`,
     )
     .action((consumer: string, provider: string, options: PeerOptions) => peer(io, consumer, provider, options));
@@ -46,7 +56,8 @@ const peerTerms = (): Command =>
     .option('--memory <quantity>', 'memory to ask for, for example 4Gi', quantity)
     .option('--pods <quantity>', 'number of pods to ask for', quantity)
     .option('--resource <name=quantity>', 'another resource to ask for; may be repeated', extraResource, {})
-    .option('--class <name>', 'resource class at the provider');
+    .option('--class <name>', 'resource class at the provider')
+    .option('--labels <labels>', 'labels for your own lists, KEY=VALUE separated by commas', labelList, {});
 
 const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
   ...resource,
@@ -67,6 +78,7 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
           resources: asked(options),
           ...(options.class && { class: options.class }),
           ...(network && { network }),
+          ...(Object.keys(options.labels).length > 0 && { labels: options.labels }),
         },
       },
       { repeatable: true },
@@ -166,12 +178,7 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
   }
   const broker = await openBroker(io);
   try {
-    const found = await findPeering(broker, consumer, provider);
-    if (found === undefined) {
-      throw new AppError('not_found', `${consumer} is not peered with ${provider} as its provider`, {
-        detail: { remedy: 'list peerings with `isthmus get peerings`; the order is CONSUMER PROVIDER' },
-      });
-    }
+    const found = await mustFindPeering(broker, consumer, provider);
     if (found.phase === 'Gone') {
       io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;

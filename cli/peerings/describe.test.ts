@@ -9,6 +9,7 @@ const peering: Peering = {
   provider: 'milan',
   resources: { cpu: '2', memory: '4Gi' },
   class: 'default',
+  labels: { team: 'shop', stage: 'prod' },
   phase: 'Negotiating',
   conditions: [
     { type: 'Consented', status: 'True', reason: 'SameTenant', message: '', side: 'both', since: at(0), action: '' },
@@ -41,6 +42,7 @@ Asked:    cpu 2, memory 4Gi
 Granted:  cpu 2
 Node:     milan in rome
 Owner:    broker: change it with \`isthmus peer\`
+Labels:   team=shop,stage=prod
 Age:      10s
 
 Timeline:

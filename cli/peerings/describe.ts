@@ -10,6 +10,11 @@ export const resourcesText = (resources: Readonly<Record<string, string>> | unde
     .map(([name, amount]) => `${name} ${amount}`)
     .join(', ');
 
+export const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+
 const mark = { True: '✓', False: '✗', Unknown: '?' } as const;
 
 function conditionLines(condition: PeeringCondition, paint: Paint, now: number): string[] {
@@ -50,6 +55,7 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
         ? `Peering ${peering.owner.name} in ${peering.consumer}: change it there`
         : 'broker: change it with `isthmus peer`',
     ],
+    ['Labels', labelsText(peering.labels) || '-'],
     ['Age', age(created, now)],
   ];
   if (peering.across) {

@@ -21,6 +21,14 @@ export async function findPeering(
   return items[0];
 }
 
+export async function mustFindPeering(broker: BrokerClient, consumer: string, provider: string): Promise<Peering> {
+  const found = await findPeering(broker, consumer, provider);
+  if (found) return found;
+  throw new AppError('not_found', `${consumer} is not peered with ${provider} as its provider`, {
+    detail: { remedy: 'list peerings with `isthmus get peerings`; the order is CONSUMER PROVIDER' },
+  });
+}
+
 export interface Following {
   readonly done: (peering: Peering) => boolean;
   readonly timeoutMs: number;

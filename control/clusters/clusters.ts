@@ -17,6 +17,7 @@ import type { ControlDeps, PageRequest } from '../deps.ts';
 import { unpublishOps } from '../directory/directory.ts';
 import type { DirectoryEntry } from '../directory/entry.ts';
 import { key, partition, prefix } from '../keys.ts';
+import type { LabelChange, Labels } from '../labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { pageOf } from '../pages.ts';
 import type { Coordinator } from '../peerings/coordinate.ts';
@@ -26,7 +27,7 @@ import { newSecret, sha256Hex } from '../secrets.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { type ClusterRecord, clusterView, type SeenRecord, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
-import { type Labels, labelCluster } from './labels.ts';
+import { labelCluster } from './labels.ts';
 import { createLiveness, type Heard } from './liveness.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
 
@@ -84,12 +85,7 @@ export interface Clusters {
     signal?: AbortSignal,
   ): Promise<Page<ClusterView>>;
   /** Replaces its labels. They stay with its name, also when it joins anew. */
-  label(
-    caller: Caller,
-    id: string,
-    change: { readonly labels: Labels; readonly ifVersion?: number | undefined },
-    signal?: AbortSignal,
-  ): Promise<ClusterView>;
+  label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<ClusterView>;
   /**
    * The cluster leaves: its key is no longer accepted. `in_use` while it has peerings, unless `force`, which ends them all and treats this
    * side as dead.

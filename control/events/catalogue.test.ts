@@ -76,6 +76,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
   const { peering } = await control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
   await world.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Ready');
   await control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '1' } });
+  await control.peerings.label(admin, peering.id, { labels: { 'example.com/team': 'shop' } });
   await control.peerings.unpeer(admin, peering.id);
   await world.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Gone');
   const { key } = await control.tenants.createKey(admin, { name: 'ci', role: 'viewer' });
@@ -118,6 +119,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
       'member.changed',
       'member.removed',
       'peering.changed',
+      'peering.labels-changed',
       'peering.phase-changed',
       'peering.requested',
       'peering.unpeer-requested',

@@ -125,6 +125,12 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   ),
   'peering.requested': entry('A peering was asked for.', peering, Terms, terms),
   'peering.changed': entry('A peering was asked for on other terms.', peering, Terms, terms),
+  'peering.labels-changed': entry(
+    'Somebody labelled the peering. Across tenants: somebody of this tenant, and no other tenant hears of it.',
+    peering,
+    z.strictObject({ ...Pair, labels: z.record(Text, Text).describe('All that it has now.') }),
+    { consumer: 'rome', provider: 'milan', labels: { team: 'shop' } },
+  ),
   'peering.phase-changed': entry(
     'A peering reached another phase.',
     peering,

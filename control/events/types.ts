@@ -20,6 +20,7 @@ export const eventTypes = {
   'cluster.observed': { public: false },
   'peering.requested': { public: true },
   'peering.changed': { public: true },
+  'peering.labels-changed': { public: true },
   'peering.phase-changed': { public: true },
   'peering.unpeer-requested': { public: true },
   'invitation.created': { public: true },

@@ -182,12 +182,17 @@ export async function loadCopies(store: Store, { id, across }: Placed, signal?: 
   return { ...(consumer ? { consumer } : {}), ...(provider ? { provider } : {}) };
 }
 
+/** What a tenant wrote into its own copy stays there. */
+function withOwn({ spec, state }: PeeringRecord, { spec: { labels } }: PeeringRecord): PeeringRecord {
+  return { spec: { ...spec, ...(labels ? { labels } : {}) }, state };
+}
+
 /** Brings the copies to `record`; with `expiresAt`, gives them their end. A copy that its tenant no longer has is not made again. */
 export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: number): Op[] {
   return roles.flatMap((role): Op[] => {
     const copy = copies[role];
     if (!copy) return [];
-    const value = copyFor(record, role);
+    const value = withOwn(copyFor(record, role), copy.value);
     const ends = expiresAt === undefined || copy.expiresAt !== undefined;
     if (ends && sameJson(value, copy.value)) return [];
     const { pk, sk, version } = copy;

@@ -2,6 +2,7 @@
 import type { Phase } from '#shared/domain/peering-phase.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Labels } from '../labels.ts';
 import type { ConnectionReport } from './link-reports.ts';
 import type { NetworkTerms } from './network-terms.ts';
 
@@ -61,6 +62,8 @@ export interface PeeringView {
   readonly provider: string;
   readonly resources: Resources;
   readonly class: string;
+  /** The tenant's own words; the tenant of the other side has its own. */
+  readonly labels: Labels;
   readonly phase: Phase;
   readonly conditions: readonly PeeringCondition[];
   /** One sentence: what is being waited for, or that nothing is. */

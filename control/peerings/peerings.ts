@@ -1,15 +1,19 @@
 /** Use cases around peerings for people and portals: request, read, unpeer; and the sweep that bounds every delay. */
+import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
+import { checkLabels } from '../directory/entry.ts';
 import { inParallel } from '../in-parallel.ts';
 import { key, partition, prefix, sortableTime } from '../keys.ts';
+import type { LabelChange, Labels } from '../labels.ts';
 import { pageOf } from '../pages.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { otherRole, sideOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import type { Coordinator } from './coordinate.ts';
 import { peeringNames } from './desired-objects.ts';
+import { labelPeering } from './labels.ts';
 import type { AskedNetwork } from './network-terms.ts';
 import { networkView } from './network-view.ts';
 import type { PeeringView, Resources } from './peering.ts';
@@ -26,6 +30,8 @@ export interface PeeringRequest {
   readonly class?: string;
   /** What is left out stays as it is, or takes its default. */
   readonly network?: AskedNetwork | undefined;
+  /** All that it is to have; absent: a peering that is there keeps those that it has. */
+  readonly labels?: Labels | undefined;
 }
 
 export interface PeeringFilter extends PageRequest {
@@ -33,6 +39,8 @@ export interface PeeringFilter extends PageRequest {
   readonly includeGone?: boolean;
   /** Only those in which this cluster takes part. */
   readonly cluster?: string;
+  /** Only those that have all of these. */
+  readonly labels?: readonly LabelRequirement[];
 }
 
 export interface Peerings {
@@ -49,6 +57,8 @@ export interface Peerings {
   /** The peering of a pair, also when it is gone but still kept. */
   find(caller: Caller, consumer: string, provider: string, signal?: AbortSignal): Promise<PeeringView>;
   list(caller: Caller, filter?: PeeringFilter, signal?: AbortSignal): Promise<Page<PeeringView>>;
+  /** Replaces the labels that the caller's tenant gave it. */
+  label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<PeeringView>;
   /** Starts the end of it, which always comes. Repeating changes nothing, but `force` may come later. */
   unpeer(caller: Caller, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<PeeringView>;
   /** Looks at every peering whose time has come, in all tenants; returns when the next one is due. Called by a schedule. */
@@ -80,6 +90,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
     provider: spec.provider,
     resources: spec.resources,
     class: spec.class,
+    labels: spec.labels ?? {},
     phase: state.phase,
     conditions: state.conditions,
     waitingFor: waitingFor(record),
@@ -107,9 +118,10 @@ interface Parts {
 /** In one sweep. What is due of one tenant is looked at in its order. */
 const tenantsAtOnce = 16;
 
-type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'log'>;
+type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>;
 
-export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts): Peerings {
+export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
+  const { store, clock, log } = deps;
   const { coordinator, requests, asks } = parts;
 
   async function load(tenant: string, id: string, signal?: AbortSignal): Promise<Item<PeeringRecord>> {
@@ -129,9 +141,11 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
   const shown = (
     tenant: string,
     { value, version }: Item<PeeringRecord>,
-    includeGone: boolean,
-  ): PeeringView | undefined =>
-    value.state.removal?.finishedAt !== undefined && !includeGone ? undefined : peeringView(value, version, tenant);
+    { includeGone = false, labels = [] }: PeeringFilter,
+  ): PeeringView | undefined => {
+    const wanted = (value.state.removal?.finishedAt === undefined || includeGone) && selects(labels, value.spec.labels);
+    return wanted ? peeringView(value, version, tenant) : undefined;
+  };
 
   /** One peering in trouble must not keep the others from being looked at. */
   async function lookAtOne(
@@ -171,9 +185,11 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
     async request(caller, input, signal) {
       mustHave(caller, 'peerings:write');
       const { consumer, provider, resources, network } = input;
+      const labels = input.labels && checkLabels(input.labels);
       const named = input.class === undefined ? {} : { class: input.class };
       const terms = { consumer, provider, resources, ...named, ...(network ? { network } : {}) };
-      const { id, created } = await requests.request(caller, terms, signal);
+      const { id, created } = await requests.request(caller, { ...terms, labels }, signal);
+      if (labels && !created) await labelPeering(deps, caller, id, { labels }, signal);
       return { peering: await viewOf(caller.tenant, id, signal), created };
     },
 
@@ -196,16 +212,9 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
     async list(caller, filter = {}, signal) {
       mustHave(caller, 'peerings:read');
       const { tenant } = caller;
-      const includeGone = filter.includeGone ?? false;
       if (filter.cluster === undefined) {
         const query = { partition: partition.peerings(tenant) };
-        return pageOf<PeeringRecord, PeeringView>(
-          store,
-          query,
-          filter,
-          (item) => shown(tenant, item, includeGone),
-          signal,
-        );
+        return pageOf<PeeringRecord, PeeringView>(store, query, filter, (item) => shown(tenant, item, filter), signal);
       }
       return pageOf<PairRecord, PeeringView>(
         store,
@@ -214,10 +223,15 @@ export function createPeerings({ store, clock, log }: PeeringsDeps, parts: Parts
         async ({ value }) => {
           const { pk, sk } = key.peering(tenant, value.id);
           const item = await store.get<PeeringRecord>(pk, sk, signal);
-          return item && shown(tenant, item, includeGone);
+          return item && shown(tenant, item, filter);
         },
         signal,
       );
+    },
+
+    async label(caller, id, change, signal) {
+      await labelPeering(deps, caller, id, change, signal);
+      return viewOf(caller.tenant, id, signal);
     },
 
     async unpeer(caller, id, options = {}, signal) {

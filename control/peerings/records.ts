@@ -7,6 +7,7 @@ import type {
   PeeringAsk,
   PeeringOwner,
 } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Labels } from '../labels.ts';
 import type { Across } from './across.ts';
 import type { Link } from './link.ts';
 import type { NetworkTerms } from './network-terms.ts';
@@ -25,6 +26,8 @@ export interface PeeringSpec {
   readonly nonce: string;
   readonly createdAt: number;
   readonly requestedBy: string;
+  /** The tenant's own words. Across tenants: in its own copy, and nowhere else. */
+  readonly labels?: Labels;
   /** The `Peering` object in the consumer cluster that asks for this peering. */
   readonly ask?: {
     readonly name: string;

@@ -5,6 +5,7 @@ import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key } from '../keys.ts';
+import type { Labels } from '../labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { sideOf } from './across.ts';
@@ -97,7 +98,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   async function requestOnce(
     who: Principal,
     terms: CheckedTerms,
-    { ask, class: named, network }: Pick<Asked, 'ask' | 'class' | 'network'>,
+    { ask, class: named, network, labels }: Pick<Asked, 'ask' | 'class' | 'network' | 'labels'>,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }> {
     const { tenant } = who;
@@ -151,19 +152,23 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const full: Terms = live && !before && !network ? terms : { ...terms, network: settled };
     if (live) return change(who, live, full, { ask, consumer, provider }, signal);
     judge(tenant, full, { ask, consumer, provider }, false);
-    return create(who, full, { ask, consumer, provider }, signal);
+    return create(who, full, { ask, consumer, provider, labels }, signal);
   }
 
   interface Parties {
     readonly ask: PeeringSpec['ask'];
     readonly consumer: Item<ClusterRecord>;
     readonly provider: Item<ClusterRecord>;
+    /** Of a peering that is made. */
+    readonly labels?: Labels | undefined;
   }
 
   /** The decision rests on the policies that were read. */
   const unchanged = ({ pk, sk, version }: Item): Op => ({ op: 'check', pk, sk, ifVersion: version });
 
-  async function create(who: Principal, terms: Terms, { ask, consumer, provider }: Parties, signal?: AbortSignal) {
+  async function create(who: Principal, terms: Terms, parties: Parties, signal?: AbortSignal) {
+    const { ask, consumer, provider, labels = {} } = parties;
+    const labelled = Object.keys(labels).length > 0;
     const { tenant } = who;
     await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
     const now = clock.now();
@@ -174,6 +179,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       nonce: newNonce(deps),
       createdAt: now,
       requestedBy: who.principal,
+      ...(labelled ? { labels } : {}),
       ...(ask ? { ask } : {}),
     };
     const pairAt = key.pair(tenant, terms.consumer, terms.provider);
@@ -194,9 +200,24 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         ...names,
         unchanged(consumer),
         unchanged(provider),
-        auditOp(deps, who, { action: 'peering.request', subject, after: { ...terms } }),
+        auditOp(deps, who, {
+          action: 'peering.request',
+          subject,
+          after: { ...terms, ...(labelled ? { labels } : {}) },
+        }),
       ],
-      [eventOf(deps, tenant, 'peering.requested', subject, { ...terms })],
+      [
+        eventOf(deps, tenant, 'peering.requested', subject, { ...terms }),
+        ...(labelled
+          ? [
+              eventOf(deps, tenant, 'peering.labels-changed', subject, {
+                consumer: terms.consumer,
+                provider: terms.provider,
+                labels,
+              }),
+            ]
+          : []),
+      ],
       signal,
     );
     return { id, created: true };

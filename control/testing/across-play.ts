@@ -40,6 +40,7 @@ export const inwardOps = [
   'get',
   'list',
   'find',
+  'label',
   'invite',
   'invitations',
   'invitation',
@@ -116,6 +117,8 @@ export async function perform(world: World, known: Known, what: Operation): Prom
       return control.peerings.list(caller, { includeGone: n % 2 === 0, ...(n % 3 ? {} : { cluster }) });
     case 'find':
       return control.peerings.find(caller, cluster, theirs);
+    case 'label':
+      return control.peerings.label(caller, peering, { labels: n % 4 ? { [innerMark(of)]: innerMark(of) } : {} });
     case 'unpeer':
       return control.peerings.unpeer(caller, peering);
     case 'change':

@@ -152,12 +152,29 @@ test('a portal makes a tenant and a key, peers two clusters, follows them, pages
 
   // Asked for twice with one Idempotency-Key: one peering, one answer.
   const wanted = {
-    body: { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } },
+    body: { consumer: 'rome', provider: 'milan', resources: { cpu: '2' }, labels: { stage: 'prod' } },
     headers: { 'Idempotency-Key': 'portal-1' },
   };
   const accepted = await ask(key, 'createPeering', wanted);
   const repeated = await ask(key, 'createPeering', wanted);
   expect([accepted.status, repeated.status, repeated.body.id]).toEqual([202, 202, accepted.body.id]);
+
+  // Labels of its own, by the version that was read, and found by them.
+  const { headers: asMade } = await ask(key, 'getPeering', { path: { peering: accepted.body.id } });
+  const team = {
+    path: { peering: accepted.body.id },
+    body: { labels: { team: 'shop' } },
+    headers: { 'If-Match': asMade.etag! },
+  };
+  const named = await ask(key, 'changePeering', team);
+  expect([named.status, named.body.labels]).toEqual([200, { team: 'shop' }]);
+  expect((await ask(key, 'changePeering', team)).status).toBe(412);
+  const found = async (labels: string, pair: object = {}) =>
+    (await ask(key, 'listPeerings', { query: { labels, ...pair } })).body.items.map(({ id }: { id: string }) => id);
+  expect(await found('team=shop')).toEqual([accepted.body.id]);
+  expect(await found('team=bank')).toEqual([]);
+  expect(await found('team', { consumer: 'rome', provider: 'milan' })).toEqual([accepted.body.id]);
+  expect(await found('stage', { consumer: 'rome', provider: 'milan' })).toEqual([]);
 
   // The resource to poll.
   let peering = accepted.body;

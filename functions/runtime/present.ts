@@ -65,6 +65,7 @@ export const peeringResource = (view: PeeringView): Peering => ({
   provider: view.provider,
   resources: { ...view.resources },
   class: view.class,
+  labels: { ...view.labels },
   phase: view.phase,
   conditions: view.conditions.map((condition) => ({ ...condition, since: time(condition.since) })),
   waitingFor: view.waitingFor,

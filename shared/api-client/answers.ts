@@ -14,6 +14,7 @@ export const answers = {
   createPeering: resources.Peering,
   listPeerings: resources.PeeringPage,
   getPeering: resources.Peering.optional(),
+  changePeering: resources.Peering,
   deletePeering: resources.Peering,
   createApprovalRule: across.ApprovalRule,
   listApprovalRules: across.ApprovalRulePage,

@@ -322,6 +322,8 @@ export interface Peering {
   /** What was asked for. */
   resources: Record<string, string>;
   class: string;
+  /** As the tenant gave them; no other tenant sees them. */
+  labels: Record<string, string>;
   phase:
     | 'Proposed'
     | 'Connecting'
@@ -585,6 +587,7 @@ export const operations = {
   createPeering: ['POST', '/v1/peerings'],
   listPeerings: ['GET', '/v1/peerings'],
   getPeering: ['GET', '/v1/peerings/{peering}'],
+  changePeering: ['PATCH', '/v1/peerings/{peering}'],
   deletePeering: ['DELETE', '/v1/peerings/{peering}'],
   createApprovalRule: ['POST', '/v1/approval-rules'],
   listApprovalRules: ['GET', '/v1/approval-rules'],
@@ -787,6 +790,8 @@ export interface BrokerApi<Options = unknown> {
               inBand?: boolean | undefined;
             }
           | undefined;
+        /** All that it is to have. Absent: a peering that is there keeps its own. */
+        labels?: Readonly<Record<string, string>> | undefined;
       };
     },
     options?: Options,
@@ -806,6 +811,8 @@ export interface BrokerApi<Options = unknown> {
         cluster?: string | undefined;
         consumer?: string | undefined;
         provider?: string | undefined;
+        /** Only those with all of these labels: KEY=VALUE, or KEY for any value, separated by commas. */
+        labels?: string | undefined;
       };
     },
     options?: Options,
@@ -828,6 +835,20 @@ export interface BrokerApi<Options = unknown> {
     },
     options?: Options,
   ): Promise<Peering | undefined>;
+
+  /** Label a peering */
+  changePeering(
+    input: {
+      path: {
+        peering: string;
+      };
+      body: {
+        /** All that it is to have. */
+        labels: Readonly<Record<string, string>>;
+      };
+    },
+    options?: Options,
+  ): Promise<Peering>;
 
   /** Unpeer */
   deletePeering(

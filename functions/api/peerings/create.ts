@@ -12,7 +12,7 @@ export const handler = http(
     path: '/v1/peerings',
     summary: 'Peer two clusters',
     description:
-      'The consumer gets one more node, backed by the provider. For a pair that is peered already, the resources are changed, and of the network what is named. With `wait`, answers when the peering is Ready, Failed or Gone.',
+      'The consumer gets one more node, backed by the provider. For a pair that is peered already, the resources are changed, and of network and labels what is named. With `wait`, answers when the peering is Ready, Failed or Gone.',
     auth: 'key',
     permission: 'peerings:write',
     query: z.object({ wait: Wait }),
@@ -20,10 +20,10 @@ export const handler = http(
     answers: settledAnswers('The pair was peered already; its resources are now these.'),
   },
   async ({ control, caller, body, signal }) => {
-    const { consumer, provider, resources, network } = body;
+    const { consumer, provider, resources, network, labels } = body;
     const { peering, created } = await control.peerings.request(
       caller,
-      { consumer, provider, resources, network, ...(body.class !== undefined && { class: body.class }) },
+      { consumer, provider, resources, network, labels, ...(body.class !== undefined && { class: body.class }) },
       signal,
     );
     return { status: created ? 202 : 200, body: peeringResource(peering) };

@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { pageOf, peeringResource } from '#functions/runtime/present.ts';
-import { Flag, Paging, pageRequest } from '#functions/runtime/queries.ts';
+import { Flag, Paging, pageRequest, Selector } from '#functions/runtime/queries.ts';
+import { selects } from '#shared/domain/label-selector.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { PeeringPage } from '#shared/schema/api/resources.ts';
 
@@ -19,22 +20,23 @@ export const handler = http(
       cluster: z.string().max(63).optional().describe('Only those in which this cluster takes part.'),
       consumer: z.string().max(63).optional(),
       provider: z.string().max(63).optional(),
+      labels: Selector,
     }),
     answers: { 200: { description: 'A page of peerings.', body: PeeringPage } },
   },
   async ({ control, caller, query, signal }) => {
-    const { consumer, provider, cluster, includeGone } = query;
+    const { consumer, provider, cluster, includeGone, labels } = query;
     if (consumer !== undefined && provider !== undefined) {
       const found = await control.peerings.find(caller, consumer, provider, signal).catch((error: unknown) => {
         if (codeOf(error) === 'not_found' || codeOf(error) === 'cluster_unknown') return undefined;
         throw error;
       });
-      return { body: { items: found ? [peeringResource(found)] : [] } };
+      return { body: { items: found && selects(labels ?? [], found.labels) ? [peeringResource(found)] : [] } };
     }
     const one = cluster ?? consumer ?? provider;
     const page = await control.peerings.list(
       caller,
-      { ...pageRequest(query), includeGone, ...(one !== undefined && { cluster: one }) },
+      { ...pageRequest(query), includeGone, ...(one !== undefined && { cluster: one }), ...(labels && { labels }) },
       signal,
     );
     const items = page.items.filter(

@@ -68,6 +68,7 @@ export const Peering = z.object({
   provider: ClusterId,
   resources: Quantities.describe('What was asked for.'),
   class: z.string(),
+  labels: z.record(z.string(), z.string()).describe('As the tenant gave them; no other tenant sees them.'),
   phase: PeeringPhase,
   conditions: z.array(PeeringCondition),
   waitingFor: z.string().describe('One sentence: what is being waited for, or that nothing is.'),
@@ -168,7 +169,10 @@ export const NewPeering = z.object({
   resources: GivenQuantities.default({}).describe('Absent members are limited by the provider alone.'),
   class: OneClass.optional(),
   network: NewPeeringNetwork.optional(),
+  labels: GivenLabels.optional().describe('All that it is to have. Absent: a peering that is there keeps its own.'),
 });
+
+export const PeeringChange = z.object({ labels: GivenLabels.describe('All that it is to have.') });
 
 export const NewApiKey = z.object({
   name: z.string().min(1).max(100),

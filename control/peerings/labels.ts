@@ -1,0 +1,30 @@
+/** Labels of peerings. Across tenants each has its own: they are in its copy, never in what both share. */
+import { type Caller, mustHave } from '../access/caller.ts';
+import type { ControlDeps } from '../deps.ts';
+import { key } from '../keys.ts';
+import { type LabelChange, replaceLabels } from '../labels.ts';
+import type { PeeringRecord } from './records.ts';
+
+export async function labelPeering(
+  deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>,
+  caller: Caller,
+  id: string,
+  change: LabelChange,
+  signal?: AbortSignal,
+): Promise<void> {
+  mustHave(caller, 'peerings:write');
+  await replaceLabels<PeeringRecord>(
+    deps,
+    caller,
+    {
+      kind: 'peering',
+      id,
+      at: key.peering(caller.tenant, id),
+      of: ({ spec }) => spec.labels,
+      with: ({ spec, state }, labels) => ({ spec: { ...spec, labels }, state }),
+      about: ({ spec }) => ({ consumer: spec.consumer, provider: spec.provider }),
+    },
+    change,
+    signal,
+  );
+}
