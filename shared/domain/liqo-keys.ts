@@ -117,6 +117,8 @@ export const isthmusAnnotation = {
   owner: 'isthmus.dev/owner',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
+  /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */
+  proxyInLink: 'isthmus.dev/proxy-in-link',
 } as const;
 export const fieldManager = {
   /** Objects desired by the broker. */

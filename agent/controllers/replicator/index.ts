@@ -4,11 +4,20 @@ import type { Replicated } from '#agent/forge/replica.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
-import { keyOf, type ObjectRef, type ResourceType, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
-import { finalizer, label } from '#shared/domain/liqo-keys.ts';
+import {
+  type KubeObject,
+  keyOf,
+  type ObjectRef,
+  type ResourceType,
+  refOf,
+  refOfKey,
+  type Secret,
+} from '#shared/domain/kube-object.ts';
+import { finalizer, isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { isPeerDead } from '../dead-peers.ts';
@@ -20,11 +29,15 @@ import { isOriginal, providerOf } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { createAccessCheck } from './check-access.ts';
 import { createConnectPeer } from './connect-peer.ts';
-import { decideCopy, isCopyOf } from './decide.ts';
-import { atProvider, outcomeOfFailure, ProviderError } from './remote-failure.ts';
+import { copiesLeft, isSilence, withdrawn } from './copies.ts';
+import { decideCopy } from './decide.ts';
+import { createLinkView } from './link.ts';
+import { atProvider, outcomeOfFailure } from './remote-failure.ts';
 import { credentialsOf, isControlPlane, openSession, replicatedKinds, type Session } from './sessions.ts';
+import { isCutOff, isShutOut, proxyInLink, type WayFacts } from './way.ts';
 
 const secretPrefix = 'secret';
+const linkPrefix = 'link';
 const keyFor = (prefix: string, key: string): string => `${prefix}|${key}`;
 
 export function createReplicatorController(deps: PeeringDeps): Controller {
@@ -35,6 +48,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
   const namespaces = tenantNamespaces(caches);
   const clusterCache = caches.cache(foreignClusters);
   const nodeCache = caches.cache(virtualNodes);
+  const link = createLinkView(caches);
   const originals = new Map<string, Cache<Replicated>>(
     replicatedKinds.map((type) => [type.plural, caches.cache(type)]),
   );
@@ -61,6 +75,17 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
       (session) => session.localNamespace === namespace && (peer === undefined || session.peer === peer),
     );
   const isDead = (peer: string): boolean => isPeerDead(clusterCache.list(), peer);
+  /** A link matters only to credentials that go. Their connection has a key of its own: other passes may be held up in requests over it. */
+  const keysOfLink = (object: KubeObject): string[] => {
+    const peer = peerOf(object) ?? '';
+    const ending = secretCache
+      .list()
+      .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+      .filter((secret) => isControlPlane(secret) && peerOf(secret) === peer);
+    return ending.length === 0
+      ? []
+      : [...ending.map((secret) => keyFor(linkPrefix, keyOf(secret))), ...keysOfPeer(peer)];
+  };
 
   function stop(secretKey: string): void {
     sessions.get(secretKey)?.stop();
@@ -104,27 +129,10 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     }
   }
 
-  /** The copies still at the provider; undefined when it does not say. */
-  async function leftAtProvider(session: Session, signal: AbortSignal): Promise<readonly Replicated[] | Outcome> {
-    const left: Replicated[] = [];
-    for (const type of replicatedKinds) {
-      try {
-        const labelSelector = `${label.originId}=${clusterId},${label.replicated}=true`;
-        left.push(
-          ...(await atProvider(
-            session.connection.api.list(type, { namespace: session.remoteNamespace, labelSelector }, signal),
-          )),
-        );
-      } catch (error) {
-        const code = codeOf(error instanceof ProviderError ? error.failure : error);
-        // Without rights nothing of ours can be reached: whoever took them cleans up.
-        if (code === 'kube_forbidden' || code === 'kube_not_found') continue;
-        const outcome = outcomeOfFailure(error, session.peer);
-        if (outcome === undefined) throw error;
-        return outcome;
-      }
-    }
-    return left;
+  function hangUp(secretKey: string): Outcome {
+    const secret = secretCache.get(refOfKey(secretKey));
+    if (secret !== undefined && isCutOff(link.wayOf(secret))) stop(secretKey);
+    return settled;
   }
 
   async function release(secret: Secret, secretKey: string, signal: AbortSignal): Promise<Outcome> {
@@ -138,20 +146,34 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     const here = originalsOf(peer).filter(({ object }) =>
       object.metadata.finalizers?.includes(finalizer.replicatorResource),
     );
+    const way = link.wayOf(secret);
+    const isCut = isCutOff(way);
+    if (isCut) stop(secretKey);
     // First the connection: after a restart the originals below need it to go.
-    const session = await ensureSession(secret, secretKey);
+    const session = isCut ? undefined : await ensureSession(secret, secretKey);
     if (here.length > 0) {
       const names = here.map(({ type, object }) => `${type.kind} ${object.metadata.name}`).join(', ');
-      return 'kind' in session ? session : waiting(`removal of ${names}, which need these credentials`, 30_000);
+      return session !== undefined && 'kind' in session
+        ? session
+        : waiting(`removal of ${names}, which need these credentials`, 30_000);
     }
+    const leave = (): Promise<Outcome> => {
+      log.info('what is left at the provider goes with its Tenant: the way there is closed', { peer });
+      return done();
+    };
+    if (session === undefined) return leave();
     if ('kind' in session) return done();
-    const left = await leftAtProvider(session, signal);
-    if ('kind' in left) return left;
-    if (left.length === 0) return done();
-    return waiting(
-      `provider ${peer} to remove its copies of ${left.map((copy) => copy.metadata.name).join(', ')}`,
-      10_000,
-    );
+    try {
+      const left = await copiesLeft(session, clusterId, signal);
+      if (left.length === 0) return done();
+      const names = left.map((copy) => copy.metadata.name).join(', ');
+      return waiting(`provider ${peer} to remove its copies of ${names}`, 10_000);
+    } catch (error) {
+      if (isSilence(error) && isShutOut(way, clock.now())) return leave();
+      const outcome = outcomeOfFailure(error, peer);
+      if (outcome === undefined) throw error;
+      return outcome;
+    }
   }
 
   async function reconcileSecret(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -178,6 +200,15 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
   async function holdCredentials({ secretKey }: Session, signal: AbortSignal): Promise<boolean> {
     const secret = secretCache.get(refOfKey(secretKey));
     if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return false;
+    const proxy = proxyInLink(secret, link.wayOf(secret).configurations);
+    if (proxy !== undefined && secret.metadata.annotations?.[isthmusAnnotation.proxyInLink] !== proxy)
+      await api.mergePatch(
+        secrets,
+        refOf(secret),
+        { metadata: { annotations: { [isthmusAnnotation.proxyInLink]: proxy } } },
+        {},
+        signal,
+      );
     await addFinalizer(api, secrets, secret, finalizer.replicatorSecret, signal);
     return true;
   }
@@ -200,23 +231,19 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     }
   }
 
-  /** True once the provider has no copy, or nothing that we may reach. */
-  async function withdrawn(
+  /** A Renew holds nothing: unlike what was granted, it is left to a provider that has closed its proxy. */
+  async function isTakenBack(
     type: ResourceType<Replicated>,
-    session: Session,
     name: string,
+    session: Session,
+    way: WayFacts | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const ref = { namespace: session.remoteNamespace, name };
-    const remote = session.connection.api;
     try {
-      const copy = await atProvider(remote.get(type, ref, signal));
-      if (copy === undefined || !isCopyOf(copy, clusterId)) return true;
-      if (copy.metadata.deletionTimestamp !== undefined) return false;
-      await atProvider(remote.delete(type, ref, {}, signal));
-      return (await atProvider(remote.get(type, ref, signal))) === undefined;
+      return await withdrawn(type, name, session, clusterId, signal);
     } catch (error) {
-      if (error instanceof ProviderError && codeOf(error.failure) === 'kube_forbidden') return true;
+      const isLeft = type.plural === renews.plural && way !== undefined && isShutOut(way, clock.now());
+      if (isLeft && isSilence(error)) return true;
       throw error;
     }
   }
@@ -225,16 +252,22 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
     if (local.metadata.finalizers?.includes(finalizer.replicatorResource) !== true) return settled;
     const { name, namespace = '' } = local.metadata;
     const provider = providerOf(local) ?? peerOf(local) ?? '';
+    const credentials = secretCache
+      .list()
+      .find((one) => isControlPlane(one) && one.metadata.namespace === namespace && peerOf(one) === provider);
+    const way = credentials && link.wayOf(credentials);
     if (!isDead(provider)) {
       const node = type.plural === resourceSlices.plural ? nodeCache.get({ namespace, name }) : undefined;
       // The pods behind a virtual node end through the rights that the slice gives.
       if (node !== undefined && ownerName(resourceSlices, node) === name)
         return waiting(`VirtualNode ${name} to drain`, 30_000);
-      const session = sessionIn(namespace, provider);
-      if (session === undefined)
-        return waiting(`a connection to provider ${provider} (a kubeconfig Secret of type ControlPlane)`, 30_000);
-      if (!(await withdrawn(type, session, name, signal)))
-        return waiting(`provider ${provider} to remove its copy`, 10_000);
+      if (way === undefined || !isCutOff(way)) {
+        const session = sessionIn(namespace, provider);
+        if (session === undefined)
+          return waiting(`a connection to provider ${provider} (a kubeconfig Secret of type ControlPlane)`, 30_000);
+        if (!(await isTakenBack(type, name, session, way, signal)))
+          return waiting(`provider ${provider} to remove its copy`, 10_000);
+      }
     }
     await dropFinalizer(api, type, local, finalizer.replicatorResource, signal);
     return settled;
@@ -314,6 +347,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
         watch(nodeCache, (node) =>
           ownerName(resourceSlices, node) === undefined ? [] : [keyFor(resourceSlices.plural, keyOf(node))],
         ),
+        ...link.caches.map((cache) => watch(cache, keysOfLink)),
         ...replicatedKinds.map((type) =>
           watch(originals.get(type.plural) as Cache<Replicated>, (object) => keysOfOriginal(type, object)),
         ),
@@ -321,6 +355,7 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
       async reconcile(key, signal) {
         const [prefix = '', rest = ''] = key.split('|', 2);
         if (prefix === secretPrefix) return reconcileSecret(rest, signal);
+        if (prefix === linkPrefix) return hangUp(rest);
         const type = replicatedKinds.find(({ plural }) => plural === prefix);
         return type === undefined ? settled : reconcileObject(type, rest, signal);
       },

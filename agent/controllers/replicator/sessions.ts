@@ -4,6 +4,7 @@ import type { Replicated } from '#agent/forge/replica.ts';
 import type { Cache } from '#agent/kube/types.ts';
 import type { KubeObject, ResourceType, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -49,6 +50,8 @@ export const isControlPlane = (secret: KubeObject): boolean =>
 
 export interface Session extends Credentials {
   readonly connection: PeerConnection;
+  /** Aborts at `stop`, with `kube_unreachable`. */
+  readonly ended: AbortSignal;
   copies(type: ResourceType): Cache<Replicated>;
   stop(): void;
 }
@@ -80,12 +83,13 @@ export async function openSession(
   const session: Session = {
     ...credentials,
     connection,
+    ended: ended.signal,
     copies(type) {
       const cache = caches.get(type.plural);
       if (cache === undefined) throw new RangeError(`${type.kind} is not replicated`);
       return cache;
     },
-    stop: () => ended.abort(new Error('the connection to the provider was replaced')),
+    stop: () => ended.abort(new AppError('kube_unreachable', 'the connection to the provider was closed')),
   };
   for (const type of replicatedKinds) {
     const cache = session.copies(type);

@@ -10,6 +10,7 @@ import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts'
 import { annotation, finalizer, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { createExplain } from '../explain.ts';
@@ -40,6 +41,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   const requestCache = signingRequests(caches);
   const slices = caches.cache(resourceSlices);
   const maps = caches.cache(namespaceMaps);
+  const renewals = caches.cache(renews);
   const roles = remoteClusterRoles(caches);
   const bindingCaches = { roles, bound: peerRoleBindings(caches), boundWide: peerClusterRoleBindings(caches) };
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
@@ -52,7 +54,11 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     // Whatever origin its label claims: what is copied into this namespace is this consumer's.
     const isTheirs = (object: KubeObject): boolean =>
       object.metadata.namespace === tenant.metadata.namespace && isReplica(object);
-    return { slices: slices.list().filter(isTheirs), maps: maps.list().filter(isTheirs) };
+    return {
+      slices: slices.list().filter(isTheirs),
+      maps: maps.list().filter(isTheirs),
+      renewals: renewals.list().filter(isTheirs),
+    };
   };
 
   async function removed(tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
@@ -63,6 +69,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const left = replicasOf(tenant);
     for (const slice of left.slices) await deleteObject(api, resourceSlices, slice, signal);
     for (const map of left.maps) await deleteObject(api, namespaceMaps, map, signal);
+    for (const renew of left.renewals) await deleteObject(api, renews, renew, signal);
     for (const request of requestCache.list()) {
       if (peerOf(request) === tenant.spec.clusterID)
         await deleteObject(api, certificateSigningRequests, request, signal);
@@ -212,6 +219,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
         watch(bindingCaches.boundWide, ofPeer),
         watch(slices, ofPeer),
         watch(maps, ofPeer),
+        watch(renewals, ofPeer),
         watch(roles, () => cache.list().map(keyOf)),
       ],
       async reconcile(key, signal) {

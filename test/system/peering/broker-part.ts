@@ -92,7 +92,7 @@ export async function introduce(
 }
 
 /** Exchange 2: the consumer's signature, request and key to the provider. */
-export async function presentTenant({ consumer, provider }: Pair): Promise<void> {
+export async function presentTenant({ consumer, provider }: Pair, proxyURL?: string): Promise<void> {
   const signed = await eventually(
     'the consumer to sign the nonce',
     async () => {
@@ -115,7 +115,13 @@ export async function presentTenant({ consumer, provider }: Pair): Promise<void>
       labels: labelsFor(consumer.id),
       annotations,
     },
-    spec: { clusterID: consumer.id, publicKey: signed.publicKey, csr: signed.csr, signature: signed.signedNonce },
+    spec: {
+      clusterID: consumer.id,
+      publicKey: signed.publicKey,
+      csr: signed.csr,
+      signature: signed.signedNonce,
+      ...(proxyURL === undefined ? {} : { proxyURL }),
+    },
   });
 }
 

@@ -1,6 +1,6 @@
 /** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
 import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
-import type { PeeringConfig } from '#agent/controllers/peering-deps.ts';
+import type { ConnectPeer, PeeringConfig } from '#agent/controllers/peering-deps.ts';
 import { createKubeApi } from '#agent/kube/api.ts';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
@@ -53,7 +53,13 @@ export type More = (deps: {
 }) => Promise<readonly { run(signal: AbortSignal): Promise<void> }[]>;
 const nothingMore: More = async () => [];
 
-async function startCluster(id: string, clock: ShiftedClock, arch: string, more: More): Promise<TestCluster> {
+async function startCluster(
+  id: string,
+  clock: ShiftedClock,
+  arch: string,
+  more: More,
+  connectPeer: ConnectPeer | undefined,
+): Promise<TestCluster> {
   const server = await startApiServer({ controllerManager: true });
   const log = process.env.TEST_LOG ? consoleLog : silentLog;
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
@@ -78,7 +84,15 @@ async function startCluster(id: string, clock: ShiftedClock, arch: string, more:
       const connection = await connectKubeconfig(server.kubeconfig);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
-      const controllers = createPeeringControllers({ cluster, clusterId: id, config, clock, log, ids: systemIds });
+      const controllers = createPeeringControllers({
+        cluster,
+        clusterId: id,
+        config,
+        clock,
+        log,
+        ids: systemIds,
+        ...(connectPeer && { connectPeer }),
+      });
       const others = await more({ cluster, clusterId: id, config, clock, log });
       running = { abort, done: Promise.all([...controllers, ...others].map((one) => one.run(abort.signal))) };
     },
@@ -90,11 +104,11 @@ async function startCluster(id: string, clock: ShiftedClock, arch: string, more:
   };
 }
 
-export async function startPair(more: More = nothingMore): Promise<Pair> {
+export async function startPair(more: More = nothingMore, connectPeer?: ConnectPeer): Promise<Pair> {
   const clock = new ShiftedClock();
   const [consumer, provider] = await Promise.all([
-    startCluster('rome', clock, 'amd64', more),
-    startCluster('milan', clock, 'arm64', more),
+    startCluster('rome', clock, 'amd64', more, connectPeer),
+    startCluster('milan', clock, 'arm64', more, connectPeer),
   ]);
   await Promise.all([consumer.startAgent(), provider.startAgent()]);
   return {
