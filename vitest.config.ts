@@ -1,7 +1,9 @@
-// Three test projects: `fast` for every save, `real` for real components, `system` for what takes the whole machine.
+// Four test projects: `fast` for every save, `real` for real components, `system` for what takes the whole machine, `examples` for the pages of examples/.
 import { defineConfig } from 'vitest/config';
 
 const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
+
+const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /**
  * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters
@@ -24,10 +26,16 @@ export default defineConfig({
         test: {
           name: 'real',
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
-          exclude: ['**/node_modules/**', ...system],
+          exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
           testTimeout: 120_000,
           hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'examples',
+          include: examples,
         },
       },
       {

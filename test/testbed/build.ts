@@ -24,6 +24,7 @@ interface Program {
 
 const testbedFolder = path.join(repositoryRoot, 'test', 'testbed');
 const coreDnsModule = 'github.com/coredns/coredns@v1.12.4';
+const metricsServerModule = 'sigs.k8s.io/metrics-server/cmd/metrics-server@v0.9.0';
 const kwokModule = 'sigs.k8s.io/kwok/cmd/kwok@v0.7.0';
 
 const exists = (file: string): Promise<boolean> =>
@@ -114,6 +115,17 @@ export async function buildCoreDns(options: BuildOptions = {}): Promise<string> 
 export async function buildKwok(options: BuildOptions = {}): Promise<string> {
   const flags = ['-ldflags', '-s -w'];
   const program: Program = { name: 'kwok', source: { module: kwokModule }, flags, about: 'a minute the first time' };
+  return await buildProgram(program, goDirective(await readGoMod('kubebox')), options);
+}
+
+/** Not part of a bed; for tests of what it measures. */
+export async function buildMetricsServer(options: BuildOptions = {}): Promise<string> {
+  const program: Program = {
+    name: 'metrics-server',
+    source: { module: metricsServerModule },
+    flags: ['-ldflags', '-s -w'],
+    about: 'a minute or two the first time',
+  };
   return await buildProgram(program, goDirective(await readGoMod('kubebox')), options);
 }
 

@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { buildImage, type ImageConfig, type ImageFile } from '#scripts/image/oci.ts';
-import { buildCoreDns, buildWorkload } from './build.ts';
+import { buildCoreDns, buildMetricsServer, buildWorkload } from './build.ts';
 import { pauseImage } from './node-config.ts';
 
 export const workloadImage = 'isthmus.test/workload:1';
 export const coreDnsImage = 'isthmus.test/coredns:1';
+export const metricsServerImage = 'isthmus.test/metrics-server:1';
 
 export interface BedImages {
   /** Go into every node. */
@@ -48,6 +49,12 @@ async function imageTar(
   await writeFile(partial, buildImage({ name, layers: [files], config: settings, compression: 'none' }).tar);
   await rename(partial, file);
   return file;
+}
+
+/** The path of its tar, for `importImage`. */
+export async function buildMetricsServerImage(cache: string, log: (line: string) => void): Promise<string> {
+  const binary = await buildMetricsServer({ cache, log });
+  return await imageTar(cache, metricsServerImage, binary, { entrypoint: ['/bin/metrics-server'] });
 }
 
 export async function buildImages(cache: string, log: (line: string) => void): Promise<BedImages> {
