@@ -1,27 +1,60 @@
 /** isthmus event-target: which buses and queues of this tenant at AWS get its events. */
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/io.ts';
-import { type Format, printListing } from '#cli/output/print.ts';
-import { paintFor, toneOf } from '#cli/output/style.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import type { EventTarget, EventTargetDelivery } from '#shared/schema/api/event-targets.ts';
-import { collect, outputOption, positiveInt } from './options.ts';
+import { collect } from './options.ts';
+import {
+  deleteCommand,
+  deliveriesCommand,
+  listCommand,
+  type Receiver,
+  replayCommand,
+  switchCommand,
+  testCommand,
+} from './receiver.ts';
 
 export const eventTargetCommand = (io: CliIo): Command =>
   new Command('event-target')
     .description('have events put into your own EventBridge bus or SQS queue; see docs/events.md')
     .addCommand(createCommand(io))
     .addCommand(policiesCommand(io))
-    .addCommand(listCommand(io))
-    .addCommand(deleteCommand(io))
-    .addCommand(switchCommand(io, 'enable'))
-    .addCommand(switchCommand(io, 'disable'))
-    .addCommand(testCommand(io))
-    .addCommand(deliveriesCommand(io))
-    .addCommand(replayCommand(io));
+    .addCommand(listCommand(io, targets))
+    .addCommand(deleteCommand(io, targets))
+    .addCommand(switchCommand(io, targets, 'enable'))
+    .addCommand(switchCommand(io, targets, 'disable'))
+    .addCommand(testCommand(io, targets))
+    .addCommand(deliveriesCommand(io, targets))
+    .addCommand(replayCommand(io, targets));
 
 const idHelp = 'id of the event target, et_…';
+
+const targets: Receiver<EventTarget, EventTargetDelivery> = {
+  article: 'an',
+  noun: 'event target',
+  resource: 'event-target',
+  idHelp,
+  listHelp: 'list event targets',
+  make: 'isthmus event-target create ARN --role ROLE',
+  address: { head: 'arn', cell: ({ arn }) => arn },
+  outcomeOf,
+  failed: { code: 'event_target_failed', field: 'target' },
+  list: (api, query) => api.listEventTargets({ query }),
+  remove: (api, target) => api.deleteEventTarget({ path: { target } }),
+  enable: (api, target, enabled) => api.changeEventTarget({ path: { target }, body: { enabled } }),
+  test: (api, target) => api.testEventTarget({ path: { target } }),
+  settled: (api, target, delivery, wait, options) =>
+    api.getTargetDelivery({ path: { target, delivery }, query: { wait } }, options),
+  deliveries: (api, target, query) => api.listTargetDeliveries({ path: { target }, query }),
+  replay: (api, target, delivery) => api.replayTargetDelivery({ path: { target, delivery } }),
+  replayDead: (api, target, body) => api.replayEventTarget({ path: { target }, body }),
+};
+
+function outcomeOf({ lastAttempt }: EventTargetDelivery): string {
+  if (!lastAttempt) return 'not attempted yet';
+  const { error, receipt, durationMs } = lastAttempt;
+  return error ?? `${receipt ?? 'no receipt'} after ${durationMs} ms`;
+}
 
 const createCommand = (io: CliIo): Command =>
   new Command('create')
@@ -84,146 +117,5 @@ const policiesCommand = (io: CliIo): Command =>
       withBroker(io, async (broker) => {
         const target = await broker.api.getEventTarget({ path: { target: id } });
         io.stdout.write(`${JSON.stringify(policiesOf(target), null, 2)}\n`);
-      }),
-    );
-
-const listCommand = (io: CliIo): Command =>
-  new Command('list')
-    .description('list event targets')
-    .addOption(outputOption())
-    .action(({ output }: { output: Format }) =>
-      withBroker(io, async (broker) => {
-        const paint = paintFor(io.stdout, io.env);
-        printListing(io, output, {
-          items: await broker.all((page) => broker.api.listEventTargets({ query: page })),
-          columns: [
-            { head: 'id', cell: ({ id }) => id },
-            { head: 'arn', cell: ({ arn }) => arn },
-            { head: 'types', cell: ({ types }) => types.map((type) => type.replace('dev.isthmus.', '')).join(',') },
-            { head: 'state', cell: ({ state }) => state, paint: (text) => paint(toneOf(text), text) },
-            { head: 'trouble', cell: troubleOf },
-            { head: 'description', cell: ({ description }) => description },
-          ],
-          name: ({ id }) => `event-target/${id}`,
-          none: 'no event targets; run `isthmus event-target create ARN --role ROLE`',
-        });
-      }),
-    );
-
-function troubleOf({ disabledReason, failingSince }: EventTarget): string {
-  if (disabledReason !== undefined) return disabledReason;
-  return failingSince === undefined ? '' : `failing since ${failingSince}`;
-}
-
-const deleteCommand = (io: CliIo): Command =>
-  new Command('delete')
-    .description('delete an event target; what waits for it is dropped')
-    .argument('<id>', idHelp)
-    .action((id: string) =>
-      withBroker(io, async (broker) => {
-        const target = await broker.api.deleteEventTarget({ path: { target: id } });
-        io.stdout.write(`event target ${target.id} is deleted\n`);
-      }),
-    );
-
-const switchCommand = (io: CliIo, word: 'enable' | 'disable'): Command =>
-  new Command(word)
-    .description(
-      word === 'enable'
-        ? 'switch an event target on again; what happened meanwhile is not sent to it'
-        : 'stop an event target without deleting it',
-    )
-    .argument('<id>', idHelp)
-    .action((id: string) =>
-      withBroker(io, async (broker) => {
-        const body = { enabled: word === 'enable' };
-        const target = await broker.api.changeEventTarget({ path: { target: id }, body });
-        io.stdout.write(`event target ${target.id} is ${target.state}\n`);
-      }),
-    );
-
-const testWaitSeconds = 15;
-
-const testCommand = (io: CliIo): Command =>
-  new Command('test')
-    .description('send a test event to an event target and say what came of it')
-    .argument('<id>', idHelp)
-    .action((id: string) =>
-      withBroker(io, async (broker) => {
-        const planned = await broker.api.testEventTarget({ path: { target: id } });
-        const delivery = await broker.api.getTargetDelivery(
-          { path: { target: id, delivery: planned.id }, query: { wait: testWaitSeconds } },
-          { timeoutMs: (testWaitSeconds + 15) * 1_000 },
-        );
-        if (delivery.state === 'delivered') {
-          io.stdout.write(`${delivery.id} was taken: ${outcomeOf(delivery)}\n`);
-          return;
-        }
-        throw new AppError(
-          'event_target_failed',
-          `the event target did not take ${delivery.id}: ${outcomeOf(delivery)}`,
-          { detail: { target: id, delivery: delivery.id } },
-        );
-      }),
-    );
-
-function outcomeOf({ lastAttempt }: EventTargetDelivery): string {
-  if (!lastAttempt) return 'not attempted yet';
-  const { error, receipt, durationMs } = lastAttempt;
-  return error ?? `${receipt ?? 'no receipt'} after ${durationMs} ms`;
-}
-
-const deliveriesCommand = (io: CliIo): Command =>
-  new Command('deliveries')
-    .description('what was or will be sent to an event target, newest first')
-    .argument('<id>', idHelp)
-    .addOption(new Option('--state <state>', 'only those in this state').choices(['pending', 'delivered', 'dead']))
-    .option('--limit <n>', 'how many of the newest', positiveInt, 50)
-    .addOption(outputOption())
-    .action(
-      (id: string, { state, limit, output }: { state?: EventTargetDelivery['state']; limit: number; output: Format }) =>
-        withBroker(io, async (broker) => {
-          const paint = paintFor(io.stdout, io.env);
-          printListing(io, output, {
-            items: await broker.all(
-              (page) => broker.api.listTargetDeliveries({ path: { target: id }, query: { ...page, state } }),
-              limit,
-            ),
-            columns: [
-              { head: 'id', cell: (delivery) => delivery.id },
-              { head: 'type', cell: ({ type }) => type.replace('dev.isthmus.', '') },
-              { head: 'subject', cell: ({ subject }) => subject },
-              { head: 'state', cell: (delivery) => delivery.state, paint: (text) => paint(toneOf(text), text) },
-              { head: 'attempts', cell: ({ attempts }) => String(attempts) },
-              { head: 'last', cell: outcomeOf },
-              { head: 'next', cell: ({ nextAttemptAt }) => nextAttemptAt ?? '' },
-            ],
-            name: (delivery) => `delivery/${delivery.id}`,
-            none: 'no deliveries',
-          });
-        }),
-    );
-
-const replayCommand = (io: CliIo): Command =>
-  new Command('replay')
-    .description('send again: one delivery, or all dead letters')
-    .argument('<id>', idHelp)
-    .argument('[delivery]', 'id of the delivery, ev_…; default: every dead letter')
-    .action((id: string, delivery: string | undefined) =>
-      withBroker(io, async (broker) => {
-        if (delivery !== undefined) {
-          const again = await broker.api.replayTargetDelivery({ path: { target: id, delivery } });
-          io.stdout.write(`${again.id} is sent again\n`);
-          return;
-        }
-        let count = 0;
-        let cursor: string | undefined;
-        do {
-          const body = cursor === undefined ? {} : { cursor };
-          const page = await broker.api.replayEventTarget({ path: { target: id }, body });
-          count += page.replayed;
-          cursor = page.cursor;
-        } while (cursor !== undefined);
-        io.stdout.write(`${count} dead letters are sent again\n`);
       }),
     );

@@ -109,24 +109,16 @@ export function changeEvents<R extends ReceiverRecord>(
   return events;
 }
 
-/** Since when every attempt failed. */
-export async function failingSince(
+/** Is there while every attempt fails. */
+export async function loadFailing(
   { store }: Pick<Deps, 'store'>,
   tenant: string,
   id: string,
   signal?: AbortSignal,
-): Promise<number | undefined> {
+): Promise<Item<FailingRecord> | undefined> {
   const { pk, sk } = key.webhookFailing(tenant, id);
-  return (await store.get<FailingRecord>(pk, sk, signal))?.value.since;
+  return store.get<FailingRecord>(pk, sk, signal);
 }
 
-export async function forgetFailing(
-  { store }: Pick<Deps, 'store'>,
-  tenant: string,
-  id: string,
-  signal?: AbortSignal,
-): Promise<Op[]> {
-  const at = key.webhookFailing(tenant, id);
-  const failing = await store.get(at.pk, at.sk, signal);
-  return failing ? [{ op: 'delete', ...at, ifVersion: failing.version }] : [];
-}
+export const forgetFailing = (failing: Item<FailingRecord> | undefined): Op[] =>
+  failing ? [{ op: 'delete', pk: failing.pk, sk: failing.sk, ifVersion: failing.version }] : [];
