@@ -15,6 +15,7 @@ import { createLog } from '#agent/runtime/log.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
+import { callersOfNode } from './admission/callers.ts';
 import { proxyTokens } from './api-proxy/token.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
@@ -99,6 +100,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
     systemNamespace: config.systemNamespace,
     port: config.webhookPort,
     ...(config.listenHost !== undefined && { host: config.listenHost }),
+    ...(node !== undefined && { mayCall: callersOfNode(cluster.caches) }),
   });
   const leading = runAsLeader(
     { api: cluster.api, caches: cluster.caches, clock, log },

@@ -7,6 +7,7 @@ import { systemNamespace as defaultNamespace, fieldManager } from '#shared/domai
 import { again } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import type { MayCall } from './callers.ts';
 import { type Certificates, certificateSecret, ensureCertificates } from './certificate-secret.ts';
 import {
   configurationName,
@@ -32,6 +33,8 @@ export interface AdmissionDeps {
   readonly callHost?: string;
   /** PEM: API servers must show a certificate of this CA. */
   readonly clientCa?: string;
+  /** Everybody by default. */
+  readonly mayCall?: MayCall;
 }
 
 export interface Admission {
@@ -62,6 +65,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     port: deps.port ?? webhookPort,
     ...(deps.host !== undefined && { host: deps.host }),
     ...(deps.clientCa !== undefined && { clientCa: deps.clientCa }),
+    ...(deps.mayCall !== undefined && { mayCall: deps.mayCall }),
   });
   const url = callHost === undefined ? {} : { url: `https://${callHost}:${server.port}` };
 

@@ -4,9 +4,10 @@
  * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
  */
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
+import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
 import type { Hook } from './hooks.ts';
 import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
@@ -20,6 +21,8 @@ export interface ServerOptions {
   readonly port: number;
   /** PEM: only callers with a certificate of this CA are served. */
   readonly clientCa?: string;
+  /** Asked for each new connection; those of others end before TLS begins. */
+  readonly mayCall?: MayCall;
 }
 
 export interface AdmissionServer {
@@ -44,6 +47,7 @@ export async function serveAdmission({
   host,
   port,
   clientCa,
+  mayCall,
 }: ServerOptions): Promise<AdmissionServer> {
   let inFlight = 0;
   const context = ({ certificate: cert, privateKey: key }: ServingCertificate) => ({
@@ -82,6 +86,13 @@ export async function serveAdmission({
   server.requestTimeout = 10_000;
   server.headersTimeout = 5_000;
   server.keepAliveTimeout = 120_000;
+  if (mayCall !== undefined) {
+    server.prependListener('connection', (socket: Socket) => {
+      if (mayCall(socket.remoteAddress)) return;
+      log.info('webhook caller refused', { address: socket.remoteAddress });
+      socket.destroy();
+    });
+  }
   server.on('tlsClientError', (error) => log.debug('webhook caller without TLS', { error: error.message }));
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
   return {

@@ -1,0 +1,38 @@
+/**
+ * Who may open a connection to the webhooks, as far as addresses tell. In the node's network everybody who reaches the node reaches its ports;
+ * where the API server stands on that very node, it calls from one of the node's own addresses, and nobody else has a reason to.
+ */
+import { networkInterfaces } from 'node:os';
+import type { Caches } from '#agent/kube/types.ts';
+import { endpointSlices } from '#shared/domain/core-kinds.ts';
+
+export type MayCall = (address: string | undefined) => boolean;
+
+/** The Service by which every cluster finds its API servers; they keep its endpoints themselves. */
+const apiServers = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' } as const;
+
+/** Follows where the API servers are. Until that is known everybody may call. */
+export function callersOfNode(caches: Caches): MayCall {
+  const slices = caches.cache(endpointSlices, apiServers);
+  return (address) =>
+    mayCall(
+      address,
+      slices.list().flatMap((slice) => (slice.endpoints ?? []).flatMap(({ addresses }) => addresses ?? [])),
+      ownAddresses(),
+    );
+}
+
+export function mayCall(
+  address: string | undefined,
+  apiServerAddresses: readonly string[],
+  own: ReadonlySet<string>,
+): boolean {
+  const areHere = apiServerAddresses.length > 0 && apiServerAddresses.every((one) => own.has(one));
+  return !areHere || (address !== undefined && own.has(unmapped(address)));
+}
+
+const ownAddresses = (): Set<string> =>
+  new Set(Object.values(networkInterfaces()).flatMap((of) => (of ?? []).map(({ address }) => address)));
+
+/** An IPv4 address as sockets of both families show it (RFC 4291, 2.5.5.2). */
+const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
