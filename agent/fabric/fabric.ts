@@ -14,6 +14,7 @@ import { runGatewayPod } from './gateway-runner.ts';
 import { linksOf } from './links.ts';
 import { createNodeReporter } from './node-facts.ts';
 import { nodeModelOf } from './node-model.ts';
+import { comesInCrowds } from './objects.ts';
 import { createPathSizes } from './path-sizes.ts';
 import { planNode } from './plan.ts';
 import type { ProcessFinder } from './processes.ts';
@@ -119,7 +120,12 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
     );
   }
 
-  const unsubscribe = watch.onChange(coalesced(clock, look, signal));
+  const lookSoon = coalesced(clock, look, signal);
+  const unsubscribe = watch.onChange((what) => {
+    if (!comesInCrowds(what)) return lookSoon();
+    // Pods are the gateways' business; of addresses the node masquerades some.
+    if (what === 'ips') programmer.wakeCalmly();
+  });
   look();
   log.info('node process runs', { links: linksOf(watch.objects()).length, cni: config.cni.name });
   try {

@@ -14,7 +14,7 @@ import { competeForActive, type LinkName, lastKnownEndpoint, rememberEndpoint } 
 import { createConnectionReporter } from './connection-reporter.ts';
 import { keepaliveSeconds } from './gateway-model.ts';
 import { configuredMtu, type GatewayPod, type Link } from './links.ts';
-import type { FabricObjects } from './objects.ts';
+import { comesInCrowds, type FabricObjects } from './objects.ts';
 import type { PathSizes } from './path-sizes.ts';
 
 export interface GatewayRolesDeps {
@@ -25,7 +25,7 @@ export interface GatewayRolesDeps {
   readonly resolve: Resolve;
   readonly sizes: PathSizes;
   readonly objects: () => FabricObjects;
-  readonly onChange: (listener: () => void) => () => void;
+  readonly onChange: (listener: (what: keyof FabricObjects) => void) => () => void;
 }
 
 export interface GatewayPlace {
@@ -52,7 +52,13 @@ export interface GatewayRoles {
 export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayPlace, signal: AbortSignal): GatewayRoles {
   const { cluster, clock, log } = deps;
   const name: LinkName = { namespace: place.tenant, gatewayName: place.gatewayName, role: place.role };
-  const replicas = { now: () => place.link()?.pods ?? [], onChange: deps.onChange };
+  const replicas = {
+    now: () => place.link()?.pods ?? [],
+    onChange: (listener: () => void) =>
+      deps.onChange((what) => {
+        if (!comesInCrowds(what)) listener();
+      }),
+  };
   const competition = createActivity(signal, log, (until) =>
     competeForActive({ cluster, clock, log }, name, place.pod, replicas, until),
   );

@@ -8,6 +8,7 @@ import { linkedAbort } from '../kube/linked-abort.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
 import { type GatewayPod, type Link, linksOf } from './links.ts';
+import { comesInCrowds } from './objects.ts';
 import type { PodProcess, ProcessFinder } from './processes.ts';
 import { createProgrammer } from './programmer.ts';
 import { targetsOf, type UserStatus } from './user-status.ts';
@@ -121,7 +122,8 @@ async function lookAfter(
   const tunnel = namespace.tunnel(implementation);
   const place = { pod, link, self, tunnel, tenant, gatewayName, role, linkName };
   const roles = createGatewayRoles(deps, { ...place, isReady: () => programmed || waitingFor !== undefined }, signal);
-  const unsubscribe = deps.onChange(() => {
+  const unsubscribe = deps.onChange((what) => {
+    if (comesInCrowds(what)) return programmer.wakeCalmly();
     programmer.wake();
     roles.look();
   });

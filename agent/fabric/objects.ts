@@ -49,3 +49,6 @@ export const noObjects: FabricObjects = {
   gatewayPods: [],
   pods: [],
 };
+
+/** Kinds with an object per pod or more: they change by the thousand, and what they change may wait a little. */
+export const comesInCrowds = (what: keyof FabricObjects): boolean => what === 'pods' || what === 'ips';

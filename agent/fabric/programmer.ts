@@ -21,26 +21,41 @@ export interface ProgrammerDeps {
 export interface Programmer {
   /** Something changed; the next pass follows at once, or after the one that is running. */
   wake(): void;
+  /** One of very many changes: a pass follows at once after a quiet time, and otherwise at a distance from the last one. */
+  wakeCalmly(): void;
   /** Resolves after a pass that began after this call succeeded; rejects with the signal's reason. */
   applied(signal: AbortSignal): Promise<void>;
   /** Returns when the signal aborts and the running pass has ended. */
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** Without the stack of an error that nobody reads. */
+const enough = Object.freeze({ name: 'AbortError' });
 /** Changes that come together are one pass. */
 const settleMs = 15;
 const awaitTunnelMs = 200;
+/** Between passes for changes that come by the thousand: so many times what the last pass took, that it never becomes the main work here. */
+const calm = { times: 5, leastMs: 200, mostMs: 2_000 } as const;
 /** Even without a change: whatever a watch has missed is found by then. */
 const resyncMs = 60_000;
 
 export function createProgrammer({ namespace, clock, log, want, onPass, driftMs = 2_000 }: ProgrammerDeps): Programmer {
   let dirty = true;
-  let wakeUp: (() => void) | undefined;
+  let dirtyCalmly = false;
+  let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
   let waiters: { readonly resolve: () => void; serves: boolean }[] = [];
 
   function wake(): void {
     dirty = true;
-    wakeUp?.();
+    nap?.end();
+  }
+
+  async function rest(ms: number, calm: boolean, signal: AbortSignal): Promise<void> {
+    const life = linkedAbort(signal);
+    nap = { calm, end: () => life.abort(enough) };
+    await clock.sleep(ms, life.signal).catch(() => undefined);
+    nap = undefined;
+    life.unlink();
   }
 
   /** Milliseconds until the next pass unless something changes. */
@@ -66,6 +81,10 @@ export function createProgrammer({ namespace, clock, log, want, onPass, driftMs 
 
   return {
     wake,
+    wakeCalmly() {
+      dirtyCalmly = true;
+      if (nap?.calm === false) nap.end();
+    },
     applied(signal) {
       return new Promise((resolve, reject) => {
         const refuse = (): void => reject(signal.reason);
@@ -93,13 +112,15 @@ export function createProgrammer({ namespace, clock, log, want, onPass, driftMs 
       try {
         while (!signal.aborted) {
           dirty = false;
+          dirtyCalmly = false;
+          const begunAt = clock.now();
           const outcome = await pass(failures);
           failures = outcome.failures;
-          const nap = linkedAbort(signal);
-          wakeUp = () => nap.abort();
-          if (!dirty) await clock.sleep(outcome.nextMs, nap.signal).catch(() => undefined);
-          nap.unlink();
-          wakeUp = undefined;
+          const endedAt = clock.now();
+          const calmAt = endedAt + Math.min(calm.mostMs, Math.max(calm.leastMs, calm.times * (endedAt - begunAt)));
+          if (!dirty && !dirtyCalmly) await rest(outcome.nextMs, false, signal);
+          const calmMs = Math.min(calmAt, endedAt + outcome.nextMs) - clock.now();
+          if (!dirty && dirtyCalmly && calmMs > 0) await rest(calmMs, true, signal);
           if (!signal.aborted) await clock.sleep(settleMs, signal).catch(() => undefined);
         }
       } finally {

@@ -12,8 +12,8 @@ export interface FabricWatch {
   /** As of now; complete once `synced` has resolved. */
   objects(): FabricObjects;
   synced(signal: AbortSignal): Promise<void>;
-  /** Calls back on each change; returns what ends that. */
-  onChange(listener: () => void): () => void;
+  /** Calls back on each change that a reader can see; returns what ends that. */
+  onChange(listener: (what: keyof FabricObjects) => void): () => void;
   /** Pods of the whole cluster are watched only where a gateway has to route to them. */
   needPods(needed: boolean): void;
 }
@@ -81,9 +81,9 @@ const only = (labels: Record<string, string> | undefined, keys: readonly string[
   Object.fromEntries(Object.entries(labels ?? {}).filter(([key]) => keys.includes(key)));
 
 export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSignal): FabricWatch {
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of listeners) listener();
+  const listeners = new Set<(what: keyof FabricObjects) => void>();
+  const tell = (what: keyof FabricObjects): void => {
+    for (const listener of listeners) listener(what);
   };
   const all = {
     nodes: caches.cache(nodes, { transform: slimNode }),
@@ -102,14 +102,18 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       transform: slimGatewayPod,
     }),
   };
-  for (const cache of Object.values(all) as readonly Cache<KubeObject>[]) cache.subscribe(tell);
+  for (const [what, cache] of Object.entries(all) as [keyof typeof all, Cache<KubeObject>][])
+    cache.subscribe(({ before, after }) => {
+      if (seen(what, before) !== seen(what, after)) tell(what);
+    });
 
   let everywhere: { readonly cache: Cache<Pod>; stop(): void } | undefined;
   return {
     objects() {
       const objects: Record<string, readonly KubeObject[] | readonly PodPlace[]> = { ...noObjects };
       for (const [name, cache] of Object.entries(all)) objects[name] = cache.list();
-      objects.pods = everywhere?.cache.isSynced() ? everywhere.cache.list().flatMap(placeOf) : [];
+      // Many, and few readers want them.
+      Object.defineProperty(objects, 'pods', { enumerable: true, get: () => places(everywhere?.cache) });
       return objects as unknown as FabricObjects;
     },
     async synced(until) {
@@ -129,9 +133,12 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       const life = linkedAbort(signal);
       const cache = caches.scoped(pods, { transform: slimPod }, life.signal);
       cache.subscribe(({ before, after }) => {
-        if (before?.status?.podIP !== after?.status?.podIP || before?.spec?.nodeName !== after?.spec?.nodeName) tell();
+        if (!isSamePlace(before, after)) tell('pods');
       });
-      cache.synced(life.signal).then(tell, () => undefined);
+      cache.synced(life.signal).then(
+        () => tell('pods'),
+        () => undefined,
+      );
       everywhere = {
         cache,
         stop() {
@@ -141,6 +148,26 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       };
     },
   };
+}
+
+/** What readers go by, as text: a kubelet writes its Node every few seconds, and an address that is not granted yet leads nowhere. */
+function seen(what: keyof FabricObjects, object: KubeObject | undefined): string | KubeObject | undefined {
+  if (object === undefined) return undefined;
+  if (what === 'ips' && (object as Ip).status?.ip === undefined) return undefined;
+  if (what !== 'nodes' && what !== 'ips') return object;
+  const { metadata, ...rest } = object;
+  const { resourceVersion: _, ...named } = metadata;
+  return JSON.stringify([named, rest]);
+}
+
+const places = (pods: Cache<Pod> | undefined): readonly PodPlace[] =>
+  pods?.isSynced() ? pods.list().flatMap(placeOf) : [];
+
+/** A pod that has no address yet is nowhere, bound or not. */
+function isSamePlace(before: Pod | undefined, after: Pod | undefined): boolean {
+  const [was] = before ? placeOf(before) : [];
+  const [is] = after ? placeOf(after) : [];
+  return was?.ip === is?.ip && was?.node === is?.node;
 }
 
 const placeOf = ({ spec, status }: Pod): readonly PodPlace[] =>
