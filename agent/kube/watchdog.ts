@@ -1,5 +1,5 @@
 /** Ends something that has gone silent or takes too long, with one pending sleep however often it shows life. */
-import type { Clock } from '#shared/ports/clock.ts';
+import { after, type Clock } from '#shared/ports/clock.ts';
 
 export interface Limits {
   readonly totalMs?: number;
@@ -12,29 +12,23 @@ export interface Watchdog {
   stop(): void;
 }
 
-/** Made once: an abort without a reason makes an exception with a stack, and there is a watchdog for each request. */
-const ended = new Error('the watchdog was stopped');
-
 /** Calls `expire` once, with the limit that was passed, unless stopped before. */
 export function watchdog(clock: Clock, limits: Limits, expire: (limitMs: number) => void): Watchdog {
-  const stopped = new AbortController();
   const started = clock.now();
   let touched = started;
-  const run = async (): Promise<void> => {
-    for (;;) {
-      const idleLeft = touched + limits.idleMs - clock.now();
-      const totalLeft = started + (limits.totalMs ?? Number.POSITIVE_INFINITY) - clock.now();
-      if (idleLeft <= 0) return expire(limits.idleMs);
-      if (totalLeft <= 0) return expire(limits.totalMs ?? 0);
-      await clock.sleep(Math.min(idleLeft, totalLeft), stopped.signal);
-    }
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    const idleLeft = touched + limits.idleMs - clock.now();
+    const totalLeft = started + (limits.totalMs ?? Number.POSITIVE_INFINITY) - clock.now();
+    if (idleLeft <= 0) expire(limits.idleMs);
+    else if (totalLeft <= 0) expire(limits.totalMs ?? 0);
+    else cancel = after(clock, Math.min(idleLeft, totalLeft), look);
   };
-  // Only `stop` rejects the sleep.
-  run().catch(() => undefined);
+  look();
   return {
     touch: () => {
       touched = clock.now();
     },
-    stop: () => stopped.abort(ended),
+    stop: () => cancel(),
   };
 }

@@ -12,6 +12,17 @@ export const systemClock: Clock = {
       if (left <= longestTimerMs) return;
     }
   },
+  after(ms, work) {
+    let timer: NodeJS.Timeout;
+    const arm = (left: number): void => {
+      timer = setTimeout(
+        () => (left > longestTimerMs ? arm(left - longestTimerMs) : work()),
+        Math.min(left, longestTimerMs),
+      );
+    };
+    arm(ms);
+    return () => clearTimeout(timer);
+  },
 };
 
 const nap = (ms: number, signal: AbortSignal | undefined): Promise<void> =>

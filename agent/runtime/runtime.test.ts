@@ -43,6 +43,17 @@ describe('the real clock', () => {
     stop.abort();
     expect(first).toBe('short');
   });
+
+  test('calls back after its time, not at once after months, and not when it was told to let be', async () => {
+    const called: string[] = [];
+    const undo = ['now', 'months', 'undone'].map((what) =>
+      systemClock.after?.(what === 'months' ? 2 ** 33 : 5, () => called.push(what)),
+    );
+    undo[2]?.();
+    await systemClock.sleep(30);
+    undo[1]?.();
+    expect(called).toEqual(['now']);
+  });
 });
 
 describe('the log', () => {

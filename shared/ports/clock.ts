@@ -4,7 +4,20 @@ export interface Clock {
   now(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls back after `ms` unless the returned function was called before: a `sleep` for what is so frequent that its promise and signal count. */
+  after?(ms: number, work: () => void): () => void;
 }
+
+/** `clock.after`, also of a clock that only sleeps. */
+export function after(clock: Clock, ms: number, work: () => void): () => void {
+  if (clock.after !== undefined) return clock.after(ms, work);
+  const life = new AbortController();
+  clock.sleep(ms, life.signal).then(work, () => undefined);
+  return () => life.abort(ended);
+}
+
+/** Made once: an abort without a reason makes an exception with a stack. */
+const ended = new Error('nobody waits any more');
 
 interface Sleeper {
   readonly at: number;
@@ -37,6 +50,14 @@ export class ManualClock implements Clock {
         { once: true },
       );
     });
+  }
+
+  after(ms: number, work: () => void): () => void {
+    const sleeper: Sleeper = { at: this.#now + ms, wake: work };
+    this.#sleepers.push(sleeper);
+    return () => {
+      this.#sleepers = this.#sleepers.filter((s) => s !== sleeper);
+    };
   }
 
   /** Moves time and wakes, in order of their deadline, everyone whose time has come. */
