@@ -6,6 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import { createController, watch } from './controller.ts';
+import { happenedOn, Line } from './line.ts';
 import { Store } from './store.ts';
 import type { Cache, ControllerOptions } from './types.ts';
 
@@ -119,6 +120,36 @@ describe('a controller', () => {
     }
     expect(at.slice(1).map((time, i) => time - (at[i] ?? 0))).toEqual([50, 100, 200, 400, 800]);
     expect(errors).toEqual(['reconcile failed no right to list pods']);
+    await close();
+  });
+
+  test('comes back to a key that failed because a server was away as soon as that server answers, and not to one that failed otherwise', async () => {
+    const line = new Line();
+    let away = true;
+    const after: string[] = [];
+    const { store, sync, clock, close } = await start(async (key) => {
+      if (!away) after.push(key);
+      if (key === 'n/other') throw new AppError('kube_forbidden', 'no right to list pods');
+      if (away) throw new AppError('internal', 'no session', { cause: happenedOn(line, refused()) });
+      return settled;
+    });
+    const refused = () => new AppError('kube_unreachable', 'connection refused');
+    store.put(configMap('a', '1'));
+    store.put(configMap('other', '1'));
+    sync();
+    line.failed(clock.now());
+    // Both wait for most of a minute by now.
+    for (let ms = 0; ms < 60_000; ms += 50) {
+      await settle();
+      clock.advance(50);
+    }
+    away = false;
+    line.answered(clock.now());
+    for (let ms = 0; ms < 300; ms += 50) {
+      await settle();
+      clock.advance(50);
+    }
+    expect(after).toEqual(['n/a']);
     await close();
   });
 

@@ -5,6 +5,7 @@ import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Random } from './backoff.ts';
+import { lineBehind } from './line.ts';
 import { sharedByMany } from './linked-abort.ts';
 import { KeyQueue } from './queue.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from './types.ts';
@@ -22,6 +23,9 @@ export interface ControllerDeps {
   readonly random?: Random;
 }
 
+/** Keys that waited for the same server do not all come at once. */
+const returnSpreadMs = 200;
+
 /** Erases the kind, so that watches of different kinds fit in one list. */
 export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) => Iterable<string>): Watch =>
   ({ cache, keys }) as unknown as Watch;
@@ -32,6 +36,8 @@ export function createController(
 ): Controller {
   const log = parent.with({ controller: name });
   let queue = new KeyQueue({ clock, random });
+  /** Per key, how to wait no longer for the API server whose silence it failed by. */
+  const awaited = new Map<string, () => void>();
   /** Per key, what was last logged, so that a lasting failure is reported once. */
   const reported = new Map<string, string>();
 
@@ -43,14 +49,32 @@ export function createController(
       kind = outcome.kind;
       queue.forgive(key);
       reported.delete(key);
+      awaitNoLonger(key);
       const afterMs = requeueAfterMs(outcome);
       if (afterMs !== undefined) queue.addAfter(key, afterMs);
     } catch (error) {
       if (signal.aborted) return;
       report(key, error, queue.addAfterFailure(key));
+      awaitReturn(key, error);
     } finally {
       metrics?.reconciled(name, kind, (clock.now() - startedAt) / 1000, key);
     }
+  }
+
+  /** A key that failed because nobody answered need not wait out its back-off when somebody does. */
+  function awaitReturn(key: string, error: unknown): void {
+    awaitNoLonger(key);
+    const forget = lineBehind(error)?.onReturn(() => {
+      awaited.delete(key);
+      queue.forgive(key);
+      queue.addAfter(key, random() * returnSpreadMs);
+    });
+    if (forget !== undefined) awaited.set(key, forget);
+  }
+
+  function awaitNoLonger(key: string): void {
+    awaited.get(key)?.();
+    awaited.delete(key);
   }
 
   function report(key: string, error: unknown, delayMs: number): void {
@@ -123,6 +147,7 @@ export function createController(
         for (const unsubscribe of unsubscribes) unsubscribe();
         signal.removeEventListener('abort', close);
         queue.close();
+        for (const key of [...awaited.keys()]) awaitNoLonger(key);
         // Leadership may come back: the next run starts with an empty queue, which its subscriptions fill.
         queue = new KeyQueue({ clock, random });
       }

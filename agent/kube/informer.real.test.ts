@@ -194,6 +194,36 @@ describe('a line that fails', () => {
     expect(seen.slice(2)).toEqual(['~a', '-b', '+c']);
   });
 
+  test('to a server that was away: one request that is answered sends every cache after it, whatever their back-offs', async () => {
+    await make('a');
+    const connection = await connectKubeconfig(
+      server.kubeconfig.replaceAll(server.url, `https://127.0.0.1:${proxy.port}`),
+    );
+    // Left to themselves they would ask again after half a minute.
+    const timing = { idleMs: 60_000, connectMs: 5_000, backoffBaseMs: 60_000, backoffMaxMs: 60_000 };
+    const patient = createCaches(connection, deps, stop.signal, { timing });
+    const asking = createKubeApi(connection, deps, { retries: 0 });
+    const [plain, labelled] = [{}, { labelSelector: 'no!=body' }].map((selection) =>
+      patient.cache(configMaps, { namespace, ...selection }),
+    );
+    await patient.synced();
+    proxy.newLines('refuse');
+    proxy.cut();
+    await change('a', { meanwhile: 'changed' });
+    const cutAt = performance.now();
+    await expect
+      .poll(async () => {
+        await expect(asking.list(configMaps, { namespace })).rejects.toMatchObject({ code: 'kube_unreachable' });
+        return performance.now() - cutAt;
+      }, patience)
+      .toBeGreaterThan(1_200);
+    proxy.newLines('pass');
+    await asking.list(configMaps, { namespace });
+    const colors = () => [plain, labelled].map((cache) => cache?.get({ namespace, name: 'a' })?.data?.meanwhile);
+    await expect.poll(colors, { timeout: 10_000, interval: 20 }).toEqual(['changed', 'changed']);
+    connection.close();
+  });
+
   test('so long that the server has forgotten the version: listed anew, vanished objects reported', async () => {
     await make('kept');
     await make('vanished');

@@ -6,6 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { Informer } from './informer.ts';
+import { Line } from './line.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -15,6 +16,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
  * `informer.real.test.ts` shows the real server to have.
  */
 class History implements ListWatch<ConfigMap> {
+  readonly line = new Line();
   readonly objects = new Map<string, ConfigMap>();
   #events: { readonly version: number; readonly event: WatchEvent<ConfigMap> }[] = [];
   /** As `#events`, but nothing is ever compacted away. */
@@ -286,6 +288,30 @@ describe('a cache', () => {
     expect(cache.isSynced()).toBe(false);
     await close();
     await expect(cache.synced()).rejects.toBeDefined();
+  });
+
+  test('asks at once when somebody else finds the server back, and is quick again while that server is still starting', async () => {
+    const history = new History();
+    history.put('a', 'red');
+    history.failing = 1_000;
+    const { clock, close, cache } = open(history);
+    const outageFrom = clock.now();
+    history.line.failed(outageFrom);
+    while (clock.now() - outageFrom < 60_000) {
+      await settle();
+      clock.advance(25);
+    }
+    // The server that answers somebody else refuses this cache three times more.
+    history.failing = 3;
+    const backAt = clock.now();
+    history.line.answered(backAt);
+    while (!cache.isSynced() && clock.now() - backAt < 15_000) {
+      await settle();
+      if (!cache.isSynced()) clock.advance(25);
+    }
+    expect(cache.list().map((object) => object.metadata.name)).toEqual(['a']);
+    expect(clock.now() - backAt).toBeLessThan(1_000);
+    await close();
   });
 
   test('goes without an object that its transform cannot take, and keeps all others', async () => {

@@ -4,6 +4,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { backoffMs, type Random } from './backoff.ts';
+import { linkedAbort } from './linked-abort.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
 import { type IndexFn, Store } from './store.ts';
 import type { Cache, CacheOptions, Change, Transform } from './types.ts';
@@ -50,6 +51,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #stopped: { readonly reason: unknown } | undefined;
   #aliveAt: number;
   #failures = 0;
+  /** Of `#failures`, those before the server was last known to be back: the next ones wait as if they were the first. */
+  #forgiven = 0;
   #acceptedAt: number | undefined;
 
   constructor(
@@ -246,6 +249,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       this.#deps.log.info('a cache follows its API server again', { kind: this.type.kind, failures: this.#failures });
     }
     this.#failures = 0;
+    this.#forgiven = 0;
   }
 
   #alive(): void {
@@ -253,7 +257,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
-    const { clock, log, random } = this.#deps;
+    const { log, random } = this.#deps;
     this.#failures++;
     // A version that is too old is ordinary; only a second one in a row is worth waiting for.
     if (codeOf(error) === 'kube_gone' && this.#failures === 1) return;
@@ -261,13 +265,30 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#timing;
     const delayMs = Math.max(
       typeof asked === 'number' ? asked : 0,
-      backoffMs(this.#failures, { baseMs, maxMs, random }),
+      backoffMs(this.#failures - this.#forgiven, { baseMs, maxMs, random }),
     );
     const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
     // The first failures of a broken line are ordinary (a restart); more say that something lasts.
     if (this.#failures === alarmingFailures) log.error('a cache cannot follow its API server', error, fields);
     else log.debug('a watch was interrupted', fields);
-    await clock.sleep(delayMs, signal);
+    if (await this.#sleptThrough(delayMs, signal)) return;
+    this.#forgiven = this.#failures;
+  }
+
+  /** False as soon as the server is known to be back. */
+  async #sleptThrough(ms: number, signal: AbortSignal): Promise<boolean> {
+    const nap = linkedAbort(signal);
+    const forget = this.#source.line?.onReturn(() => nap.abort());
+    try {
+      await this.#deps.clock.sleep(ms, nap.signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return false;
+    } finally {
+      forget?.();
+      nap.unlink();
+    }
   }
 }
 

@@ -4,8 +4,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connect.ts';
 import { JsonLines } from './json-lines.ts';
+import { type Line, lineOf } from './line.ts';
 import { collectionPath, withQuery } from './paths.ts';
-import { openRequest, statusError, unreachableError } from './request.ts';
+import { noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
 import type { Send } from './sender.ts';
 import type { ListOptions } from './types.ts';
 import { watchdog } from './watchdog.ts';
@@ -38,6 +39,8 @@ export interface WatchEars<T> {
 
 /** Where a cache gets its objects from. */
 export interface ListWatch<T extends KubeObject> {
+  /** Tells when the server is back after an outage, before this cache has asked it again. */
+  readonly line?: Line;
   /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
   page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
   /**
@@ -83,6 +86,7 @@ export function createListWatch<T extends KubeObject>(
   pageSize: number,
 ): ListWatch<T> {
   return {
+    line: lineOf(connection),
     page: (next, signal) => fetchPage(send, type, options, { limit: pageSize, next }, signal),
     async watch(resourceVersion, limits, hear, signal) {
       await connection.authorize();
@@ -120,6 +124,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
     await new Promise<void>((resolve, reject) => {
       request.on('error', reject);
       request.once('response', (response) => {
+        noteAnswer(connection, response, at.clock);
         guard.stop();
         guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
         response.on('error', reject);
@@ -151,7 +156,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
       request.end();
     });
   } catch (error) {
-    if (!at.signal.aborted) throw unreachableError(connection, error, request.reusedSocket);
+    if (!at.signal.aborted) throw unreachableError(connection, error, at.clock, request.reusedSocket);
   } finally {
     guard.stop();
     at.signal.removeEventListener('abort', abort);

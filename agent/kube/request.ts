@@ -5,6 +5,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connect.ts';
+import { happenedOn, lineOf } from './line.ts';
 import { watchdog } from './watchdog.ts';
 
 export interface OpenRequest {
@@ -79,6 +80,7 @@ export async function exchange(
       // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
       request.on('error', reject);
       request.once('response', (response) => {
+        noteAnswer(connection, response, clock);
         const pieces: Buffer[] = [];
         response.on('data', (piece: Buffer) => {
           guard.touch();
@@ -99,7 +101,7 @@ export async function exchange(
     });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    throw unreachableError(connection, error, request.reusedSocket);
+    throw unreachableError(connection, error, clock, request.reusedSocket);
   } finally {
     guard.stop();
     signal?.removeEventListener('abort', abort);
@@ -114,8 +116,30 @@ function dropIdleSockets(agent: http.Agent): void {
 const abortError = (signal: AbortSignal | undefined): Error =>
   signal?.reason instanceof Error ? signal.reason : new Error('aborted');
 
-/** Any failure below HTTP. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads. */
-export function unreachableError(connection: ClusterConnection, error: unknown, reused = false): AppError {
+/** What stands before an API server answers so in its place. */
+const isAbsence = (status: number | undefined): boolean => status === 502 || status === 503 || status === 504;
+
+/** Tells the line that an answer has begun. */
+export function noteAnswer(connection: ClusterConnection, { statusCode }: http.IncomingMessage, clock: Clock): void {
+  if (isAbsence(statusCode)) lineOf(connection).failed(clock.now());
+  else lineOf(connection).answered(clock.now());
+}
+
+/** Any failure below HTTP, told to the line. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads. */
+export function unreachableError(
+  connection: ClusterConnection,
+  error: unknown,
+  clock: Clock,
+  reused = false,
+): AppError {
+  const failure = belowHttp(connection, error, reused);
+  if (failure.code !== 'kube_unreachable' || failure.detail.status !== undefined) return failure;
+  const line = lineOf(connection);
+  line.failed(clock.now());
+  return happenedOn(line, failure);
+}
+
+function belowHttp(connection: ClusterConnection, error: unknown, reused: boolean): AppError {
   if (codeOf(error) !== undefined) return error as AppError;
   const reason = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
   const code = (error as NodeJS.ErrnoException).code;

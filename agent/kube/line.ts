@@ -1,0 +1,63 @@
+/**
+ * What everyone who uses one connection knows together: whether its API server answers, and the moment at which it does again. Each waits out a
+ * back-off of its own, so that a dead server is asked now and then by one of them; what that one learns, all learn.
+ */
+import type { ClusterConnection } from './connect.ts';
+
+/** Who fails for less while others succeed has a trouble of its own, and goes on waiting. */
+const shortestOutageMs = 1_000;
+
+export class Line {
+  #deafSince: number | undefined;
+  readonly #waiting = new Set<() => void>();
+
+  /** Something came back, whatever it says. */
+  answered(now: number): void {
+    const since = this.#deafSince;
+    if (since === undefined) return;
+    this.#deafSince = undefined;
+    if (now - since < shortestOutageMs) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /** Nothing came back: refused, broken off, silent. */
+  failed(now: number): void {
+    this.#deafSince ??= now;
+  }
+
+  /** Calls back once, when the server answers again after an outage; returns how to wait no longer. */
+  onReturn(wake: () => void): () => void {
+    this.#waiting.add(wake);
+    return () => this.#waiting.delete(wake);
+  }
+}
+
+const lines = new WeakMap<ClusterConnection, Line>();
+
+export function lineOf(connection: ClusterConnection): Line {
+  let line = lines.get(connection);
+  if (line === undefined) {
+    line = new Line();
+    lines.set(connection, line);
+  }
+  return line;
+}
+
+const broken = new WeakMap<Error, Line>();
+
+/** Remembers on which line `error` happened. */
+export function happenedOn<E extends Error>(line: Line, error: E): E {
+  broken.set(error, line);
+  return error;
+}
+
+/** The line whose failure `error`, or what caused it, tells of. */
+export function lineBehind(error: unknown): Line | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const line = broken.get(at);
+    if (line !== undefined) return line;
+  }
+  return undefined;
+}
