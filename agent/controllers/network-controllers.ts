@@ -1,6 +1,7 @@
 /** All controllers of the network between clusters. */
 import type { Controller } from '#agent/kube/types.ts';
 import { createConfigurationController } from './configuration/index.ts';
+import { createConnectionController } from './connection/index.ts';
 import { createGatewayClientController, createGatewayServerController } from './gateway/index.ts';
 import { createInternalFabricController } from './internal-fabric/index.ts';
 import { createInternalNodeController } from './internal-node/index.ts';
@@ -27,5 +28,6 @@ export function createNetworkControllers(deps: NetworkDeps): Controller[] {
     createGatewayClientController(deps),
     createWgGatewayServerController(deps),
     createWgGatewayClientController(deps),
+    createConnectionController(deps),
   ];
 }

@@ -7,6 +7,7 @@ import type { Connection } from '#shared/schema/liqo/connection.ts';
 import type { ForeignClusterCondition } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
+import { handshakeCondition } from '../connection/decide.ts';
 
 export interface NetworkFacts {
   readonly configuration: Configuration | undefined;
@@ -96,6 +97,7 @@ function connectionDraft(connection: Connection | undefined): Draft {
   // No latency in it: that changes with every ping.
   if (value === 'Connected')
     return { type, status: 'Established', reason: 'ConnectionEstablished', message: 'the peer answers' };
-  const message = `the link does not work (${value}); Connection ${connection.metadata.name} says more`;
+  const said = findCondition(connection.status?.conditions, handshakeCondition)?.message;
+  const message = said ?? `the link does not work (${value}), says Connection ${connection.metadata.name}`;
   return { type, status: 'Error', reason: 'ConnectionError', message };
 }
