@@ -47,16 +47,21 @@ export function sourceIn(json: string): string | undefined {
   return route?.prefsrc;
 }
 
-/** Writes what differs. What cannot be seen now stays: a gateway pod that went says nothing about addresses. */
+/**
+ * Writes what differs. What cannot be seen now stays: a gateway pod that went says nothing about addresses. `addresses` undefined: there is no
+ * link any more, and with the last one goes what was learned from it.
+ */
 export async function reportNode(
   api: KubeApi,
   known: InternalNode,
-  found: { readonly addresses: NodeAddresses; readonly wireGuard: WireGuardImplementation },
+  found: { readonly addresses: NodeAddresses | undefined; readonly wireGuard: WireGuardImplementation },
   signal: AbortSignal,
 ): Promise<void> {
   const ref = { name: known.metadata.name };
   const before = known.status?.nodeIP ?? {};
   const after = { ...before, ...found.addresses };
+  if (found.addresses === undefined && known.status !== undefined)
+    await api.mergePatch(networkKinds.internalNodes, ref, { status: null }, { subresource: 'status' }, signal);
   if (before.local !== after.local || before.remote !== after.remote)
     await api.mergePatch(
       networkKinds.internalNodes,
@@ -117,13 +122,10 @@ export function createNodeReporter(
           const all = objects();
           const self = all.internalNodes.find(({ metadata }) => metadata.name === node);
           if (self !== undefined) {
-            const pods = linksOf(all).flatMap((link) => link.pods);
-            await reportNode(
-              cluster.api,
-              self,
-              { wireGuard, addresses: await addressesTowards(pods, node, commands) },
-              signal,
-            );
+            const links = linksOf(all);
+            const pods = links.flatMap((link) => link.pods);
+            const addresses = links.length === 0 ? undefined : await addressesTowards(pods, node, commands);
+            await reportNode(cluster.api, self, { wireGuard, addresses }, signal);
           }
         } catch (error) {
           if (!signal.aborted) log.warn('the InternalNode was not written', { code: codeOf(error) });
