@@ -3,6 +3,7 @@ import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shar
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { ClusterConnection } from './connect.ts';
 import { fetchPage, type Page } from './list-watch.ts';
+import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, kindText, objectPath, requireNamespace, withKind, withQuery } from './paths.ts';
 import { type Call, createSender, type SenderDeps, type SenderOptions } from './sender.ts';
 import type { DeleteOptions, KubeApi, ListOptions, WriteOptions } from './types.ts';
@@ -26,7 +27,7 @@ export function createKubeApi(
 
   const parse = <T>(text: string): T => {
     try {
-      return JSON.parse(text) as T;
+      return JSON.parse(withoutManagedFields(text)) as T;
     } catch (cause) {
       throw new AppError('kube_failed', 'the API server answered something that is not JSON', { cause });
     }

@@ -1,4 +1,6 @@
-/** Splits a byte stream into JSON documents, one a line. Every byte is copied at most once, however the stream is cut. */
+/** Splits a byte stream into JSON documents of an API server, one a line, without their managedFields. Every byte is copied at most once, however the stream is cut. */
+import { withoutManagedFields } from './managed-fields.ts';
+
 const newline = 0x0a;
 
 export class JsonLines {
@@ -22,6 +24,6 @@ export class JsonLines {
   #line(end: Buffer): void {
     const line = this.#partial.length === 0 ? end : Buffer.concat([...this.#partial, end]);
     this.#partial = [];
-    if (line.length > 0) this.#emit(JSON.parse(line.toString('utf8')));
+    if (line.length > 0) this.#emit(JSON.parse(withoutManagedFields(line.toString('utf8'))));
   }
 }

@@ -5,6 +5,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connect.ts';
 import { JsonLines } from './json-lines.ts';
 import { type Line, lineOf } from './line.ts';
+import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, withQuery } from './paths.ts';
 import { noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
 import type { Send } from './sender.ts';
@@ -66,7 +67,10 @@ export async function fetchPage<T extends KubeObject>(
   // Over a slow line a page may take long, as long as it keeps coming.
   const text = await send({ method: 'GET', path, repeatable: true, deadlineMs: 120_000 }, signal);
   try {
-    const list = JSON.parse(text) as { items?: T[]; metadata?: { resourceVersion?: string; continue?: string } };
+    const list = JSON.parse(withoutManagedFields(text)) as {
+      items?: T[];
+      metadata?: { resourceVersion?: string; continue?: string };
+    };
     return {
       items: list.items ?? [],
       resourceVersion: list.metadata?.resourceVersion ?? '',

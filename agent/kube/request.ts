@@ -87,15 +87,19 @@ export async function exchange(
           pieces.push(piece);
         });
         response.on('error', reject);
-        response.once('close', () => reject(new Error('the answer broke off')));
-        response.once('end', () =>
+        let whole = false;
+        response.once('close', () => {
+          if (!whole) reject(new Error('the answer broke off'));
+        });
+        response.once('end', () => {
+          whole = true;
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
             text: Buffer.concat(pieces).toString('utf8'),
             reused: request.reusedSocket,
-          }),
-        );
+          });
+        });
       });
       request.end(call.body);
     });

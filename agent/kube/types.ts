@@ -53,7 +53,7 @@ export interface ApplyOptions extends WriteOptions {
 /**
  * Typed requests to one API server. Every method has a deadline (10 s unless the signal aborts first). Failures are `AppError` with a
  * code `kube_*` (see shared/errors): `kube_unreachable` and `kube_throttled` are retryable, `kube_conflict` means re-read first,
- * `kube_invalid`, `kube_forbidden`, `kube_already_exists` and `kube_not_found` speak for themselves.
+ * `kube_invalid`, `kube_forbidden`, `kube_already_exists` and `kube_not_found` speak for themselves. Objects come without `managedFields`.
  */
 export interface KubeApi {
   /** Undefined when absent. */
