@@ -11,7 +11,6 @@ const tools: readonly { readonly name: string; readonly from: string }[] = [
   { name: 'ip', from: 'iproute2' },
   { name: 'nft', from: 'nftables' },
   { name: 'wg', from: 'wireguard-tools' },
-  { name: 'wireguard-go', from: 'wireguard-go' },
   { name: 'nsenter', from: 'util-linux' },
   { name: 'unshare', from: 'util-linux' },
   { name: 'ping', from: 'iputils-ping' },
@@ -23,10 +22,21 @@ const toolFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 export const agentUser = 65_532;
 
-/** `node` is a Node 24 program for the image's platform. */
-export async function agentFiles(root: string, node: string, version: string): Promise<readonly ImageFile[]> {
+/** Built or fetched for the image's platform. */
+export interface AgentPrograms {
+  /** Node 24. */
+  readonly node: string;
+  readonly wireGuardGo: string;
+}
+
+export async function agentFiles(
+  root: string,
+  { node, wireGuardGo }: AgentPrograms,
+  version: string,
+): Promise<readonly ImageFile[]> {
   const programs = [
     { from: node, to: '/usr/local/bin/node' },
+    { from: wireGuardGo, to: '/usr/sbin/wireguard-go' },
     ...tools.map(({ name, from }) => ({ from: find(name, from), to: `/usr/sbin/${name}` })),
   ];
   const bundle = await bundleAgent(root, version);

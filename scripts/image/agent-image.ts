@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
+import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { agentFiles, agentUser } from './agent-files.ts';
 import { buildImage, type ImageConfig, type ImageFile } from './oci.ts';
 
@@ -36,7 +37,8 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   const { unique = false, cache = cacheDir(), log = () => undefined } = options;
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
   const node = await ensureNode24({ root, cache, log });
-  const files = await agentFiles(root, node, version);
+  const wireGuardGo = await buildWireGuardGo({ cache, log });
+  const files = await agentFiles(root, { node, wireGuardGo }, version);
   const config: ImageConfig = {
     entrypoint: ['/usr/local/bin/node', ...smallHeap, '/app/main.mjs'],
     command: ['controller'],

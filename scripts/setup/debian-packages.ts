@@ -20,7 +20,6 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'conntrack', proof: 'conntrack' },
   { name: 'iptables', proof: 'iptables' },
   { name: 'wireguard-tools', proof: 'wg' },
-  { name: 'wireguard-go', proof: 'wireguard-go' },
   { name: 'iputils-ping', proof: 'ping' },
   // checks the completion script
   { name: 'zsh', proof: 'zsh' },

@@ -3,6 +3,7 @@ import { buildCoreDns, buildKubebox, buildWorkload } from '#test/testbed/build.t
 import { checkHost } from '#test/testbed/host-check.ts';
 import { cacheDir } from './cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from './debian-packages.ts';
+import { buildWireGuardGo } from './wireguard-go.ts';
 
 export interface SetUpOptions {
   readonly log: (line: string) => void;
@@ -17,4 +18,5 @@ export async function setUpMachine(options: SetUpOptions): Promise<void> {
   await buildKubebox({ cache, log: options.log });
   await buildCoreDns({ cache, log: options.log });
   await buildWorkload({ cache, log: options.log });
+  await buildWireGuardGo({ cache, log: options.log });
 }

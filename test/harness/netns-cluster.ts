@@ -10,6 +10,7 @@ import { planGateway } from '#agent/gateway/plan.ts';
 import type { WireGuardPeer } from '#agent/host/kernel-state.ts';
 import { type Applied, type Namespace, openNamespace } from '#agent/host/namespace.ts';
 import { controlSocket } from '#agent/host/wireguard.ts';
+import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { eventually } from './eventually.ts';
 import { connect, type Netns, type NetnsWorld } from './netns.ts';
 
@@ -291,8 +292,11 @@ export class TestCluster {
   }
 }
 
+let wireGuardGo: Promise<string> | undefined;
+
 export async function startWireGuard(netns: Netns): Promise<ChildProcess> {
-  const child = netns.start('wireguard-go', '-f', 'liqo-tunnel');
+  wireGuardGo ??= buildWireGuardGo();
+  const child = netns.start(await wireGuardGo, '-f', 'liqo-tunnel');
   const socket = await controlSocket(netns.pid, 'liqo-tunnel');
   await eventually('wireguard-go listens', () => existsSync(socket), { everyMs: 10 });
   return child;

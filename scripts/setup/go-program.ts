@@ -1,0 +1,72 @@
+/** Builds Go programs into the cache, once per content: the key is the hash of the sources, the flags and the Go version. */
+import { createHash } from 'node:crypto';
+import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { cacheDir } from './cache-dir.ts';
+import { withFileLock } from './file-lock.ts';
+import { findGo, type GoToolchain } from './go-toolchain.ts';
+import { runCommand } from './run-command.ts';
+
+export interface BuildOptions {
+  readonly cache?: string;
+  readonly log?: (line: string) => void;
+}
+
+export interface GoProgram {
+  /** Of the binary. */
+  readonly name: string;
+  /** A folder that holds a Go module, or `package@version` to install. */
+  readonly source: { readonly folder: string } | { readonly module: string };
+  readonly flags: readonly string[];
+  readonly about: string;
+  readonly minimumGo: string;
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+async function sourceKey({ source, flags }: GoProgram, go: GoToolchain): Promise<string> {
+  const named = 'folder' in source ? { folder: path.basename(source.folder) } : source;
+  const hash = createHash('sha256').update(JSON.stringify([go.version, flags, named]));
+  if ('folder' in source) {
+    for (const file of (await readdir(source.folder)).filter((name) => /\.go$|^go\.(mod|sum)$/.test(name)).sort()) {
+      hash.update(`\0${file}\0`).update(await readFile(path.join(source.folder, file)));
+    }
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function compile({ name, source, flags }: GoProgram, go: GoToolchain, into: string): Promise<void> {
+  const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GOBIN: into };
+  const binary = path.join(into, name);
+  if ('folder' in source) {
+    await runCommand(go.command, ['build', ...flags, '-o', binary, '.'], { cwd: source.folder, env });
+  } else {
+    await runCommand(go.command, ['install', ...flags, source.module], { env, cwd: into });
+    const installed = path.basename(source.module.replace(/@.*$/, ''));
+    if (installed !== name) await rename(path.join(into, installed), binary);
+  }
+}
+
+/** The path of the built binary; builds it when the cache lacks it. Safe to call from several processes at once. */
+export async function buildGoProgram(program: GoProgram, options: BuildOptions = {}): Promise<string> {
+  const cache = options.cache ?? cacheDir();
+  const log = options.log ?? (() => undefined);
+  const go = await findGo(cache, program.minimumGo, log);
+  const folder = path.join(cache, 'bin', `${program.name}-${await sourceKey(program, go)}`);
+  const binary = path.join(folder, program.name);
+  if (await exists(binary)) return binary;
+  return await withFileLock(path.join(cache, 'bin', `${program.name}.lock`), async () => {
+    if (await exists(binary)) return binary;
+    log(`building ${program.name} (${program.about})`);
+    const partial = `${folder}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    await mkdir(partial, { recursive: true });
+    await compile(program, go, partial);
+    await rename(partial, folder);
+    return binary;
+  });
+}
