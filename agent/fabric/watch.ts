@@ -1,6 +1,7 @@
 /** The caches of a node process: everything that a node has to know, each object pruned to what is read of it. */
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -43,17 +44,21 @@ const slimGatewayPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status })
   };
 };
 
-/** A pod of the cluster: where its address is. Nothing else of 5,000 pods is kept. */
+/** Pods of the cluster that have an address here: one event each while they come up. What runs at a peer is no place of ours. */
+const placedPods = {
+  labelSelector: `${label.shadowPod}!=true`,
+  fieldSelector: 'status.podIP!=,status.phase!=Failed,status.phase!=Succeeded',
+} as const;
+
+/** Where its address is. Nothing else of 5,000 pods is kept. */
 const slimPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status }) => {
-  const { name, namespace, uid, resourceVersion, labels } = metadata;
-  const ended = status?.phase === 'Failed' || status?.phase === 'Succeeded';
-  const here = !ended && spec?.hostNetwork !== true && labels?.['liqo.io/shadowPod'] !== 'true';
+  const { name, namespace, uid, resourceVersion } = metadata;
   return {
     apiVersion,
     kind,
     metadata: { name, ...defined({ namespace, uid, resourceVersion }) },
     spec: { containers: [], ...defined({ nodeName: spec?.nodeName }) },
-    status: here ? defined({ podIP: status?.podIP }) : {},
+    status: spec?.hostNetwork === true ? {} : defined({ podIP: status?.podIP }),
   };
 };
 
@@ -131,7 +136,7 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
         return;
       }
       const life = linkedAbort(signal);
-      const cache = caches.scoped(pods, { transform: slimPod }, life.signal);
+      const cache = caches.scoped(pods, { ...placedPods, transform: slimPod }, life.signal);
       cache.subscribe(({ before, after }) => {
         if (!isSamePlace(before, after)) tell('pods');
       });
@@ -150,15 +155,9 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
   };
 }
 
-/** What readers go by, as text: a kubelet writes its Node every few seconds, and an address that is not granted yet leads nowhere. */
-function seen(what: keyof FabricObjects, object: KubeObject | undefined): string | KubeObject | undefined {
-  if (object === undefined) return undefined;
-  if (what === 'ips' && (object as Ip).status?.ip === undefined) return undefined;
-  if (what !== 'nodes' && what !== 'ips') return object;
-  const { metadata, ...rest } = object;
-  const { resourceVersion: _, ...named } = metadata;
-  return JSON.stringify([named, rest]);
-}
+/** An address that is not granted yet leads nowhere. */
+const seen = (what: keyof FabricObjects, object: KubeObject | undefined): KubeObject | undefined =>
+  what === 'ips' && (object as Ip | undefined)?.status?.ip === undefined ? undefined : object;
 
 const places = (pods: Cache<Pod> | undefined): readonly PodPlace[] =>
   pods?.isSynced() ? pods.list().flatMap(placeOf) : [];
