@@ -66,6 +66,9 @@ const guestNamespaces = (): object => ({
   ],
 });
 
+/** A user name that is a label value is noted as it is: a consumer that has written its own needs no help. The other webhook checks it. */
+const creatorIsMissing = `request.operation != "CREATE" || !has(object.metadata.labels) || !("${label.creatorUser}" in object.metadata.labels) || object.metadata.labels["${label.creatorUser}"] != request.userInfo.username`;
+
 const mutating: readonly Entry[] = [
   {
     ...usual,
@@ -85,6 +88,7 @@ const mutating: readonly Entry[] = [
     path: '/mutate/shadowpods',
     resources: ['shadowpods'],
     skippable: false,
+    onlyIf: creatorIsMissing,
   },
   {
     ...usual,

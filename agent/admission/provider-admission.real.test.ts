@@ -92,6 +92,23 @@ describe('ShadowPods', () => {
     await remove('liar');
   });
 
+  test('a consumer that notes itself as the creator saves one question, and the next one is still asked', async () => {
+    const asked = async (webhook: string): Promise<number> => {
+      const line = new RegExp(`^apiserver_admission_webhook_request_total\\{.*name="${webhook}".*\\} (\\d+)$`, 'gm');
+      const metrics = await cluster.api.getPath('/metrics');
+      return [...metrics.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+    const counts = async () => [await asked('shadowpod.mutate.liqo.io'), await asked('shadowpod.validate.liqo.io')];
+    const [mutated = 0, validated = 0] = await counts();
+    await create(shadow('stranger'), ...slice);
+    expect(await counts()).toEqual([mutated + 1, validated + 1]);
+    expect(
+      await create(shadow('regular', undefined, { ...origin, 'liqo.io/creator-user': 'slice-1' }), ...slice),
+    ).toContain('created');
+    expect(await counts()).toEqual([mutated + 1, validated + 2]);
+    await Promise.all([remove('stranger'), remove('regular')]);
+  });
+
   test('B059 B060 must be of the consumer whose namespace it is', async () => {
     expect(await create(shadow('x', undefined, {}), ...slice)).toMatch(/offloading.liqo.io\/origin\] is missing/);
     expect(await create(shadow('x', undefined, { 'offloading.liqo.io/origin': 'other' }), ...slice)).toMatch(

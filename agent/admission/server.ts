@@ -3,6 +3,7 @@
  * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
  * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
  */
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -61,15 +62,20 @@ export async function serveAdmission({
     (request, response) => {
       const reply = ([status, body]: Reply): void => {
         const text = JSON.stringify(body);
-        response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+        response.writeHead(status, {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(text),
+          // Nobody waits for the rest of what is too long.
+          ...(status === 413 && { connection: 'close' }),
+        });
         response.end(text);
       };
-      const hook = routes.get(new URL(request.url ?? '/', 'https://webhook').pathname);
+      const [path = ''] = (request.url ?? '').split('?');
+      const hook = routes.get(path);
       if (!hook || request.method !== 'POST')
         return reply([hook ? 405 : 404, { error: 'POST an AdmissionReview to a webhook path' }]);
       if (inFlight >= maxInFlight) return reply([429, { error: 'too many reviews at a time' }]);
       inFlight++;
-      const path = new URL(request.url ?? '/', 'https://webhook').pathname;
       readBody(request)
         .then((body) =>
           body === undefined
@@ -106,24 +112,37 @@ export async function serveAdmission({
   };
 }
 
-async function readBody(request: AsyncIterable<Buffer>): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size > maxBodyBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+/** Undefined: too long; what is left of it is not kept. */
+function readBody(request: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    request.on('data', (piece: Buffer) => {
+      size += piece.length;
+      if (size <= maxBodyBytes) pieces.push(piece);
+      else {
+        pieces.length = 0;
+        resolve(undefined);
+      }
+    });
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('the question broke off')));
+    request.once('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
+  });
 }
 
 async function judge(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
   let uid: string;
   let verdict: Verdict;
+  const deadline = new AbortController();
+  const timer = setTimeout(
+    () => deadline.abort(new DOMException('the review took too long', 'TimeoutError')),
+    deadlineMs,
+  );
   try {
     const review = parseReview(body);
     uid = review.uid;
-    verdict = await decided(path, () => hook(review, AbortSignal.timeout(deadlineMs)), log);
+    verdict = await decided(path, () => hook(review, deadline.signal), log);
     if (!verdict.allowed) {
       log.info('refused', {
         path,
@@ -136,6 +155,8 @@ async function judge(path: string, hook: Hook, body: string, log: Log): Promise<
     }
   } catch (error) {
     return [400, { error: error instanceof Error ? error.message : String(error) }];
+  } finally {
+    clearTimeout(timer);
   }
   return [200, answer(uid, verdict)];
 }

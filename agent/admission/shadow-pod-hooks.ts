@@ -18,7 +18,7 @@ import { judgeQuota, usageOf } from './quota-rules.ts';
 import { Reservations } from './reservations.ts';
 import { allow, deny, type Review, type Verdict } from './review.ts';
 import { judgeGuestPod } from './sandbox-rules.ts';
-import { creatorOf, creatorPatch, judgeChange, judgeOrigin } from './shadow-pod-rules.ts';
+import { creatorOf, creatorPatch, judgeChange, judgeCreator, judgeOrigin } from './shadow-pod-rules.ts';
 
 export interface ShadowPodHookDeps {
   readonly cluster: Cluster;
@@ -124,6 +124,8 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     if (object.spec?.pod?.ephemeralContainers?.length) {
       return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
     }
+    const creator = judgeCreator(object, user.name);
+    if (!creator.allowed) return creator;
     const owner = (await namespaceOf(namespace, signal))?.metadata;
     const consumer = owner?.annotations?.[annotation.managedByNamespaceMap]
       ? owner.labels?.[label.remoteClusterId]

@@ -24,6 +24,17 @@ export function creatorPatch(shadow: ShadowPod, before: ShadowPod | undefined, u
   return wanted === undefined ? [] : labelPatch(shadow, label.creatorUser, wanted);
 }
 
+/** Noted by our own hook, or by the consumer as that hook would: nobody's pods count for somebody else. */
+export function judgeCreator(shadow: ShadowPod, userName: string): Verdict {
+  const noted = creator(shadow);
+  const wanted = creatorOf(userName);
+  if (noted === undefined || noted === wanted) return allow;
+  return deny(
+    'forbidden',
+    `metadata.labels[${label.creatorUser}] is ${noted}, but the creator is ${wanted}; leave it out`,
+  );
+}
+
 /** `namespaceOrigin`: the consumer whose namespace it is. */
 export function judgeOrigin(shadow: ShadowPod, namespace: string, namespaceOrigin: string | undefined): Verdict {
   const given = origin(shadow);

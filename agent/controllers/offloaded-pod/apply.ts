@@ -19,6 +19,8 @@ export interface ApplyDeps {
   readonly log: Log;
   /** Remembers a ShadowPod that our cache has not seen yet. */
   readonly expect: (key: string, shadow: ShadowPod) => void;
+  /** The name by which the provider knows us, as it noted it last: one that is told need not be asked for. */
+  readonly creator: { get(): string | undefined; learn(creator: string | undefined): void };
   /** How often in a row the provider refused this pod, this time included. */
   readonly refusals: { count(key: string): number; forget(key: string): void };
 }
@@ -139,8 +141,11 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
     pod.metadata.labels?.[label.shadowPod] === 'true' ? await deps.local.api.get(pods, refOf(pod), signal) : pod;
   if (!whole || whole.metadata.uid !== pod.metadata.uid) return undefined;
   const wanted = shadowPod({ ...context, pod: whole, remoteNamespace });
+  const creator = deps.creator.get();
+  if (creator !== undefined) wanted.metadata.labels = { ...wanted.metadata.labels, [label.creatorUser]: creator };
   try {
     const { metadata } = await deps.peer.create(shadowPods, wanted, { answer: 'metadata' }, signal);
+    deps.creator.learn(metadata.labels?.[label.creatorUser]);
     deps.expect(key, leanShadowPod({ ...wanted, metadata }));
     deps.refusals.forget(key);
     const where = `namespace ${remoteNamespace} of cluster ${context.provider}`;

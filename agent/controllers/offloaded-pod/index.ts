@@ -41,6 +41,13 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
     },
     forget: (key: string): void => void refused.delete(key),
   };
+  let noted: string | undefined;
+  const creator = {
+    get: () => noted,
+    learn(as: string | undefined): void {
+      noted = as;
+    },
+  };
   const expect = (key: string, shadow: ShadowPod): void =>
     void expected.set(key, { shadow, until: clock.now() + expectationMs });
 
@@ -70,7 +77,7 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
     const context: Context = { ...deps.context(), now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z') };
     const actions = decide({ local, shadow, remote, mapping, nodeReady: deps.nodeReady() }, context);
     const subject = { key, local, shadow, remoteNamespace: followed?.remote, context };
-    const outcome = await apply(actions, subject, { ...deps, expect, refusals }, signal);
+    const outcome = await apply(actions, subject, { ...deps, expect, creator, refusals }, signal);
     // What the cache never shows was deleted before anybody looked: then only the clock says so.
     return outcome.kind === 'settled' && expected.has(key) ? again(expectationMs) : outcome;
   }

@@ -96,6 +96,7 @@ class Agent {
       peer: this.sides.peer,
       log: silentLog,
       expect: () => undefined,
+      creator: { get: () => 'cons', learn: () => undefined },
       refusals: { count: () => 1, forget: () => undefined },
     };
     // A pass on an old view may lose a race; then it is tried again later, as the controller does.
