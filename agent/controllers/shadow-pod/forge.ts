@@ -61,11 +61,13 @@ export const podOf = (shadow: ShadowPod, here: (address: string) => string = (ad
   spec: { ...startable(shadow.spec.pod), ...aliasesHere(shadow.spec.pod, here) },
 });
 
-/** Keys that came from the ShadowPod at the last writing. */
-function recorded(pod: Pod): { labels: string[]; annotations: string[] } {
+/** Keys that came from the ShadowPod at the last writing and need not do so any more. */
+function recorded(pod: Pod, wanted: Carried): { labels: string[]; annotations: string[] } {
   const none = { labels: [], annotations: [] };
+  const record = pod.metadata.annotations?.[isthmusAnnotation.propagated];
+  if (record === wanted.annotations[isthmusAnnotation.propagated]) return none;
   try {
-    return { ...none, ...JSON.parse(pod.metadata.annotations?.[isthmusAnnotation.propagated] ?? '{}') };
+    return { ...none, ...JSON.parse(record ?? '{}') };
   } catch {
     return none;
   }
@@ -74,7 +76,7 @@ function recorded(pod: Pod): { labels: string[]; annotations: string[] } {
 /** Undefined: labels and annotations are as they should be. What others added to the pod stays. */
 export function metadataPatch(shadow: ShadowPod, pod: Pod): { metadata: Record<string, unknown> } | undefined {
   const wanted = carried(shadow);
-  const before = recorded(pod);
+  const before = recorded(pod, wanted);
   const labels = changes(pod.metadata.labels ?? {}, wanted.labels, before.labels);
   const annotations = changes(pod.metadata.annotations ?? {}, wanted.annotations, before.annotations);
   if (!labels && !annotations) return undefined;
@@ -129,8 +131,12 @@ const resizable = ['cpu', 'memory'];
 /** Compared by amount: `1000m` is `1`. What is not asked for was filled in by the API server and is not ours to take away. */
 function resized(want: Resources | undefined, have: Resources | undefined): Resources | undefined {
   const differs = (['requests', 'limits'] as const).some((list) => {
+    const changed = resizable.filter(
+      (resource) => want?.[list]?.[resource] !== undefined && want[list][resource] !== have?.[list]?.[resource],
+    );
+    if (changed.length === 0) return false;
     const [wanted, had] = [amountsOf(want?.[list]), amountsOf(have?.[list])];
-    return resizable.some((resource) => wanted[resource] !== undefined && wanted[resource] !== had[resource]);
+    return changed.some((resource) => wanted[resource] !== had[resource]);
   });
   if (!differs) return undefined;
   return {

@@ -137,7 +137,6 @@ async function create(
     const ranges = configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === origin);
     const here = (address: string): string => (ranges && viewOfPeer(address, ranges)) ?? address;
     await cluster.api.create(pods, podOf(shadow, here), { answer: 'metadata' }, signal);
-    cluster.events.emit(shadow, 'Normal', 'CreatedPod', `created pod ${ref.name}`);
     return settled;
   } catch (error) {
     const code = codeOf(error);
