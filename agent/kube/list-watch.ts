@@ -128,7 +128,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
     await new Promise<void>((resolve, reject) => {
       request.on('error', reject);
       request.once('response', (response) => {
-        noteAnswer(connection, response, at.clock);
+        noteAnswer(connection, response.statusCode, at.clock);
         guard.stop();
         guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
         response.on('error', reject);

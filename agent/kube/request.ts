@@ -5,8 +5,10 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connect.ts';
+import type { AnswerHeaders } from './http-answer.ts';
 import { happenedOn, lineOf } from './line.ts';
 import { watchdog } from './watchdog.ts';
+import { dropIdleWires, type Sending, wiresOf } from './wires.ts';
 
 export interface OpenRequest {
   readonly method: string;
@@ -40,7 +42,7 @@ export function openRequest(connection: ClusterConnection, request: OpenRequest)
   return (server.protocol === 'https:' ? https : http).request(options);
 }
 
-export interface Exchange extends OpenRequest {
+export interface Exchange extends Omit<OpenRequest, 'pooled'> {
   readonly body?: string;
   /** For the whole exchange. */
   readonly deadlineMs: number;
@@ -50,10 +52,8 @@ export interface Exchange extends OpenRequest {
 
 export interface Reply {
   readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
+  readonly headers: AnswerHeaders;
   readonly text: string;
-  /** The socket came from the pool: a reset may only mean that the server had closed it. */
-  readonly reused: boolean;
 }
 
 /** Resolves with any status; rejects with `kube_unreachable`, or with the signal's reason. */
@@ -65,55 +65,61 @@ export async function exchange(
 ): Promise<Reply> {
   signal?.throwIfAborted();
   await connection.authorize();
-  const request = openRequest(connection, call);
-  const what = `${call.method} ${call.path.split('?')[0]}`;
-  const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) => {
-    dropIdleSockets(connection.agent);
-    request.destroy(
-      new AppError('kube_unreachable', `${connection.server.origin} did not answer ${what} within ${afterMs / 1000} s`),
-    );
-  });
-  const abort = (): void => void request.destroy(abortError(signal));
-  signal?.addEventListener('abort', abort, { once: true });
+  const text = requestText(connection, call);
+  let sending: Sending | undefined;
+  let stop = (): void => undefined;
   try {
     return await new Promise<Reply>((resolve, reject) => {
-      // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
-      request.on('error', reject);
-      request.once('response', (response) => {
-        noteAnswer(connection, response, clock);
-        const pieces: Buffer[] = [];
-        response.on('data', (piece: Buffer) => {
-          guard.touch();
-          pieces.push(piece);
-        });
-        response.on('error', reject);
-        let whole = false;
-        response.once('close', () => {
-          if (!whole) reject(new Error('the answer broke off'));
-        });
-        response.once('end', () => {
-          whole = true;
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text: Buffer.concat(pieces).toString('utf8'),
-            reused: request.reusedSocket,
-          });
-        });
+      const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) => {
+        dropIdleSockets(connection.agent);
+        const what = `${call.method} ${call.path.split('?')[0]}`;
+        const message = `${connection.server.origin} did not answer ${what} within ${afterMs / 1000} s`;
+        sending?.abort(new AppError('kube_unreachable', message));
       });
-      request.end(call.body);
+      const abort = (): void => sending?.abort(abortError(signal));
+      signal?.addEventListener('abort', abort, { once: true });
+      stop = () => {
+        guard.stop();
+        signal?.removeEventListener('abort', abort);
+      };
+      sending = wiresOf(connection.agent, connection.server, () => clock.now()).send(text, {
+        piece: () => guard.touch(),
+        answered(answer) {
+          noteAnswer(connection, answer.status, clock);
+          const { status, headers } = answer;
+          resolve({ status, headers, text: answer.text() });
+        },
+        failed: reject,
+      });
     });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    throw unreachableError(connection, error, clock, request.reusedSocket);
+    throw unreachableError(connection, error, clock, sending?.reused);
   } finally {
-    guard.stop();
-    signal?.removeEventListener('abort', abort);
+    stop();
   }
+}
+
+/** As `openRequest` would send it. */
+function requestText(connection: ClusterConnection, { method, path, headers, body = '' }: Exchange): string {
+  const target = pathAt(connection, path);
+  if (/[^\x21-\x7e]/.test(target)) throw new TypeError(`${JSON.stringify(target)} is no path of a request`);
+  let text = `${method} ${target} HTTP/1.1\r\nhost: ${connection.server.host}\r\nconnection: keep-alive\r\nuser-agent: isthmus\r\n`;
+  for (const of of [connection.headers(), headers]) {
+    for (const name in of) {
+      const values = of[name] ?? '';
+      for (const value of typeof values === 'string' ? [values] : values) {
+        if (/[^\t\x20-\x7e]/.test(value)) throw new TypeError(`the header ${name} has characters that none may have`);
+        text += `${name}: ${value}\r\n`;
+      }
+    }
+  }
+  return `${text}\r\n${body}`;
 }
 
 /** When one line has died silently, so have most likely those that wait beside it. */
 function dropIdleSockets(agent: http.Agent): void {
+  dropIdleWires(agent);
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy();
 }
 
@@ -124,8 +130,8 @@ const abortError = (signal: AbortSignal | undefined): Error =>
 const isAbsence = (status: number | undefined): boolean => status === 502 || status === 503 || status === 504;
 
 /** Tells the line that an answer has begun. */
-export function noteAnswer(connection: ClusterConnection, { statusCode }: http.IncomingMessage, clock: Clock): void {
-  if (isAbsence(statusCode)) lineOf(connection).failed(clock.now());
+export function noteAnswer(connection: ClusterConnection, status: number | undefined, clock: Clock): void {
+  if (isAbsence(status)) lineOf(connection).failed(clock.now());
   else lineOf(connection).answered(clock.now());
 }
 

@@ -15,13 +15,15 @@ export interface TlsMaterial {
 }
 
 /** Sockets idle for longer are closed here: the API server closes them after 90 s, and a request on a dying socket fails. */
-const idleSocketMs = 45_000;
+export const idleSocketMs = 45_000;
+/** TCP asks the other side for a sign of life. */
+export const keepAliveMs = 15_000;
 
 const proxyAnswerMs = 10_000;
 
 const pooling: http.AgentOptions = {
   keepAlive: true,
-  keepAliveMsecs: 15_000,
+  keepAliveMsecs: keepAliveMs,
   scheduling: 'lifo',
   timeout: idleSocketMs,
 };
