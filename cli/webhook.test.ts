@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { claimMs } from '#control/webhooks/schedule.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -82,8 +83,9 @@ async function pass(ms: number): Promise<void> {
         const pages = await Promise.all(
           hooks.items.map((hook) => control.webhooks.deliveries.list(caller, hook.id, { state: 'pending' })),
         );
-        // Claimed, and not settled yet.
-        return pages.flatMap(({ items }) => items).filter(({ attempts, last }) => attempts > 0 && !last).length;
+        // Claimed now, and not settled yet.
+        const claimedUntil = clock.now() + claimMs;
+        return pages.flatMap(({ items }) => items).filter(({ nextAttemptAt }) => nextAttemptAt === claimedUntil).length;
       },
       { timeout: 5_000 },
     )
