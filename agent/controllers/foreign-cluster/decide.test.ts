@@ -16,6 +16,7 @@ const none: PeerFacts = {
   nodes: [],
   network: noNetwork,
   health: undefined,
+  credentialsEndMs: undefined,
   nowMs: Date.UTC(2026, 0, 1),
 };
 const tenant = (status?: Tenant['status'], authzPolicy: Tenant['spec']['authzPolicy'] = 'KeysExchange'): Tenant => ({
@@ -119,6 +120,19 @@ describe('a summary', () => {
       ],
       modules: { networking: { enabled: false } },
     });
+  });
+
+  test.each([
+    ['brought by a broker or liqoctl', { identity: identity(true) }, 'liqoctl authenticate --kubeconfig'],
+    ['from manifests', { declaredServer: 'https://p:6443' }, 'isthmus generate peering --consumer'],
+  ])('says when credentials %s have ended, and what renews them', (_how, held, command) => {
+    const health = { ok: false, message: 'it refuses our credentials: 401' };
+    const [said] = of({ ...held, health, credentialsEndMs: none.nowMs - 1_000 }).conditions ?? [];
+    expect(said).toMatchObject({ type: 'APIServerStatus', status: 'Error', reason: 'CertificateExpired' });
+    expect(said?.message).toMatch(/our certificate for p ended at 2025-12-31T23:59:59Z; /);
+    expect(said?.message).toContain(command);
+    const [early] = of({ ...held, health, credentialsEndMs: none.nowMs + 1_000 }).conditions ?? [];
+    expect(early).toMatchObject({ reason: 'APIServerNotReady', message: 'it refuses our credentials: 401' });
   });
 
   test('moves a transition time only with its status', () => {

@@ -10,6 +10,7 @@ import type {
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import { expiryMessage } from './credentials.ts';
 import { hasNetwork, type NetworkFacts, networkDrafts } from './network.ts';
 
 export interface ApiServerHealth {
@@ -29,6 +30,8 @@ export interface PeerFacts {
   readonly network: NetworkFacts;
   /** Undefined: not checked yet, or nothing to check. */
   readonly health: ApiServerHealth | undefined;
+  /** Of the certificate by which the provider is asked; undefined: there is none. */
+  readonly credentialsEndMs: number | undefined;
   readonly nowMs: number;
 }
 
@@ -82,6 +85,15 @@ const identityDraft = ({ status }: Identity): Draft =>
         reason: 'IdentityReady',
         message: 'the credentials for the provider are in place',
       };
+
+/** Nobody renews what has ended: asking for that takes credentials that work. */
+function refusalDraft(peer: string, facts: PeerFacts, { message }: ApiServerHealth): Draft {
+  const { credentialsEndMs: endMs, identity, nowMs } = facts;
+  const refused = { type: 'APIServerStatus', status: 'Error' } as const;
+  if (endMs === undefined || endMs > nowMs) return { ...refused, reason: 'APIServerNotReady', message };
+  const why = expiryMessage({ peer, endMs, hasIdentity: identity !== undefined });
+  return { ...refused, reason: 'CertificateExpired', message: why };
+}
 
 type CountedType = 'OffloadingVirtualNodeStatus' | 'OffloadingNodeStatus';
 
@@ -155,7 +167,7 @@ export function summarise(foreign: ForeignCluster, facts: PeerFacts): ForeignClu
       : [
           health.ok
             ? { type: 'APIServerStatus', status: 'Established', reason: 'APIServerReady', message: health.message }
-            : { type: 'APIServerStatus', status: 'Error', reason: 'APIServerNotReady', message: health.message },
+            : refusalDraft(foreign.spec.clusterID, facts, health),
         ];
   const hasAuthentication = tenant !== undefined || identity !== undefined || facts.declaredServer !== undefined;
   return {

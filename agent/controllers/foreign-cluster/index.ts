@@ -24,6 +24,7 @@ import { isControlPlane } from '../replicator/sessions.ts';
 import { isOriginal, isReplica } from '../slice-roles.ts';
 import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
+import { certificateEndMs } from './credentials.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';
 import type { NetworkFacts } from './network.ts';
 import { ownerText } from './owner.ts';
@@ -31,6 +32,8 @@ import { ownerText } from './owner.ts';
 /** From YAML or JSON, without parsing either: this is for people to read. */
 const serverIn = (kubeconfig: string): string =>
   /["']?\bserver["']?\s*:\s*["']?([^"'\s,}]+)/.exec(kubeconfig)?.[1] ?? 'unknown';
+
+const kubeconfigIn = ({ data }: Secret): string => Buffer.from(data?.kubeconfig ?? '', 'base64').toString();
 
 const oldest = <T extends KubeObject>(objects: readonly T[]): T | undefined =>
   [...objects].sort((a, b) =>
@@ -80,18 +83,17 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
 
   function factsOf(peer: string): PeerFacts {
     const isPeers = (object: KubeObject): boolean => peerOf(object) === peer;
-    const declared = credentialsFor(peer).find((secret) => !secret.metadata.ownerReferences?.length);
+    const held = credentialsFor(peer);
+    const declared = held.find((secret) => !secret.metadata.ownerReferences?.length);
     return {
       tenant: tenantCache.byIndex('cluster', peer)[0],
       identity: identityCache.list().find(({ spec }) => spec.clusterID === peer && spec.type === 'ControlPlane'),
-      declaredServer:
-        declared === undefined
-          ? undefined
-          : serverIn(Buffer.from(declared.data?.kubeconfig ?? '', 'base64').toString()),
+      declaredServer: declared === undefined ? undefined : serverIn(kubeconfigIn(declared)),
       virtualNodes: nodeCache.list().filter(({ spec }) => spec.clusterID === peer),
       nodes: kubeNodes.list().filter(isPeers),
       network: networkOf(isPeers),
       health: checker.health(peer),
+      credentialsEndMs: held[0] && certificateEndMs(kubeconfigIn(held[0])),
       nowMs: clock.now(),
     };
   }

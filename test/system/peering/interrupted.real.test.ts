@@ -142,6 +142,12 @@ test('certificates of seconds are renewed without a gap, and a separation that o
   await pair.consumer.stopAgent();
   await eventually('both to expire', async () => (await leftMs()).every((ms) => ms < 0), { withinMs: 20_000 });
   await pair.consumer.startAgent();
+  await eventually('the consumer to say what has ended', async () => {
+    const said = (await pair.consumer.api.get(foreignClusters, { name: 'milan' }))?.status?.conditions;
+    return said?.some(
+      ({ reason, message }) => reason === 'CertificateExpired' && message?.includes('liqoctl authenticate'),
+    );
+  });
   // What the broker had told to both agents all along.
   await presentIdentity(pair);
   await grant('3');

@@ -1,0 +1,28 @@
+/** When the credentials for a provider end, and what renews them once they have: by then nothing here can ask the provider any more. Pure. */
+import { lifetimeOf } from '#agent/pki/certificate.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
+
+/** From YAML or JSON, without parsing either. Undefined: there is no client certificate in it, or none that can be read. */
+export function certificateEndMs(kubeconfig: string): number | undefined {
+  const [, data] = /["']?\bclient-certificate-data["']?\s*:\s*["']?([\w+/=]+)/.exec(kubeconfig) ?? [];
+  if (data === undefined) return undefined;
+  try {
+    return lifetimeOf(fromBase64(data)).notAfterMs;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Expiry {
+  readonly peer: string;
+  readonly endMs: number;
+  /** By an Identity, which a broker or liqoctl brought; otherwise the kubeconfig came from manifests. */
+  readonly hasIdentity: boolean;
+}
+
+export function expiryMessage({ peer, endMs, hasIdentity }: Expiry): string {
+  const ended = `our certificate for ${peer} ended at ${new Date(endMs).toISOString().slice(0, 19)}Z`;
+  return hasIdentity
+    ? `${ended}; a broker brings the next one by itself, without one: liqoctl authenticate --kubeconfig <this cluster> --remote-kubeconfig <${peer}>`
+    : `${ended}; it came from manifests: isthmus generate peering --consumer <this cluster> --provider <${peer}>, and apply both folders`;
+}
