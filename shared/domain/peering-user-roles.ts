@@ -1,6 +1,7 @@
 /**
  * What a peering user may do at its provider: just what `liqoctl peer` and `unpeer` do there, in one tenant namespace, and a look at the
- * installation (reference/liqo-control-plane.md 4.12 and 6). liqoctl finds each by its component label, exactly one.
+ * installation (reference/liqo-control-plane.md 4.12 and 6). liqoctl finds each by its component label, exactly one. No `watch`, which liqoctl
+ * does not use: Kubernetes asks for rights when a watch begins and never again, so that it would outlive them.
  */
 import type { ClusterRole, Role } from './core-kinds.ts';
 import { label, systemNamespace } from './liqo-keys.ts';
@@ -46,7 +47,7 @@ export const systemRoleOfPeeringUsers = (): Role => ({
   kind: 'Role',
   metadata: { name: peeringUserSystemRole, namespace: systemNamespace, labels },
   rules: [
-    rule('', ['configmaps'], ['get', 'list', 'watch']),
+    rule('', ['configmaps'], ['get', 'list']),
     rule('ipam.liqo.io', ['ips'], ['get']),
     rule('ipam.liqo.io', ['networks'], ['get', 'list']),
     rule('networking.liqo.io', ['wggatewayclienttemplates', 'wggatewayservertemplates'], ['get', 'list']),

@@ -14,6 +14,12 @@ import { deletePeeringUser, generatePeeringUser } from '../liqoctl/peering-user.
 import type { Target } from '../liqoctl/requests.ts';
 import type { Stage } from '../stage.ts';
 
+interface RulesReview {
+  readonly status: {
+    readonly resourceRules: readonly { readonly verbs: readonly string[]; readonly resources?: readonly string[] }[];
+  };
+}
+
 export function peeringUsers(on: () => Stage): void {
   const [rome, milan] = [() => on().rome, () => on().milan];
   describe('a peering user', () => {
@@ -35,6 +41,21 @@ export function peeringUsers(on: () => Stage): void {
         code: 'kube_forbidden',
       });
       await expect(restricted.api.list(foreignClusters)).rejects.toMatchObject({ code: 'kube_forbidden' });
+    });
+
+    test('may watch nothing, since a watch would outlive its rights', async () => {
+      const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+      const kind = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview' };
+      for (const namespace of ['liqo', 'liqo-tenant-rome']) {
+        const { status } = await restricted.api.postPath<RulesReview>(path, { ...kind, spec: { namespace } });
+        const ours = status.resourceRules.filter(({ resources = [] }) =>
+          resources.some((one) => /^(configmaps|tenants)$/.test(one)),
+        );
+        expect([namespace, ours.length > 0]).toEqual([namespace, true]);
+        expect(
+          status.resourceRules.filter(({ verbs }) => verbs.some((verb) => verb === 'watch' || verb === '*')),
+        ).toEqual([]);
+      }
     });
 
     test('peers and unpeers with these rights alone', async () => {
