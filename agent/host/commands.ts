@@ -1,7 +1,6 @@
 /** Runs the network tools in one network namespace: our own, or that of another process. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -38,7 +37,8 @@ export function commandsIn(netns: string | undefined): Commands {
     },
     async file(name, content) {
       const file = path.join(folder, name);
-      await writeFile(file, content, { mode: 0o600 });
+      // Small and in memory: four turns through the thread pool would cost more than the writing.
+      writeFileSync(file, content, { mode: 0o600 });
       return file;
     },
     close: () => rmSync(folder, { recursive: true, force: true }),
