@@ -9,6 +9,7 @@ import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cluster } from '../kube/types.ts';
 import type { PingSocket } from '../ping/socket.ts';
 import type { Resolve } from '../tunnel/candidates.ts';
+import { createCableBook } from './cables.ts';
 import { gatewayPodsOn } from './gateway-model.ts';
 import { runGatewayPod } from './gateway-runner.ts';
 import { linksOf } from './links.ts';
@@ -62,6 +63,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   const watch = watchFabric(cluster, signal);
   await watch.synced(signal);
   const sizes = createPathSizes();
+  const cables = createCableBook();
   const userStatus = createUserStatus({ cluster, clock, log }, watch.objects);
   const host: Namespace = openNamespace();
   let targets: readonly string[] = [];
@@ -74,6 +76,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
       fullMasquerade: config.fullMasquerade ?? config.cni.fullMasquerade,
       rulePriority: config.rulePriority ?? config.cni.rulePriority,
       sizes: sizes.now(),
+      cables: cables.now(),
     });
     overlayAddress = model?.overlayAddress;
     targets = model === undefined ? [] : targetsOf(model);
@@ -96,6 +99,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
     },
   });
   sizes.register(programmer);
+  cables.serves(programmer);
   const reporter = createNodeReporter({ ...deps, log }, node, watch.objects);
   const runners = createRunners(signal);
 
@@ -111,7 +115,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
         key: `${link.name} ${pod.uid}`,
         run: (until) =>
           runGatewayPod(
-            { ...deps, log, node, sizes, userStatus, objects: watch.objects, onChange: watch.onChange },
+            { ...deps, log, node, sizes, cables, userStatus, objects: watch.objects, onChange: watch.onChange },
             link,
             pod,
             until,

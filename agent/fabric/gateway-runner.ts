@@ -2,9 +2,11 @@
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { planGateway } from '../gateway/plan.ts';
+import { type Commands, commandsIn } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
 import { linkedAbort } from '../kube/linked-abort.ts';
+import { bridgePortOf, type CableBook } from './cables.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
 import { type GatewayPod, type Link, linksOf } from './links.ts';
@@ -17,6 +19,9 @@ export interface GatewayRunnerDeps extends GatewayRolesDeps {
   readonly node: string;
   readonly processes: ProcessFinder;
   readonly userStatus: UserStatus;
+  readonly cables: CableBook;
+  /** In the node's namespace. */
+  readonly commands: Commands;
 }
 
 /** Looking through /proc is not free: a container that does not start is looked for less and less often. */
@@ -45,6 +50,7 @@ export async function runGatewayPod(
     const life = linkedAbort(signal);
     const watching = watchProcess(deps, found, life.signal).finally(() => life.abort());
     const namespace = openNamespace({ pid: found.pid });
+    const plugging = plugIn(deps, pod, found.pid);
     try {
       await lookAfter(deps, link, pod, found, namespace, life.signal);
     } catch (error) {
@@ -52,10 +58,24 @@ export async function runGatewayPod(
     } finally {
       life.abort();
       await watching;
+      await plugging;
+      deps.cables.found(pod.ip, undefined);
       namespace.close();
       life.unlink();
     }
     if (!signal.aborted) log.info('gateway process ended', { pid: found.pid });
+  }
+}
+
+/** Notes where the pod is plugged in for as long as its process lives: another one may get the address. */
+async function plugIn({ cables, commands, log }: GatewayRunnerDeps, { ip }: GatewayPod, pid: number): Promise<void> {
+  const inPod = commandsIn(`/proc/${pid}/ns/net`);
+  try {
+    cables.found(ip, await bridgePortOf(ip, inPod, commands));
+  } catch (error) {
+    log.debug('where the gateway is plugged in is not known', { why: (error as Error).message });
+  } finally {
+    inPod.close();
   }
 }
 

@@ -11,6 +11,8 @@ export interface NodeModel {
   readonly links: readonly NodeLink[];
   /** Underlay addresses from which overlay packets may come besides the gateways' own: nodes that host a gateway, when a CNI masquerades. */
   readonly gatewayNodeAddresses: readonly string[];
+  /** Where this node's gateway pods are plugged into a bridge. */
+  readonly shortCuts: readonly ShortCut[];
   /** IP objects with `masquerade: true`: callers of the host are hidden behind this node; local pods may use `exposed` too. */
   readonly masqueradedHosts: readonly ExposedHost[];
   /** Pods, too, reach peers by the node's address (CNIs that give nodes addresses of the pod range). */
@@ -21,6 +23,17 @@ export interface NodeModel {
   readonly cni?: CniTraits;
   readonly firewalls: readonly UserFirewall[];
   readonly routes: readonly UserRoutes[];
+}
+
+/**
+ * A bridge cuts what leaves the node through it into single packets where they are encapsulated, however large the segments that its ports could
+ * take: overlay packets for a gateway go to its port directly.
+ */
+export interface ShortCut {
+  /** Pod address of the gateway. */
+  readonly to: string;
+  readonly bridge: string;
+  readonly port: string;
 }
 
 export interface ExposedHost {

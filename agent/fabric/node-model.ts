@@ -2,6 +2,7 @@
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { CniTraits } from '../host/cni.ts';
+import type { Cables } from './cables.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
 import { activePod, internalAddresses, type Link, linksOf } from './links.ts';
 import type { ExposedHost, NodeLink, NodeModel } from './model.ts';
@@ -15,11 +16,12 @@ export interface NodeContext {
   readonly rulePriority: number;
   readonly cni?: CniTraits;
   readonly sizes?: LinkSizes;
+  readonly cables?: Cables;
 }
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
 export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeModel | undefined {
-  const { node, fullMasquerade, rulePriority, cni, sizes } = context;
+  const { node, fullMasquerade, rulePriority, cni, sizes, cables } = context;
   const self = objects.internalNodes.find(({ metadata }) => metadata.name === node);
   if (self === undefined || self.metadata.deletionTimestamp !== undefined) return undefined;
   const links = linksOf(objects);
@@ -30,6 +32,12 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     overlayAddress: self.spec.interface.node.ip,
     links: links.flatMap((link) => nodeLink(link, sizes)),
     gatewayNodeAddresses: gatewayNodeAddresses(links, objects),
+    shortCuts: links.flatMap(({ pods }) =>
+      pods.flatMap((pod) => {
+        const cable = pod.node === node ? cables?.get(pod.ip) : undefined;
+        return cable === undefined ? [] : [{ to: pod.ip, ...cable }];
+      }),
+    ),
     masqueradedHosts: exposures(objects.ips)
       .filter(({ masquerade }) => masquerade)
       .map(exposedHost),

@@ -41,11 +41,34 @@ const reversed = (model: NodeModel): NodeModel => ({
     replicaAddresses: [...l.replicaAddresses].reverse(),
   })),
   masqueradedHosts: [...model.masqueradedHosts].reverse(),
+  shortCuts: [...model.shortCuts].reverse(),
 });
 
 describe('the plan of a node', () => {
   test('is this for one link and one masqueraded host', async () => {
     await expect(stateText(planNode(nodeModel))).toMatchFileSnapshot('golden/one-link.txt');
+  });
+
+  test('leads overlay packets for gateways behind bridges to their ports', async () => {
+    const shortCuts = [
+      { to: '10.200.1.102', bridge: 'cni0', port: 'vethbb' },
+      { to: '10.200.1.103', bridge: 'br-pods', port: 'vethcc' },
+      { to: '10.200.1.101', bridge: 'cni0', port: 'vethaa' },
+    ];
+    const { tables } = planNode({ ...nodeModel, shortCuts });
+    const [table] = tables.filter(({ family }) => family === 'netdev');
+    expect(table?.optional).toBe(true);
+    expect(table?.body).toBe(`chain short_cut_0 {
+  type filter hook egress device "br-pods" priority filter; policy accept;
+  ip daddr 10.200.1.103 udp dport 6091 fwd to "vethcc"
+}
+chain short_cut_1 {
+  type filter hook egress device "cni0" priority filter; policy accept;
+  ip daddr 10.200.1.101 udp dport 6091 fwd to "vethaa"
+  ip daddr 10.200.1.102 udp dport 6091 fwd to "vethbb"
+}
+`);
+    expect(planNode(reversed({ ...nodeModel, shortCuts }))).toEqual(planNode({ ...nodeModel, shortCuts }));
   });
 
   test('without an active gateway says "unreachable" at once', async () => {

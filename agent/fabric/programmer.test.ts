@@ -17,7 +17,7 @@ function start() {
       async apply() {
         passes.push(clock.now() - startedAt);
         await clock.sleep(100);
-        return { wrote: [], failed: [], awaitsTunnel: false };
+        return { wrote: [], failed: [], without: [], awaitsTunnel: false };
       },
       watchDrift: () => ({ stop: () => undefined }),
     },

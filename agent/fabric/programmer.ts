@@ -43,6 +43,7 @@ export function createProgrammer({ namespace, clock, log, want, onPass, driftMs 
   let dirty = true;
   let dirtyCalmly = false;
   let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
+  let without = '';
   let waiters: { readonly resolve: () => void; serves: boolean }[] = [];
 
   function wake(): void {
@@ -58,6 +59,12 @@ export function createProgrammer({ namespace, clock, log, want, onPass, driftMs 
     life.unlink();
   }
 
+  /** Once, until it is something else. */
+  function sayWhatIsMissing(now: readonly string[]): void {
+    if (now.length > 0 && now.join() !== without) log.info('packets take a slower way here', { why: now });
+    without = now.join();
+  }
+
   /** Milliseconds until the next pass unless something changes. */
   async function pass(failures: number): Promise<{ readonly nextMs: number; readonly failures: number }> {
     for (const waiter of waiters) waiter.serves = true;
@@ -65,6 +72,7 @@ export function createProgrammer({ namespace, clock, log, want, onPass, driftMs 
       const state = want();
       const applied: Applied | undefined = state === undefined ? undefined : await namespace.apply(state);
       if (applied !== undefined && applied.wrote.length > 0) log.debug('applied', { wrote: applied.wrote });
+      sayWhatIsMissing(applied?.without ?? []);
       onPass?.({ failed: applied?.failed ?? [] });
       for (const { serves, resolve } of waiters) if (serves) resolve();
       waiters = waiters.filter(({ serves }) => !serves);

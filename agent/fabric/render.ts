@@ -4,7 +4,7 @@ import { covering, distinctAddresses } from '../host/ipv4.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../host/kernel-state.ts';
 import { chains, prefixMap, set } from '../host/nft-text.ts';
 import { ip6Guard } from '../host/overlay.ts';
-import type { NodeLink, NodeModel } from './model.ts';
+import type { NodeLink, NodeModel, ShortCut } from './model.ts';
 
 const fromOverlay = `iifname "${overlayDevice}"`;
 const intoOverlay = `oifname "${overlayDevice}"`;
@@ -32,7 +32,23 @@ export function nodeTables(model: NodeModel): NftTable[] {
       },
     ]),
   };
-  return [table, ip6Guard];
+  return [table, ip6Guard, ...shortCuts(model)];
+}
+
+/** One chain per bridge, at its way out: before the kernel looks at what the bridge can send as one segment. */
+function shortCuts(model: NodeModel): NftTable[] {
+  const sorted = [...model.shortCuts].sort((a, b) => (`${a.bridge} ${a.to}` < `${b.bridge} ${b.to}` ? -1 : 1));
+  if (sorted.length === 0) return [];
+  const bridges = [...new Set(sorted.map(({ bridge }) => bridge))];
+  const rule = ({ to, port }: ShortCut) => `ip daddr ${to} udp dport ${overlayPort} fwd to "${port}"`;
+  const body = chains(
+    bridges.map((bridge, i) => ({
+      name: `short_cut_${i}`,
+      base: `type filter hook egress device "${bridge}" priority filter`,
+      rules: sorted.filter((cut) => cut.bridge === bridge).map(rule),
+    })),
+  );
+  return [{ family: 'netdev', name: nftTable, body, maps: {}, optional: true }];
 }
 
 /** Overlay packets between known ends stay out of conntrack, so that no CNI rewrites their source; all others are dropped. */

@@ -16,6 +16,7 @@ export const nodeModel: NodeModel = {
       vni: 0xabcdef,
     },
   ],
+  shortCuts: [],
   gatewayNodeAddresses: [],
   masqueradedHosts: [{ host: '192.0.2.7', exposed: '10.70.4.1' }],
   fullMasquerade: false,

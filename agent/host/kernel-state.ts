@@ -110,6 +110,8 @@ export interface NftTable {
   readonly maps: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** namespace/name of the FirewallConfiguration that asks for it: its failure is that object's, not ours. */
   readonly configuration?: string;
+  /** Makes packets faster and nothing else: loaded by itself, and not having it is no failure. */
+  readonly optional?: boolean;
 }
 
 /** A configuration that cannot be carried out, and why. */

@@ -7,27 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
-import {
-  type KernelState,
-  type NftTable,
-  nftTable,
-  overlayDevice,
-  ownedChain,
-  ownedProtocol,
-  type Refusal,
-  tunnelDevice,
-} from './kernel-state.ts';
-import {
-  elementChanges,
-  type FoundTable,
-  parseTable,
-  removeTable,
-  replaceTable,
-  tableKey,
-  tablesWithChain,
-} from './nft-diff.ts';
+import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
+import { NftTables } from './nft-tables.ts';
 import { type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
-import { staleFlows } from './stale-flows.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
 
 export interface Applied {
@@ -35,6 +17,8 @@ export interface Applied {
   readonly wrote: readonly string[];
   /** User configurations that nft or the kernel did not take; those that the plan refused are among them. */
   readonly failed: readonly Refusal[];
+  /** Optional tables that the kernel does not take, and why: everything works, slower. */
+  readonly without: readonly string[];
   /** `true` while wireguard-go has not made the tunnel device yet: apply again once it has. */
   readonly awaitsTunnel: boolean;
 }
@@ -60,22 +44,19 @@ export function openNamespace({ pid }: { readonly pid?: number } = {}): Namespac
 }
 
 const devices = [overlayDevice, tunnelDevice];
-const ownTables = ['ip', 'ip6'].map((family) => ({ family: family as 'ip' | 'ip6', name: nftTable }));
 
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
   readonly #pid: number | undefined;
   #turn: Promise<unknown> = Promise.resolve();
-  /** By table: the text we loaded and what the kernel made of it. */
-  readonly #loaded = new Map<string, { readonly body: string; readonly structure: string }>();
-  /** Tables of users' that are ours to remove; known after the first look. */
-  #userTables: Map<string, Pick<NftTable, 'family' | 'name'>> | undefined;
+  readonly #tables: NftTables;
   #expected: string | undefined;
   #applies = 0;
 
   constructor(commands: Commands, pid: number | undefined) {
     this.#commands = commands;
     this.#pid = pid;
+    this.#tables = new NftTables(commands);
   }
 
   apply(state: KernelState): Promise<Applied> {
@@ -100,13 +81,9 @@ class HostNamespace implements Namespace {
       // a device that wireguard-go made goes with its process, and here at the latest; last, since its routes go with it
       if (observed.devices.get(tunnelDevice)?.kind === 'tun') lines.push({ line: `link del dev ${tunnelDevice}` });
       await this.#ip(lines);
-      const found = await Promise.all(ownTables.map(async (table) => ((await this.#table(table)) ? [table] : [])));
-      const tables = [...found.flat(), ...(await this.#findUserTables()).values()];
-      for (const table of tables) await this.#nft(removeTable(table));
-      this.#loaded.clear();
-      this.#userTables = undefined;
+      const tables = await this.#tables.sweep();
       this.#expected = undefined;
-      return [...lines.map(({ line }) => line), ...tables.map((table) => `table ${tableKey(table)}`)];
+      return [...lines.map(({ line }) => line), ...tables.map((table) => `table ${table}`)];
     });
   }
 
@@ -152,7 +129,7 @@ class HostNamespace implements Namespace {
       }
     };
     // guards before devices: nothing is ever open in between
-    await attempt(() => this.#applyOwnTables(state));
+    await attempt(() => this.#tables.applyOwn(state));
     const text = await this.#readText();
     const observed = parseObserved(text);
     const commands = diff(state, observed);
@@ -169,14 +146,21 @@ class HostNamespace implements Namespace {
       );
     });
     await attempt(async () => {
-      const { written, failed: refused } = await this.#applyUserTables(state.tables);
+      const { written, failed: refused } = await this.#tables.applyUsers(state.tables);
       failed.push(...refused);
       return written;
+    });
+    const without: string[] = [];
+    await attempt(async () => {
+      const optional = await this.#tables.applyOptional(state.tables);
+      without.push(...optional.without);
+      return optional.written;
     });
     this.#expected = await this.#fingerprint(commands.length === 0 ? text : await this.#readText());
     this.#applies += 1;
     if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
-    return { wrote, failed, awaitsTunnel: state.tunnel !== undefined && !tunnelWillExist(state.tunnel, observed) };
+    const awaitsTunnel = state.tunnel !== undefined && !tunnelWillExist(state.tunnel, observed);
+    return { wrote, failed, without, awaitsTunnel };
   }
 
   async #read(): Promise<Observed> {
@@ -237,103 +221,6 @@ class HostNamespace implements Namespace {
     return settings.map((setting) => `sysctl ${setting}`);
   }
 
-  async #applyOwnTables(state: KernelState): Promise<string[]> {
-    const tables = state.tables.filter(({ configuration }) => configuration === undefined);
-    const changes = await Promise.all(tables.map((table) => this.#changesOf(table)));
-    // all or none, so that they are always listed in the same order
-    const replaces = changes.some((change) => change.replaces);
-    const replaced = replaces ? tables : [];
-    const texts = replaces ? tables.map(replaceTable) : changes.map(({ content }) => content);
-    const gone = ownTables.filter((own) => !tables.some((table) => tableKey(table) === tableKey(own)));
-    for (const table of gone) if (await this.#table(table)) texts.push(removeTable(table));
-    const transaction = texts.join('');
-    if (transaction === '') return [];
-    const before = await this.#tables(state, tables);
-    await this.#nft(transaction);
-    for (const table of replaced) await this.#remember(table);
-    await this.#forgetStaleFlows(state, before, await this.#tables(state, tables));
-    return [`nft ${replaced.length > 0 ? `replace ${replaced.map(tableKey).join(', ')}` : transaction.trim()}`];
-  }
-
-  #tables({ translation }: KernelState, tables: readonly NftTable[]): Promise<(FoundTable | undefined)[]> {
-    return Promise.all(translation === undefined ? [] : tables.map((table) => this.#table(table)));
-  }
-
-  async #forgetStaleFlows(
-    { translation }: KernelState,
-    before: readonly (FoundTable | undefined)[],
-    after: readonly (FoundTable | undefined)[],
-  ): Promise<void> {
-    if (translation === undefined) return;
-    const calls = before.flatMap((was, i) => {
-      const is = after[i];
-      return was === undefined || is === undefined ? [] : staleFlows(was, is, translation);
-    });
-    // Ends with 1 when there is no such flow.
-    for (const call of calls) await this.#commands.run('conntrack', call);
-  }
-
-  async #applyUserTables(tables: readonly NftTable[]): Promise<{ written: string[]; failed: Refusal[] }> {
-    const owned = await this.#findUserTables();
-    const wanted = tables.filter(({ configuration }) => configuration !== undefined);
-    const written: string[] = [];
-    const failed: Refusal[] = [];
-    for (const table of wanted) {
-      const { configuration = '' } = table;
-      const key = tableKey(table);
-      try {
-        const { content } = await this.#changesOf(table);
-        if (content === '') continue;
-        if (!owned.has(key) && (await this.#table(table)))
-          throw new AppError('command_failed', `table ${key} exists and is not of Isthmus; choose another name`);
-        await this.#nft(content);
-        await this.#remember(table);
-        owned.set(key, table);
-        written.push(`nft replace ${key}`);
-      } catch (error) {
-        failed.push({ configuration, message: error instanceof Error ? error.message : String(error) });
-      }
-    }
-    const keys = new Set(wanted.map(tableKey));
-    for (const [key, table] of owned) {
-      if (keys.has(key)) continue;
-      await this.#nft(removeTable(table));
-      owned.delete(key);
-      this.#loaded.delete(key);
-      written.push(`nft delete ${key}`);
-    }
-    return { written, failed };
-  }
-
-  async #changesOf(table: NftTable): Promise<{ content: string; replaces: boolean }> {
-    const known = this.#loaded.get(tableKey(table));
-    const found = known?.body === table.body ? await this.#table(table) : undefined;
-    if (!found || found.structure !== known?.structure) return { content: replaceTable(table), replaces: true };
-    return { content: elementChanges(table, found), replaces: false };
-  }
-
-  async #remember(table: NftTable): Promise<void> {
-    const found = await this.#table(table);
-    if (found) this.#loaded.set(tableKey(table), { body: table.body, structure: found.structure });
-  }
-
-  async #table(table: Pick<NftTable, 'family' | 'name'>): Promise<FoundTable | undefined> {
-    const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', table.family, table.name]);
-    return code === 0 ? parseTable(stdout) : undefined;
-  }
-
-  async #findUserTables(): Promise<Map<string, Pick<NftTable, 'family' | 'name'>>> {
-    if (!this.#userTables) {
-      const chains = await this.#commands.must('nft', ['-j', 'list', 'chains']);
-      this.#userTables = new Map(tablesWithChain(chains, ownedChain).map((table) => [tableKey(table), table]));
-    }
-    return this.#userTables;
-  }
-
-  async #nft(transaction: string): Promise<void> {
-    await this.#commands.must('nft', ['-f', await this.#commands.file('transaction', transaction)]);
-  }
-
   /** Equal as long as nothing of ours changed; traffic and other people's rules do not count. */
   async #fingerprint(text: string): Promise<string> {
     const hash = createHash('sha256');
@@ -341,9 +228,7 @@ class HostNamespace implements Namespace {
       const foreignRule = /^\d+:\t/.test(line) && !line.includes(`proto ${ownedProtocol}`);
       if (!foreignRule) hash.update(`${line}\n`);
     }
-    for (const key of [...this.#loaded.keys()].sort()) {
-      hash.update((await this.#commands.run('nft', ['-s', 'list', 'table', ...key.split(' ')])).stdout);
-    }
+    for (const listing of await this.#tables.listings()) hash.update(listing);
     return hash.digest('base64');
   }
 }

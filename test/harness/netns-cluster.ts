@@ -3,10 +3,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { type BridgePort, bridgePortOf } from '#agent/fabric/cables.ts';
 import type { NodeModel } from '#agent/fabric/model.ts';
 import { planNode } from '#agent/fabric/plan.ts';
 import type { GatewayModel, View } from '#agent/gateway/model.ts';
 import { planGateway } from '#agent/gateway/plan.ts';
+import { commandsIn } from '#agent/host/commands.ts';
 import type { WireGuardPeer } from '#agent/host/kernel-state.ts';
 import { type Applied, type Namespace, openNamespace } from '#agent/host/namespace.ts';
 import { controlSocket } from '#agent/host/wireguard.ts';
@@ -49,6 +51,7 @@ export interface LinkEnd {
   readonly host: Namespace;
   readonly privateKeyFile: string;
   readonly publicKey: string;
+  readonly plug: BridgePort | undefined;
   wireguard: ChildProcess;
   peer?: WireGuardPeer;
 }
@@ -188,6 +191,7 @@ export class TestCluster {
       host: openNamespace({ pid: pod.netns.pid }),
       privateKeyFile: this.#world.file(privateKey, `${this.name}-${name}.key`),
       publicKey,
+      plug: await plugOf(pod),
       wireguard: await startWireGuard(pod.netns),
     };
     this.links.push(end);
@@ -223,6 +227,9 @@ export class TestCluster {
         replicaAddresses: [end.pod.ip],
         vni: end.vni,
       })),
+      shortCuts: this.links.flatMap(({ pod, plug }) =>
+        pod.node === node && plug !== undefined ? [{ to: pod.ip, ...plug }] : [],
+      ),
       gatewayNodeAddresses: [],
       masqueradedHosts: this.masqueradedHosts,
       fullMasquerade: false,
@@ -290,6 +297,14 @@ export class TestCluster {
   async close(): Promise<void> {
     await Promise.all([...this.nodes, ...this.links].map(({ host }) => host.close()));
   }
+}
+
+/** As the node process finds it. */
+async function plugOf({ ip, netns, node }: TestPod): Promise<BridgePort | undefined> {
+  const places = [commandsIn(`/proc/${netns.pid}/ns/net`), commandsIn(`/proc/${node.netns.pid}/ns/net`)] as const;
+  const plug = await bridgePortOf(ip, ...places);
+  for (const place of places) place.close();
+  return plug;
 }
 
 let wireGuardGo: Promise<string> | undefined;

@@ -11,6 +11,14 @@ const disjoint: PairRanges = {
   viewOfA: { pods: 200, external: 70 },
 };
 
+/** Payload packets and their bytes so far, as a device counts them: a segment of many packets counts once. */
+async function carried(netns: Netns, device: string, way: 'rx' | 'tx'): Promise<{ bytes: number; packets: number }> {
+  const [link] = JSON.parse(await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', device)) as {
+    stats64: Record<'rx' | 'tx', { bytes: number; packets: number }>;
+  }[];
+  return link?.stats64[way] ?? { bytes: 0, packets: 0 };
+}
+
 async function sentOnOverlay(netns: Netns): Promise<number> {
   const [link] = JSON.parse(await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', 'liqo-overlay')) as {
     stats64: { tx: { packets: number }; rx: { packets: number } };
@@ -50,6 +58,25 @@ describe.each([
     expect(seen).toEqual(expected);
     for (const { cluster } of [a, b]) {
       for (const node of cluster.nodes) expect(await node.netns.counted(masqueradeRule)).toBe(0);
+    }
+  });
+
+  test('TCP between pods crosses nodes, overlay and tunnel in segments of many packets each', async () => {
+    const { a, b } = pair;
+    const [gatewayA, gatewayB] = [a.link.pod.netns, b.link.pod.netns];
+    const places = [
+      ["A's gateway, from a pod of another node", gatewayA, 'liqo-overlay', 'rx', a.pods[1]],
+      ["A's gateway, from a pod of its own node", gatewayA, 'liqo-overlay', 'rx', a.pods[0]],
+      ["A's tunnel", gatewayA, 'liqo-tunnel', 'tx', a.pods[1]],
+      ["B's tunnel", gatewayB, 'liqo-tunnel', 'rx', a.pods[1]],
+      ["B's node", b.cluster.nodes[1]!.netns, 'liqo-overlay', 'rx', a.pods[1]],
+    ] as const;
+    for (const [name, netns, device, way, from] of places) {
+      const before = await carried(netns, device, way);
+      await from.netns.transfer(a.view(b.pods[1].ip), port, 8_000_000, 'up');
+      const after = await carried(netns, device, way);
+      const size = (after.bytes - before.bytes) / (after.packets - before.packets);
+      expect(size, name).toBeGreaterThan(4 * 1340);
     }
   });
 

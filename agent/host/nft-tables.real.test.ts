@@ -1,0 +1,44 @@
+/** Tables that only make packets faster, against a real kernel. */
+import { afterAll, expect, test } from 'vitest';
+import { NetnsWorld } from '#test/harness/netns.ts';
+import { planNode } from '../fabric/plan.ts';
+import { nodeModel } from './example-models.ts';
+import { openNamespace } from './namespace.ts';
+
+const world = new NetnsWorld();
+afterAll(() => world.close());
+
+test('what the kernel cannot make faster works all the same, is told, and is faster as soon as it can be', async () => {
+  const netns = await world.add('node');
+  const host = openNamespace({ pid: netns.pid });
+  const model = { ...nodeModel, shortCuts: [{ to: '10.200.1.101', bridge: 'cni0', port: 'veth1' }] };
+  const has = async (): Promise<boolean> => (await netns.exec('nft', 'list', 'tables')).includes('netdev isthmus');
+
+  const early = await host.apply(planNode(model));
+  expect(early.without.join()).toContain('table netdev isthmus: nft -f');
+  expect(await netns.exec('nft', 'list', 'tables')).toContain('table ip isthmus');
+  expect(await has()).toBe(false);
+
+  await netns.ip(['link add name cni0 type bridge', 'link add name veth1 type veth peer name eth1']);
+  const [later, again] = [await host.apply(planNode(model)), await host.apply(planNode(model))];
+  expect([later.without, later.wrote]).toEqual([[], ['nft replace netdev isthmus']]);
+  expect([again.without, again.wrote]).toEqual([[], []]);
+  expect(await netns.exec('nft', 'list', 'table', 'netdev', 'isthmus')).toContain(
+    'ip daddr 10.200.1.101 udp dport 6091 fwd to "veth1"',
+  );
+
+  // a rule that leads nowhere would swallow packets: better none
+  await netns.ip(['link del dev veth1']);
+  expect((await host.apply(planNode(model))).without).toHaveLength(1);
+  expect(await has()).toBe(false);
+
+  await netns.ip(['link add name veth1 type veth peer name eth1']);
+  await host.apply(planNode(model));
+  expect((await host.apply(planNode(nodeModel))).wrote).toEqual([
+    'nft add table netdev isthmus\ndelete table netdev isthmus',
+  ]);
+  await host.apply(planNode(model));
+  expect(await host.sweep()).toContain('table netdev isthmus');
+  expect(await has()).toBe(false);
+  await host.close();
+});

@@ -1,0 +1,170 @@
+/** Our nft tables and those of users in one network namespace: whole ones are replaced, elements of maps added and removed. */
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Commands } from './commands.ts';
+import { type KernelState, type NftTable, nftTable, ownedChain, type Refusal } from './kernel-state.ts';
+import {
+  elementChanges,
+  type FoundTable,
+  parseTable,
+  removeTable,
+  replaceTable,
+  tableKey,
+  tablesWithChain,
+} from './nft-diff.ts';
+import { staleFlows } from './stale-flows.ts';
+
+const ownFamilies = ['ip', 'ip6', 'netdev'] as const;
+const ownTables = ownFamilies.map((family) => ({ family, name: nftTable }));
+
+export class NftTables {
+  readonly #commands: Commands;
+  /** By table: the text we loaded and what the kernel made of it. */
+  readonly #loaded = new Map<string, { readonly body: string; readonly structure: string }>();
+  /** Tables of users' that are ours to remove; known after the first look. */
+  #userTables: Map<string, Pick<NftTable, 'family' | 'name'>> | undefined;
+
+  constructor(commands: Commands) {
+    this.#commands = commands;
+  }
+
+  /** What the kernel has of everything that was loaded. */
+  async listings(): Promise<readonly string[]> {
+    const listings: string[] = [];
+    for (const key of [...this.#loaded.keys()].sort()) {
+      listings.push((await this.#commands.run('nft', ['-s', 'list', 'table', ...key.split(' ')])).stdout);
+    }
+    return listings;
+  }
+
+  /** Answers what was removed. */
+  async sweep(): Promise<readonly string[]> {
+    const found = await Promise.all(ownTables.map(async (table) => ((await this.#table(table)) ? [table] : [])));
+    const tables = [...found.flat(), ...(await this.#findUserTables()).values()];
+    for (const table of tables) await this.#nft(removeTable(table));
+    this.#loaded.clear();
+    this.#userTables = undefined;
+    return tables.map(tableKey);
+  }
+
+  /** Each by itself; one that the kernel does not take is not there at all: `without` says which, and why. */
+  async applyOptional(tables: readonly NftTable[]): Promise<{ written: string[]; without: string[] }> {
+    const written: string[] = [];
+    const without: string[] = [];
+    for (const table of tables.filter(({ optional }) => optional === true)) {
+      const { content } = await this.#changesOf(table);
+      if (content === '') continue;
+      try {
+        await this.#nft(content);
+        await this.#remember(table);
+        written.push(`nft replace ${tableKey(table)}`);
+      } catch (error) {
+        this.#loaded.delete(tableKey(table));
+        if (await this.#table(table)) await this.#nft(removeTable(table));
+        without.push(`table ${tableKey(table)}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    return { written, without };
+  }
+
+  /** All of them in one transaction. Answers what was written. */
+  async applyOwn(state: KernelState): Promise<string[]> {
+    const tables = state.tables.filter(({ configuration, optional }) => configuration === undefined && !optional);
+    const changes = await Promise.all(tables.map((table) => this.#changesOf(table)));
+    // all or none, so that they are always listed in the same order; optional ones come after them again
+    const replaces = changes.some((change) => change.replaces);
+    const replaced = replaces ? tables : [];
+    const texts = replaces ? tables.map(replaceTable) : changes.map(({ content }) => content);
+    const staying = replaces ? tables : state.tables;
+    const gone = ownTables.filter((own) => !staying.some((table) => tableKey(table) === tableKey(own)));
+    for (const table of gone) {
+      this.#loaded.delete(tableKey(table));
+      if (await this.#table(table)) texts.push(removeTable(table));
+    }
+    const transaction = texts.join('');
+    if (transaction === '') return [];
+    const before = await this.#translating(state, tables);
+    await this.#nft(transaction);
+    for (const table of replaced) await this.#remember(table);
+    await this.#forgetStaleFlows(state, before, await this.#translating(state, tables));
+    return [`nft ${replaced.length > 0 ? `replace ${replaced.map(tableKey).join(', ')}` : transaction.trim()}`];
+  }
+
+  #translating({ translation }: KernelState, tables: readonly NftTable[]): Promise<(FoundTable | undefined)[]> {
+    return Promise.all(translation === undefined ? [] : tables.map((table) => this.#table(table)));
+  }
+
+  async #forgetStaleFlows(
+    { translation }: KernelState,
+    before: readonly (FoundTable | undefined)[],
+    after: readonly (FoundTable | undefined)[],
+  ): Promise<void> {
+    if (translation === undefined) return;
+    const calls = before.flatMap((was, i) => {
+      const is = after[i];
+      return was === undefined || is === undefined ? [] : staleFlows(was, is, translation);
+    });
+    // Ends with 1 when there is no such flow.
+    for (const call of calls) await this.#commands.run('conntrack', call);
+  }
+
+  async applyUsers(tables: readonly NftTable[]): Promise<{ written: string[]; failed: Refusal[] }> {
+    const owned = await this.#findUserTables();
+    const wanted = tables.filter(({ configuration }) => configuration !== undefined);
+    const written: string[] = [];
+    const failed: Refusal[] = [];
+    for (const table of wanted) {
+      const { configuration = '' } = table;
+      const key = tableKey(table);
+      try {
+        const { content } = await this.#changesOf(table);
+        if (content === '') continue;
+        if (!owned.has(key) && (await this.#table(table)))
+          throw new AppError('command_failed', `table ${key} exists and is not of Isthmus; choose another name`);
+        await this.#nft(content);
+        await this.#remember(table);
+        owned.set(key, table);
+        written.push(`nft replace ${key}`);
+      } catch (error) {
+        failed.push({ configuration, message: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    const keys = new Set(wanted.map(tableKey));
+    for (const [key, table] of owned) {
+      if (keys.has(key)) continue;
+      await this.#nft(removeTable(table));
+      owned.delete(key);
+      this.#loaded.delete(key);
+      written.push(`nft delete ${key}`);
+    }
+    return { written, failed };
+  }
+
+  async #changesOf(table: NftTable): Promise<{ content: string; replaces: boolean }> {
+    const known = this.#loaded.get(tableKey(table));
+    const found = known?.body === table.body ? await this.#table(table) : undefined;
+    if (!found || found.structure !== known?.structure) return { content: replaceTable(table), replaces: true };
+    return { content: elementChanges(table, found), replaces: false };
+  }
+
+  async #remember(table: NftTable): Promise<void> {
+    const found = await this.#table(table);
+    if (found) this.#loaded.set(tableKey(table), { body: table.body, structure: found.structure });
+  }
+
+  async #table(table: Pick<NftTable, 'family' | 'name'>): Promise<FoundTable | undefined> {
+    const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', table.family, table.name]);
+    return code === 0 ? parseTable(stdout) : undefined;
+  }
+
+  async #findUserTables(): Promise<Map<string, Pick<NftTable, 'family' | 'name'>>> {
+    if (!this.#userTables) {
+      const chains = await this.#commands.must('nft', ['-j', 'list', 'chains']);
+      this.#userTables = new Map(tablesWithChain(chains, ownedChain).map((table) => [tableKey(table), table]));
+    }
+    return this.#userTables;
+  }
+
+  async #nft(transaction: string): Promise<void> {
+    await this.#commands.must('nft', ['-f', await this.#commands.file('transaction', transaction)]);
+  }
+}
