@@ -55,15 +55,20 @@ describe('a hub and two leaves with the same ranges', () => {
 
   test('a transfer between leaves outlives the memory of all gateways', async () => {
     const { exposed, hub, leaves, podsA } = topology;
-    const transfer = podsA[0].netns.transfer(fromLeaf(exposed.podB.exposed), port, 8_000_000, 'down');
+    const transfer = podsA[0].netns.transfer(fromLeaf(exposed.podB.exposed), port, 64_000_000, 'down');
+    let flushes = 0;
     let over = false;
     const watched = transfer.finally(() => {
       over = true;
     });
     watched.catch(() => undefined);
     const gateways = [hub, ...leaves].flatMap(({ links }) => links);
-    while (!over) for (const { pod } of gateways) await pod.netns.exec('conntrack', '-F');
+    while (!over) {
+      for (const { pod } of gateways) await pod.netns.exec('conntrack', '-F');
+      flushes += 1;
+    }
     expect((await watched).seconds).toBeLessThan(8);
+    expect(flushes).toBeGreaterThan(2);
   });
 });
 

@@ -183,7 +183,7 @@ describe('gateways that forget their connections', () => {
       for (const { link } of [a, b]) await link.pod.netns.exec('conntrack', '-F');
       flushes += 1;
     };
-    const transfer = from.transfer(a.view(b.pods[1].ip), port, 24_000_000, direction);
+    const transfer = from.transfer(a.view(b.pods[1].ip), port, 96_000_000, direction);
     let over = false;
     const watched = transfer.finally(() => {
       over = true;

@@ -270,10 +270,18 @@ test.each(clusterNames)(
     const agent = await from.netns.agent();
     const before = await eventually('an active gateway', () => activeGateway(cluster), pass);
     const streaming = agent.ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 10_000 });
-    const transfer = from.netns.transfer(view(to.ip), port, 60_000_000, 'down');
+    const transfer = from.netns.transfer(view(to.ip), port, 240_000_000, 'down');
+    let over = false;
+    transfer.then(
+      () => {
+        over = true;
+      },
+      () => undefined,
+    );
     const arrived = async () => ((await (await to.netns.agent()).ask('received', {})) as { bytes: number }).bytes;
     const already = await arrived();
-    await eventually('both flow', async () => (await arrived()) > already + 50, pass);
+    await eventually('both flow', async () => (await arrived()) > already + 20, pass);
+    expect(over).toBe(false);
     await stage.api(cluster).delete(pods, { namespace: before.metadata.namespace ?? '', name: before.metadata.name });
     const { sent, answered, longestGapMs } = (await streaming) as {
       sent: number;
