@@ -3,6 +3,7 @@
  * Nothing is assumed from earlier runs; each pass reads first.
  */
 import { createHash } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Commands, commandsIn } from './commands.ts';
@@ -52,6 +53,7 @@ class HostNamespace implements Namespace {
   readonly #tables: NftTables;
   #expected: string | undefined;
   #applies = 0;
+  #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
     this.#commands = commands;
@@ -92,8 +94,13 @@ class HostNamespace implements Namespace {
     const { signal } = stopped;
     let told = -1;
     const watch = async (): Promise<void> => {
+      let waitMs = everyMs;
       while (!signal.aborted) {
-        await delay(everyMs, undefined, { signal, ref: false });
+        await delay(waitMs, undefined, { signal, ref: false });
+        // An apply has looked, too.
+        waitMs = this.#appliedAt + everyMs - performance.now();
+        if (waitMs > 0) continue;
+        waitMs = everyMs;
         if (this.#expected === undefined || told === this.#applies) continue;
         const drifted = await this.#inTurn(
           async () => this.#expected !== (await this.#fingerprint(await this.#readText())),
@@ -158,6 +165,7 @@ class HostNamespace implements Namespace {
     });
     this.#expected = await this.#fingerprint(commands.length === 0 ? text : await this.#readText());
     this.#applies += 1;
+    this.#appliedAt = performance.now();
     if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
     const awaitsTunnel = state.tunnel !== undefined && !tunnelWillExist(state.tunnel, observed);
     return { wrote, failed, without, awaitsTunnel };
