@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import { startProfiles } from '../scale/profile.ts';
-import { cpuBetween, read, requests, requestsBetween, sides, total } from '../scale/usage.ts';
+import { cpuBetween, read, requests, requestsBetween, sides, total, watchEvents } from '../scale/usage.ts';
 import { alone, burst, type ClientLimits, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/world.ts';
 
 const warmUpPods = 20;
@@ -64,12 +64,14 @@ async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sam
 
   const before = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
   const countsBefore = await counts(world);
+  const toldBefore = await told(world);
   const endProfiles = profile ? await startProfiles(root, world.world) : undefined;
   const withUs = await burst(world, offloaded, pods, withinMs);
   await delay(afterMs);
   for (const file of (await endProfiles?.()) ?? []) log(`profile: ${file}`);
   const after = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
   const asked = differences(countsBefore, await counts(world), pods);
+  const watched = differences(toldBefore, await told(world), pods);
   const figures: Figures = { 's alone': without, 's offloaded': withUs, 'offloaded / alone': withUs / without };
   const cpu = {
     consumer: cpuBetween(before.consumer, after.consumer),
@@ -83,17 +85,22 @@ async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sam
   for (const side of sides) figures[`MiB with ${pods} pods, ${side}`] = total(after[side].residentMiB);
   for (const side of sides) {
     figures[`API requests per pod, ${side}`] = asked[side].all ?? 0;
+    figures[`watch events per pod, ${side}, to all who watch`] = watched[side].all ?? 0;
   }
   figures['API requests per pod alone'] = aloneRequests.provider.all ?? 0;
   figures['s until nothing is left'] = await clear(world, offloaded);
   log(
     `${limits} limits: ${pods} pods offloaded in ${withUs.toFixed(1)} s, ${(withUs / without).toFixed(3)} times; ${figures['CPU ms per pod, both sides'].toFixed(1)} ms of CPU per pod`,
   );
-  return { figures, raw: { before, after, asked, aloneRequests } };
+  return { figures, raw: { before, after, asked, watched, aloneRequests } };
 }
 
 async function counts({ consumer, provider }: ScaleWorld) {
   return { consumer: await requests(consumer.api), provider: await requests(provider.api) };
+}
+
+async function told({ consumer, provider }: ScaleWorld) {
+  return { consumer: await watchEvents(consumer.api), provider: await watchEvents(provider.api) };
 }
 
 type Counts = Awaited<ReturnType<typeof counts>>;

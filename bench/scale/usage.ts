@@ -73,6 +73,17 @@ export async function requests(api: KubeApi): Promise<Requests> {
   return counts;
 }
 
+/** Watch events that an API server has sent, by resource (or kind, as older ones say), all watchers together. */
+export async function watchEvents(api: KubeApi): Promise<Requests> {
+  const counts: Record<string, number> = {};
+  for (const line of (await api.getPath('/metrics')).split('\n')) {
+    const [, labels = '', value] = /^apiserver_watch_events_total\{(.*)\} (\S+)$/.exec(line) ?? [];
+    const key = /(?:^|,)(?:resource|kind)="([^"]+)"/.exec(labels)?.[1];
+    if (key !== undefined) counts[key] = (counts[key] ?? 0) + Number(value);
+  }
+  return counts;
+}
+
 /** Of the requests between two readings, those that are at least a twentieth of `per`, and their sum. */
 export function requestsBetween(before: Requests, after: Requests, per: number): Record<string, number> {
   const deltas = Object.entries(after).map(([key, count]) => [key, (count - (before[key] ?? 0)) / per] as const);
