@@ -87,7 +87,8 @@ export class EventReflector {
     const action = decideEvent(copy, wanted, this.#deps);
     try {
       if (action.do === 'create') await api.create(coreEvents, action.event, { answer: 'metadata' }, signal);
-      if (action.do === 'patch') await api.mergePatch(coreEvents, { namespace, name }, action.patch, {}, signal);
+      if (action.do === 'patch')
+        await api.mergePatch(coreEvents, { namespace, name }, action.patch, { answer: 'metadata' }, signal);
       if (action.do === 'delete') await api.delete(coreEvents, { namespace, name }, { uid: action.uid }, signal);
     } catch (error) {
       const code = codeOf(error) ?? '';

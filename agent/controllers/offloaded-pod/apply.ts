@@ -64,7 +64,7 @@ async function perform(
     case 'createShadow':
       return create(local, subject, deps, signal);
     case 'updateShadow':
-      if (shadow) await deps.peer.jsonPatch(shadowPods, refOf(shadow), action.patch, {}, signal);
+      if (shadow) await deps.peer.jsonPatch(shadowPods, refOf(shadow), action.patch, { answer: 'metadata' }, signal);
       return undefined;
     case 'label':
       await patchLocal(deps, local, { labels: action.labels }, undefined, signal);

@@ -61,7 +61,7 @@ export function createSchedulingGateController(deps: SchedulingGateDeps): Contro
         const patch = releasePatch(pod);
         if (patch.length === 0) return settled;
         try {
-          await api.jsonPatch(pods, refOf(pod), patch, {}, signal);
+          await api.jsonPatch(pods, refOf(pod), patch, { answer: 'metadata' }, signal);
         } catch (error) {
           const code = codeOf(error);
           if (code === 'kube_not_found') return settled;

@@ -205,7 +205,7 @@ export class TokenReflector {
     let uid = known?.metadata.uid;
     if (uid === undefined) {
       try {
-        await api.create(secrets, wanted, {}, signal);
+        await api.create(secrets, wanted, { answer: 'metadata' }, signal);
         return 'written';
       } catch (error) {
         if (codeOf(error) !== 'kube_already_exists') throw error;
@@ -221,7 +221,7 @@ export class TokenReflector {
       { op: 'add', path: '/metadata/annotations', value: annotations },
       { op: 'add', path: '/data', value: wanted.data },
     ];
-    await api.jsonPatch(secrets, ref, patch, {}, signal);
+    await api.jsonPatch(secrets, ref, patch, { answer: 'metadata' }, signal);
     return 'written';
   }
 }
