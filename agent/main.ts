@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { type ClusterConnection, connectInCluster } from '#agent/kube/connect.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import { runAsLeader } from '#agent/kube/lease.ts';
+import { type LeaseOptions, runAsLeader } from '#agent/kube/lease.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
@@ -104,7 +104,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
   });
   const leading = runAsLeader(
     { api: cluster.api, caches: cluster.caches, clock, log },
-    { namespace: config.systemNamespace, name: leaseName, identity: config.podName },
+    { namespace: config.systemNamespace, name: leaseName, ...candidacy(config.podName, node) },
     signal,
     (led) =>
       lead(
@@ -127,6 +127,13 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
   await serving;
   // Give running passes and the lease a moment to end cleanly.
   await Promise.race([leading.catch(() => undefined), clock.sleep(lastWordMs)]);
+}
+
+/** Who works for its node holds the name there (`runAll`): whoever led from the same node has ended. */
+function candidacy(pod: string, node: ServedNode | undefined): Pick<LeaseOptions, 'identity' | 'hasEnded'> {
+  if (node === undefined) return { identity: pod };
+  const ofNode = `@${node.name}`;
+  return { identity: `${pod}${ofNode}`, hasEnded: (holder) => holder.endsWith(ofNode) };
 }
 
 interface Lead {

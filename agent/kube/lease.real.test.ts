@@ -43,7 +43,7 @@ function candidate(
   name: string,
   identity: string,
   history: string[],
-  timing: Pick<LeaseOptions, 'durationMs' | 'renewDeadlineMs' | 'retryMs'> = {},
+  timing: Pick<LeaseOptions, 'durationMs' | 'renewDeadlineMs' | 'retryMs' | 'hasEnded'> = {},
 ): Candidate {
   const stop = new AbortController();
   let leading = false;
@@ -100,6 +100,32 @@ test('a leader whose line to the server stalls steps down before its lease runs 
   expect(history).toEqual(['cut-off begins', 'cut-off ends', 'other begins']);
   await Promise.all([cutOff.leave(), other.leave()]);
   await proxy.close();
+});
+
+test('a leader that has ended for certain is followed at once, and one that may live only when its lease runs out', async () => {
+  const cluster = await open();
+  const killed = async (name: string, holderIdentity: string, leaseDurationSeconds: number): Promise<void> => {
+    const renewTime = new Date().toISOString().replace('Z', '000Z');
+    await cluster.api.create(leases, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name },
+      spec: { holderIdentity, leaseDurationSeconds, renewTime },
+    });
+  };
+  // The first one would be respected for longer than anybody waits here.
+  await Promise.all([killed('here', 'old@node-1', 300), killed('elsewhere', 'old@node-10', 4)]);
+  const onNode1 = { ...fast, hasEnded: (holder: string) => holder.endsWith('@node-1') };
+  const ledAfter = async (name: string): Promise<number> => {
+    const from = performance.now();
+    const follower = candidate(cluster, name, 'new@node-1', [], onNode1);
+    await expect.poll(() => follower.leading(), patience).toBe(true);
+    const tookMs = performance.now() - from;
+    await follower.leave();
+    return tookMs;
+  };
+  const [, elsewhere] = await Promise.all([ledAfter('here'), ledAfter('elsewhere')]);
+  expect(elsewhere).toBeGreaterThanOrEqual(4_000);
 });
 
 test('a leader leads on through a restart of the server that is shorter than its deadline', async () => {

@@ -27,6 +27,8 @@ export interface LeaseOptions {
   /** The holder steps down when it could not renew for so long; must be less than `durationMs`. */
   readonly renewDeadlineMs?: number;
   readonly retryMs?: number;
+  /** True only of a holder whose process has ended for certain: its lease is taken at once. Nobody is unless told. */
+  readonly hasEnded?: (holder: string) => boolean;
 }
 
 type Timing = Required<LeaseOptions>;
@@ -47,7 +49,13 @@ export async function runAsLeader(
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const timing: Timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, ...options };
+  const timing: Timing = {
+    durationMs: 15_000,
+    renewDeadlineMs: 10_000,
+    retryMs: 2_000,
+    hasEnded: () => false,
+    ...options,
+  };
   sharedByMany(signal);
   const log = deps.log.with({ lease: `${timing.namespace}/${timing.name}`, identity: timing.identity });
   while (!signal.aborted) {
@@ -120,7 +128,7 @@ async function tryAcquire(
   sighting: Sighting,
   signal: AbortSignal,
 ): Promise<'held' | Sighting> {
-  const { namespace, name, identity } = timing;
+  const { namespace, name } = timing;
   const found = await api.get(leases, { namespace, name }, signal);
   const now = clock.now();
   if (found === undefined) {
@@ -133,9 +141,8 @@ async function tryAcquire(
   }
   const version = found.metadata.resourceVersion;
   const seen: Sighting = sighting.version === version ? sighting : { version, at: now };
-  const theirs = !isFree(found) && found.spec?.holderIdentity !== identity;
   const respectMs = (found.spec?.leaseDurationSeconds ?? timing.durationMs / 1000) * 1000;
-  if (theirs && now - seen.at < respectMs) return seen;
+  if (isRespected(timing, found) && now - seen.at < respectMs) return seen;
   const spec = {
     ...found.spec,
     ...held(timing, now),
@@ -143,6 +150,12 @@ async function tryAcquire(
     leaseTransitions: (found.spec?.leaseTransitions ?? 0) + 1,
   };
   return won(api.update(leases, { ...found, spec }, {}, signal), seen);
+}
+
+/** Somebody else's, who may live. */
+function isRespected({ identity, hasEnded }: Timing, { spec }: Lease): boolean {
+  const holder = spec?.holderIdentity;
+  return Boolean(holder) && holder !== identity && !hasEnded(holder ?? '');
 }
 
 /** Losing the race for a write is no failure: look again later. */
