@@ -1,22 +1,32 @@
 /** Two real clusters of one node each, with the same ranges, that no broker knows: peered by the manifests of Liqo's guide, and by liqoctl's requests. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { info, infoPeer, version } from '#test/e2e/liqoctl/info.ts';
 import { offloadNamespace, unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
-import { cordonSlice, createResourceSlice, peer } from '#test/e2e/liqoctl/peer.ts';
+import { cordonSlice, createResourceSlice, peer, unpeer } from '#test/e2e/liqoctl/peer.ts';
 import { createWaits } from '#test/e2e/liqoctl/requests.ts';
+import { removeTestNetwork, testNetwork } from '#test/e2e/liqoctl/test-network.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { isReady, patience } from '../world/stage.ts';
+import { linkedTraces } from '../rounds/linked.ts';
+import { isAsBefore, isPeered, runRounds, tracesAtRest } from '../rounds/rounds.ts';
+import { type Traces, traceDifferences } from '../rounds/traces.ts';
+import { type ClusterName, clusterNames, isReady, patience } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
+import { rotation } from './rotation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 let ground: Ground;
+let unlinked: Traces = {};
+let linked: Traces = {};
 
 beforeAll(async () => {
   ground = await openGround({ dir, brokerPort: 7681 });
@@ -27,9 +37,10 @@ afterAll(async () => await ground?.close(), 180_000);
 describe("the manifests of Liqo's guide, applied on both sides at once in an order drawn by seed 1,", () => {
   test('become a virtual node, a network in both directions, and a pod that runs next door', async () => {
     const { stage, guide } = ground;
+    unlinked = await tracesAtRest(ground);
     await applyGuide(stage, guide, 1);
-    await ground.crosses();
-    await eventually('the node is Ready', () => isNodeReady('test'), patience);
+    await isPeered(ground);
+    linked = await linkedTraces(ground);
     const abroad = pod('demo', 'abroad', [container(['serve'])], { nodeSelector: { 'liqo.io/type': 'virtual-node' } });
     await stage.apply('rome', abroad);
     const { spec, status } = await stage.podThat('rome', ['demo', 'abroad'], 'is ready', isReady);
@@ -45,6 +56,61 @@ describe("the manifests of Liqo's guide, applied on both sides at once in an ord
     await ground.asBefore();
   });
 });
+
+describe.each([2, 3])('in an order drawn by seed %i', (seed) => {
+  test('they give the kernels of both the same links, rules, routes and nft tables', async () => {
+    await applyGuide(ground.stage, ground.guide, seed);
+    await isPeered(ground);
+    expect(traceDifferences(linked, await linkedTraces(ground))).toEqual([]);
+  });
+
+  test('and, deleted, leave both clusters as they were to the last byte', async () => {
+    await deleteGuide(ground.stage, ground.guide, seed);
+    await isAsBefore(ground, unlinked);
+  });
+});
+
+describe('a PublicKey of another cluster than the peer', () => {
+  const key = { namespace: 'liqo-tenant-milan', name: 'gw-publickey' };
+  const set = (publicKey: string) =>
+    ground.stage.api('rome').mergePatch(networkKinds.publicKeys, key, { spec: { publicKey } });
+  let right = '';
+
+  test('is found at neither end, and both say within 5 s of the 10 s of silence what they go by', async () => {
+    const { stage, guide } = ground;
+    await applyGuide(stage, guide, 4);
+    right = (await stage.api('rome').get(networkKinds.publicKeys, key))?.spec.publicKey ?? '';
+    const stranger = Buffer.from(createWireGuardKeys().publicKey).toString('base64');
+    await set(stranger);
+    for (const [cluster, other] of [
+      ['rome', 'milan'],
+      ['milan', 'rome'],
+    ] as const) {
+      const silent = await eventually('the link to count as broken', () => linkThat(cluster, 'Error'), patience);
+      const said = await eventually(`${cluster} to say it`, () => conditionOf(cluster), { withinMs: 5_000 });
+      expect(said).toContain(`no handshake with ${other} in 10 s`);
+      expect(said).toContain(silent.spec.type === 'Client' ? stranger : right);
+      expect(said).toContain('UDP');
+    }
+  });
+
+  test('and once it is right, the link comes up and the word is taken back', async () => {
+    await set(right);
+    await isPeered(ground);
+    for (const cluster of clusterNames)
+      await eventually('nothing to be said', async () => (await conditionOf(cluster)) === undefined, patience);
+    await deleteGuide(ground.stage, ground.guide, 4);
+    await isAsBefore(ground, unlinked);
+  });
+});
+
+const linkThat = async (cluster: ClusterName, value: string) =>
+  (await ground.stage.api(cluster).list(networkKinds.connections)).find(({ status }) => status?.value === value);
+
+const conditionOf = async (cluster: ClusterName): Promise<string | undefined> => {
+  const [link] = await ground.stage.api(cluster).list(networkKinds.connections);
+  return link?.status?.conditions?.find(({ type }) => type === 'Handshake')?.message;
+};
 
 const isNodeReady = async (name: string): Promise<boolean | undefined> =>
   (await ground.stage.api('rome').get(nodes, { name }))?.status?.conditions?.some(
@@ -83,6 +149,28 @@ describe('liqoctl', () => {
     await eventually('none', async () => (await cordoned()).length === 0, patience);
   });
 
+  test('test network: the slices of its Service, and every pod reaches every address, the Service and node ports', async () => {
+    const checked = await testNetwork(rome(), [milan()], {
+      container: container(['serve']),
+      port: 8080,
+      fetch: async (name, url) => {
+        const words = ['-n', 'liqo-test-network', 'exec', name, '--', 'get', url];
+        return (await ground.stage.kubectl('rome', words)).code === 0;
+      },
+    });
+    expect(checked.filter(({ passed }) => !passed)).toEqual([]);
+    expect([...new Set(checked.map(({ what }) => what))].sort()).toEqual([
+      'node to pod',
+      'pod to NodePort',
+      'pod to Service',
+      'pod to pod',
+    ]);
+    expect((await ground.stage.api('rome').list(foreignClusters)).map(({ metadata }) => metadata.name)).toEqual([
+      'milan',
+    ]);
+    await removeTestNetwork(rome());
+  });
+
   test('offload namespace is Ready within 20 s, and unoffload takes it back', async () => {
     const { warning } = await offloadNamespace(rome(), 'demo', { strategy: 'Remote' });
     expect(warning).toBeUndefined();
@@ -91,3 +179,22 @@ describe('liqoctl', () => {
     await unoffloadNamespace(rome(), 'demo');
   });
 });
+
+describe('clusters that join a broker later', () => {
+  test('first end what liqoctl made, and are as they were', async () => {
+    const [rome, milan] = [ground.target('rome'), ground.target('milan')];
+    await unpeer(rome, milan, { deleteNamespaces: true });
+    await ground.asBefore();
+  });
+
+  test('peer by the broker, by a Peering object, by manifests and by liqoctl, end it in other ways, and keep no byte of it', async () => {
+    await ground.join();
+    await ground.remember();
+    const rounds = await runRounds(ground, { rounds: 4, seed: 1 });
+    for (const { made, ended, readyMs, goneMs } of rounds)
+      console.log(`by ${made}, ended by ${ended}: ready after ${readyMs} ms, gone after ${goneMs} ms`);
+    expect(new Set(rounds.map(({ made }) => made)).size).toBe(4);
+  }, 400_000);
+});
+
+rotation(() => ground);

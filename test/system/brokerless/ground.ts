@@ -15,7 +15,7 @@ import { must } from '#test/harness/program.ts';
 import { openWorld, removeWorld } from '#test/harness/world.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { differences, stateOf } from '../declarative/state.ts';
-import { type Place, podPlace } from '../network/places.ts';
+import { nodePlace, type Place, podPlace } from '../network/places.ts';
 import { leftovers } from '../world/inventory.ts';
 import {
   type ClusterName,
@@ -33,6 +33,10 @@ export interface GroundOptions {
   /** Of the test bed. */
   readonly dir: string;
   readonly brokerPort: number;
+  /** Whether both join the broker, too. */
+  readonly joined?: boolean;
+  /** Starts from what an earlier ground left, and leaves it all running. */
+  readonly keep?: boolean;
   readonly log?: (line: string) => void;
 }
 
@@ -43,6 +47,11 @@ export interface Ground {
   readonly stage: Stage;
   readonly guide: Guide;
   target(cluster: ClusterName, pollMs?: number): Target;
+  readonly netns: NetnsWorld;
+  /** Of both clusters unless told. */
+  nodes(cluster?: ClusterName): readonly Place[];
+  /** Both join the broker. */
+  join(): Promise<void>;
   /** Takes what is there now for "as before". */
   remember(): Promise<void>;
   /** Waits until both clusters are as remembered. */
@@ -66,9 +75,10 @@ const user = { commonName: 'operator-of-rome', organization: 'friends' } as cons
 /** Kubernetes takes its time to remove a namespace, twice where its content has to go first. */
 const unhurried = { withinMs: 60_000, everyMs: 250 } as const;
 
-export async function openGround({ dir, brokerPort, log = () => undefined }: GroundOptions): Promise<Ground> {
+export async function openGround(options: GroundOptions): Promise<Ground> {
+  const { dir, brokerPort, joined = false, keep = false, log = () => undefined } = options;
   const place = { root: repositoryRoot, dir, log };
-  await removeWorld(place);
+  if (!keep) await removeWorld(place);
   const world = await openWorld({
     ...place,
     clusters: clusterNames.map((name) => ({ name, ...ranges })),
@@ -78,7 +88,10 @@ export async function openGround({ dir, brokerPort, log = () => undefined }: Gro
     world.mustIsthmus(
       ...['install', '--kubeconfig', world.cluster(name).kubeconfigPath, '--cluster-id', name, '--image', world.image],
     );
-  await Promise.all(clusterNames.map(install));
+  const join = async (): Promise<void> => {
+    await Promise.all(clusterNames.map((name) => world.join(name)));
+  };
+  await (joined ? join() : Promise.all(clusterNames.map(install)));
   const netns = new NetnsWorld();
   let stage = await createStage(world);
   const { api } = stage;
@@ -150,6 +163,12 @@ export async function openGround({ dir, brokerPort, log = () => undefined }: Gro
       liqoNamespace: systemNamespace,
       ...(pollMs === undefined ? {} : { pollMs }),
     }),
+    netns,
+    nodes: (only) =>
+      clusterNames
+        .filter((name) => only === undefined || name === only)
+        .flatMap((name) => world.cluster(name).nodes.map((node) => nodePlace(netns, world.bed.dir, node))),
+    join,
     async remember() {
       stage = await createStage(world);
       before = await states();
@@ -188,7 +207,7 @@ export async function openGround({ dir, brokerPort, log = () => undefined }: Gro
     },
     async close() {
       await netns.close();
-      await removeWorld(place);
+      if (!keep) await removeWorld(place);
     },
   };
 }

@@ -44,6 +44,8 @@ const volatile = new Set([
   // Of a link, measured as long as it lasts.
   'latency',
   'lastHandshakeTime',
+  // Of the broker, whenever it was told something.
+  'lastExchangeTime',
   'packetLoss',
   'peerEndpoint',
   // Of virtual nodes.

@@ -1,0 +1,169 @@
+/** `liqoctl test network` (reference/liqo-control-plane.md 3.14, liqo-networking.md 8), without `--lb` and `--ip`, which need a load balancer and the internet. */
+import { setTimeout as timer } from 'node:timers/promises';
+import {
+  type Deployment,
+  deployments,
+  endpointSlices,
+  namespaces,
+  nodes,
+  pods,
+  type Service,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import { apiVersionOf, type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { clusterIdOf, createOrUpdate, createWaits, peerLabel, type Target, type Waits } from './requests.ts';
+
+const namespace = 'liqo-test-network';
+const app = 'netshoot';
+const timeoutMs = 300_000;
+/** Its fixed sleeps. */
+const pauses = { afterOffloading: 10_000, afterServices: 5_000 } as const;
+const attempts = 10;
+
+export interface Tools {
+  /** Of the container: serves HTTP. */
+  readonly container: Readonly<Record<string, unknown>>;
+  readonly port: number;
+  /** `curl` in a pod, by exec through the consumer's API server; false: no answer. */
+  fetch(pod: string, url: string): Promise<boolean>;
+}
+
+interface Side {
+  readonly id: string;
+  readonly target: Target;
+}
+
+export interface Checked {
+  readonly what: string;
+  readonly from: string;
+  readonly to: string;
+  readonly passed: boolean;
+}
+
+export async function testNetwork(
+  consumer: Target,
+  providers: readonly Target[],
+  tools: Tools,
+): Promise<readonly Checked[]> {
+  const waits = createWaits(timeoutMs, consumer.pollMs);
+  const sides = await Promise.all(
+    [consumer, ...providers].map(async (target): Promise<Side> => ({ id: await clusterIdOf(target), target })),
+  );
+  const replicas = await setUp(consumer, sides, tools, waits);
+  const total = sides.length * replicas;
+  for (const [index, { id, target }] of sides.entries())
+    await waits.until(`slices of ${id}`, () => hasSlices(target, index === 0 ? 1 : 2, total));
+  return probe(consumer, sides, replicas, tools);
+}
+
+async function setUp({ api }: Target, sides: readonly Side[], tools: Tools, waits: Waits): Promise<number> {
+  const [consumer] = sides;
+  const workers = (await api.list(nodes)).filter(isWorker);
+  for (const { metadata } of workers)
+    await api.mergePatch(nodes, { name: metadata.name }, { metadata: { labels: { [peerLabel]: consumer?.id } } });
+  await createOrUpdate(api, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await createOrUpdate(api, namespaceOffloadings, {
+    apiVersion: apiVersionOf(namespaceOffloadings),
+    kind: 'NamespaceOffloading',
+    metadata: { name: 'offloading', namespace },
+    spec: {
+      podOffloadingStrategy: 'LocalAndRemote',
+      namespaceMappingStrategy: 'EnforceSameName',
+      clusterSelector: { nodeSelectorTerms: [] },
+    },
+  });
+  await timer(pauses.afterOffloading);
+  const wanted = sides.flatMap(({ id }) =>
+    [false, true].map((isOnHost) => deploymentOf(id, isOnHost, workers.length, tools)),
+  );
+  for (const one of wanted) await createOrUpdate(api, deployments, one);
+  for (const one of wanted)
+    await waits.until(`${one.metadata.name} ready`, async () => {
+      const found = await api.get(deployments, refOf(one));
+      return found?.status?.readyReplicas === workers.length;
+    });
+  for (const type of ['ClusterIP', 'NodePort'] as const) await createOrUpdate(api, services, serviceOf(type, tools));
+  await timer(pauses.afterServices);
+  return workers.length;
+}
+
+const isWorker = ({ metadata, spec }: Node): boolean =>
+  metadata.labels?.['liqo.io/type'] !== 'virtual-node' &&
+  !(spec?.taints ?? []).some(({ key }) => key === 'node-role.kubernetes.io/control-plane');
+
+function deploymentOf(id: string, isOnHost: boolean, replicas: number, { container }: Tools): Deployment {
+  const name = isOnHost ? `${app}-host-${id}` : `${app}-${id}`;
+  const labels = { app: isOnHost ? `${app}-host` : app, cluster: id };
+  const spec = {
+    ...(isOnHost ? { hostNetwork: true } : {}),
+    nodeSelector: { [peerLabel]: id },
+    terminationGracePeriodSeconds: 1,
+    containers: [isOnHost ? { ...container, args: ['pause'] } : container],
+  };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace },
+    spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  } as unknown as Deployment;
+}
+
+const serviceOf = (type: 'ClusterIP' | 'NodePort', { port }: Tools): Service =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: type === 'NodePort' ? `${app}np` : app, namespace },
+    spec: { type, selector: { app }, ports: [{ name: 'http', port: 80, targetPort: port }] },
+  }) as unknown as Service;
+
+const slicesOf = async ({ api }: Target) =>
+  api.list(endpointSlices, { namespace, labelSelector: `kubernetes.io/service-name=${app}` });
+const addressesIn = (slices: Awaited<ReturnType<typeof slicesOf>>): string[] =>
+  slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
+
+async function hasSlices(target: Target, count: number, replicas: number): Promise<boolean> {
+  const found = await slicesOf(target);
+  return found.length === count && addressesIn(found).length === replicas;
+}
+
+async function probe(
+  consumer: Target,
+  sides: readonly Side[],
+  replicas: number,
+  { port, fetch }: Tools,
+): Promise<Checked[]> {
+  const done: Checked[] = [];
+  const check = async (what: string, pod: Pod, to: string): Promise<void> => {
+    let passed = false;
+    for (let tries = 0; tries < attempts && !passed; tries++) passed = await fetch(pod.metadata.name, `http://${to}/`);
+    done.push({ what, from: pod.metadata.name, to, passed });
+  };
+  for (const { id, target } of sides) {
+    const here = await consumer.api.list(pods, { namespace, labelSelector: `cluster=${id}` });
+    const addresses = addressesIn(await slicesOf(target));
+    const clusterIp = (await target.api.get(services, { namespace, name: app }))?.spec?.clusterIP ?? '';
+    const nodePort = (await target.api.get(services, { namespace, name: `${app}np` }))?.spec?.ports?.[0]?.nodePort;
+    const hosts = (await target.api.list(nodes)).filter(isWorker).flatMap(internalAddresses);
+    for (const pod of here) {
+      const isOnHost = pod.metadata.labels?.app !== app;
+      for (const address of addresses) await check(isOnHost ? 'node to pod' : 'pod to pod', pod, `${address}:${port}`);
+      if (isOnHost) continue;
+      for (let call = 0; call < 2 * replicas * sides.length; call++) await check('pod to Service', pod, clusterIp);
+      for (const host of hosts) await check('pod to NodePort', pod, `${host}:${nodePort}`);
+    }
+  }
+  return done;
+}
+
+const internalAddresses = ({ status }: Node): string[] =>
+  (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address);
+
+/** `--rm`. */
+export async function removeTestNetwork({ api, pollMs }: Target): Promise<void> {
+  const waits = createWaits(timeoutMs, pollMs);
+  await api.delete(namespaces, { name: namespace });
+  await waits.until('namespace gone', async () => (await api.get(namespaces, { name: namespace })) === undefined);
+  for (const { metadata } of (await api.list(nodes)).filter(isWorker))
+    await api.mergePatch(nodes, { name: metadata.name }, { metadata: { labels: { [peerLabel]: null } } });
+}

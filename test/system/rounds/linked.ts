@@ -1,0 +1,85 @@
+/**
+ * What the kernels of two linked clusters have, in every node and every gateway pod, with names for what is granted or drawn anew each time:
+ * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
+ */
+import type { KubeApi } from '#agent/kube/types.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
+import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import type { Ground } from '../brokerless/ground.ts';
+import { podPlace } from '../network/places.ts';
+import { clusterNames } from '../world/stage.ts';
+import { kernelTraces, type Traces } from './traces.ts';
+
+const gatewayPods = { labelSelector: 'networking.liqo.io/component=gateway' };
+
+export async function linkedTraces(ground: Ground): Promise<Traces> {
+  const ofClusters = clusterNames.map(async (cluster) => {
+    const api = ground.stage.api(cluster);
+    const name = await namesOf(api);
+    const gateways = (await api.list(pods, gatewayPods)).map((pod) => podPlace(ground.netns, pod));
+    const nodes = ground.nodes(cluster);
+    const parts = [
+      ...nodes.map(async ({ name: of, netns }) => [`node ${of}`, await kernelTraces(netns)] as const),
+      ...gateways.map(async ({ netns }, at) => [`gateway ${at + 1} of ${cluster}`, await kernelTraces(netns)] as const),
+    ];
+    return (await Promise.all(parts)).flatMap(([of, traces]) =>
+      kept.map((what): [string, string] => {
+        const lines = named(traces[what] ?? '', name);
+        // Rules are tried in their order.
+        return [`${of}, ${what}`, (what === 'rules' || what === 'nft' ? lines : lines.sort()).join('\n')];
+      }),
+    );
+  });
+  return Object.fromEntries((await Promise.all(ofClusters)).flat());
+}
+
+/** Pods come with IPv6 addresses by chance, and we have no rules for IPv6. */
+const kept = ['links', 'addresses', 'rules', 'routes', 'neighbours', 'nft'] as const;
+
+type Name = readonly [pattern: RegExp, name: string];
+
+const exactly = (text: string): RegExp => new RegExp(`(?<![\\w.])${text.replaceAll('.', '\\.')}(?!\\w|\\.\\d)`, 'g');
+const overlayMac = (ip: string): string =>
+  ['02:69', ...ip.split('.').map((part) => Number(part).toString(16).padStart(2, '0'))].join(':');
+
+async function namesOf(api: KubeApi): Promise<Name[]> {
+  const [fabrics, ips] = await Promise.all([api.list(networkKinds.internalFabrics), api.list(networkKinds.ips)]);
+  return [
+    ...fabrics.flatMap(({ spec, metadata }): Name[] => {
+      const { ip } = spec.interface.gateway;
+      const vni = metadata.annotations?.[isthmusNetworkAnnotation.vni] ?? 'none';
+      return [
+        [exactly(spec.gatewayIP), 'GATEWAY'],
+        [exactly(ip), 'OVERLAY'],
+        [exactly(overlayMac(ip)), 'OVERLAY-MAC'],
+        [exactly(vni), 'VNI'],
+        [exactly(`0x${Number(vni).toString(16).padStart(6, '0')}`), 'VNI'],
+      ];
+    }),
+    ...ips.map(({ metadata, status }): Name => [exactly(status?.ip ?? 'none'), `IP-OF-${metadata.name}`]),
+    [/\b(?!02:69)([0-9a-f]{2}:){5}[0-9a-f]{2}\b/g, 'MAC'],
+  ];
+}
+
+const isOfCables = (line: string): boolean => line.includes('"veth') || line.includes('"fe80:');
+
+function named(text: string, names: readonly Name[]): string[] {
+  const renamed = names.reduce((all, [pattern, name]) => all.replaceAll(pattern, name), ownTables(text));
+  return renamed
+    .split('\n')
+    .filter((line) => !isOfCables(line))
+    .map(sortedElements);
+}
+
+/** Of a ruleset; any other text stays as it is. kube-proxy names chains after addresses. */
+const ownTables = (text: string): string =>
+  text
+    .split(/^(?=table )/m)
+    .filter((table) => !/^table /.test(table) || /^table \w+ isthmus /.test(table))
+    .map((table) => table.replaceAll(/,\s+/g, ', '))
+    .join('');
+
+/** Sets and maps come in the order of the addresses that were granted. */
+const sortedElements = (line: string): string =>
+  line.replace(/\{ ([^{}]+) \}/, (_, inside: string) => `{ ${inside.split(', ').sort().join(', ')} }`);
