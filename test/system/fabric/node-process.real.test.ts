@@ -38,6 +38,16 @@ test('two node processes bring a link up, with one active replica, its path meas
   expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/wireguard']).toMatch(/^(kernel|userspace)$/);
 });
 
+test('overlay packets for the gateway of a node go past its bridge, straight to the port', async () => {
+  for (const { netns } of world.a.nodes) {
+    const shortCut = async () =>
+      (await netns.tryExec('nft', 'list', 'table', 'netdev', 'isthmus')).stdout.includes(
+        'udp dport 6091 fwd to "pod101"',
+      );
+    await eventually('the short cut is there', shortCut, { withinMs: 5_000 });
+  }
+});
+
 test('its memory stays small', async () => {
   for (const node of world.a.nodes) {
     const status = readFileSync(`/proc/${world.processes.get(node.name)?.pid}/status`, 'utf8');
