@@ -44,7 +44,10 @@ export const connections = defineKind<Connection>({
   shortNames: ['conn'],
   categories: ['liqo'],
   description: 'How the link to one peer is doing.',
-  writers: { object: 'gateway controller', status: 'node process on the node of the active gateway pod' },
+  writers: {
+    object: 'gateway controller',
+    status: 'node process on the node of the active gateway pod; its condition: connection controller',
+  },
   columns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
     { name: 'Status', type: 'string', jsonPath: '.status.value' },
