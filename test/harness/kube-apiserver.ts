@@ -74,7 +74,8 @@ class Processes {
     if (this.isRunning(component)) return;
     const log = openSync(this.logFile(component), 'a');
     // KUBEBOX_DIE_WITH_PARENT: a test that is killed takes its API server along.
-    const env = { ...process.env, KUBEBOX_DIE_WITH_PARENT: '1' };
+    // GOGC: a server takes a third less processor time for 100 MiB more, and many start at once.
+    const env = { GOGC: '400', ...process.env, KUBEBOX_DIE_WITH_PARENT: '1' };
     this.#children.set(
       component,
       spawn(this.#kubebox, [...args], { stdio: ['ignore', log, log], cwd: this.#dir, env }),
