@@ -15,7 +15,7 @@ import {
   importInto,
   placeOf,
   repairCluster,
-  restartController,
+  restartComponent,
   startApiServerAgain,
 } from './bring-up.ts';
 import { buildKubebox, buildNodebox } from './build.ts';
@@ -67,6 +67,11 @@ export interface BedCluster {
   startApiServer(): Promise<void>;
   /** With further flags, which win over the bed's own. */
   restartController(component: 'kube-controller-manager' | 'kube-scheduler', flags: readonly string[]): Promise<void>;
+  /**
+   * Kubernetes' own clients of the API server anew. After an outage they wait up to a minute before they ask again, and an API server that ended
+   * in good order is missing from the Service `kubernetes` until kube-proxy has asked.
+   */
+  restartClients(): Promise<void>;
   /** Process ids as the host sees them, by component; what does not run is absent. */
   controlPlanePids(): Readonly<Record<string, number>>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -135,7 +140,18 @@ function bedCluster(slot: number, dir: string, spec: ClusterSpec): BedCluster {
       else await endProcess(pid, 5_000);
     },
     startApiServer: () => startApiServerAgain({ slot, dir }, spec),
-    restartController: (component, flags) => restartController({ slot, dir }, spec, component, flags),
+    restartController: (component, flags) => restartComponent({ slot, dir }, spec, spec.nodes[0], component, flags),
+    restartClients: async () => {
+      const bed = { slot, dir };
+      await Promise.all([
+        restartComponent(bed, spec, spec.nodes[0], 'kube-controller-manager'),
+        restartComponent(bed, spec, spec.nodes[0], 'kube-scheduler'),
+        ...spec.nodes.flatMap((node) => [
+          restartComponent(bed, spec, node, 'kubelet'),
+          restartComponent(bed, spec, node, 'kube-proxy'),
+        ]),
+      ]);
+    },
     controlPlanePids: () => {
       const running = runningComponents(slot);
       const found = componentsOf(spec, first).map(

@@ -133,7 +133,7 @@ const ending: readonly Step[] = [
 
 /**
  * SIGKILL. The kubelet starts the first one again at once, and later ones after a growing pause: an agent that was killed before is replaced
- * by a new pod, and its Lease is taken from it, since waiting for that to expire proves nothing more.
+ * by a new pod, which leads without waiting for the Lease of the dead one.
  */
 async function killAgent(on: Stage, cluster: ClusterName): Promise<void> {
   const selector = ['-n', systemNamespace, '-l', 'app.kubernetes.io/component=controller-manager'];
@@ -148,7 +148,6 @@ async function killAgent(on: Stage, cluster: ClusterName): Promise<void> {
   }
   if (before.stdout.trim() === '0') return;
   await on.kubectl(cluster, ['delete', 'pods', ...selector, '--force', '--grace-period=0']);
-  await on.kubectl(cluster, ['delete', 'lease', 'isthmus-agent', '-n', systemNamespace]);
 }
 
 interface Killing {
