@@ -14,6 +14,12 @@ export interface TemplateOptions {
   readonly replicas?: number;
 }
 
+/**
+ * Beyond that wireguard-go collects its garbage. It keeps 64 KiB per packet on its way: measured with twelve transfers, 228 MB after 18 s and
+ * growing without this, at most 75 MB with it.
+ */
+export const wireGuardGoMemory = { name: 'GOMEMLIMIT', value: '96MiB' } as const;
+
 const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const port = '{{ .Spec.Endpoint.Port }}';
 const podLabels = {
@@ -67,7 +73,7 @@ const deployment = ({ image, replicas }: TemplateOptions) => ({
             name: 'wireguard',
             image,
             imagePullPolicy: 'IfNotPresent',
-            env: [{ name: 'LOG_LEVEL', value: 'error' }],
+            env: [{ name: 'LOG_LEVEL', value: 'error' }, wireGuardGoMemory],
             resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
             securityContext: {
               runAsUser: 0,

@@ -12,6 +12,7 @@ import { commandsIn } from '#agent/host/commands.ts';
 import type { WireGuardPeer } from '#agent/host/kernel-state.ts';
 import { type Applied, type Namespace, openNamespace } from '#agent/host/namespace.ts';
 import { controlSocket } from '#agent/host/wireguard.ts';
+import { wireGuardGoMemory } from '#cli/install/gateway-templates.ts';
 import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { eventually } from './eventually.ts';
 import { connect, type Netns, type NetnsWorld } from './netns.ts';
@@ -311,7 +312,8 @@ let wireGuardGo: Promise<string> | undefined;
 
 export async function startWireGuard(netns: Netns): Promise<ChildProcess> {
   wireGuardGo ??= buildWireGuardGo();
-  const child = netns.start(await wireGuardGo, '-f', 'liqo-tunnel');
+  const { name, value } = wireGuardGoMemory;
+  const child = netns.start('env', `${name}=${value}`, await wireGuardGo, '-f', 'liqo-tunnel');
   const socket = await controlSocket(netns.pid, 'liqo-tunnel');
   await eventually('wireguard-go listens', () => existsSync(socket), { everyMs: 10 });
   return child;
