@@ -1,7 +1,7 @@
 /** From what a node knows to what its kernel should have. Deterministic: the same model in any order gives the same state. */
 import { byAddress, canonicalCidr } from '../host/ipv4.ts';
 import { type KernelState, overlayDevice, type Route, routingTables } from '../host/kernel-state.ts';
-import { byDestination, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../host/overlay.ts';
+import { inOrder, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../host/overlay.ts';
 import { userTables } from '../host/user-firewall.ts';
 import { userRouting } from '../host/user-routes.ts';
 import type { NodeLink, NodeModel } from './model.ts';
@@ -16,7 +16,7 @@ export function planNode(model: NodeModel): KernelState {
   return {
     overlay: overlayOf(model.overlayAddress, overlayMtu(model.links)),
     neighbours: neighboursOf(gateways),
-    routes: [...routes.sort(byDestination), ...user.routes],
+    routes: [...inOrder(routes), ...user.routes],
     rules: [{ priority: model.rulePriority, table: routingTables.node }, ...user.rules],
     tables: [...nodeTables(model), ...user.tables],
     sysctls: {

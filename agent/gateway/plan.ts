@@ -10,7 +10,7 @@ import {
   type TunnelDevice,
   tunnelDevice,
 } from '../host/kernel-state.ts';
-import { byDestination, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../host/overlay.ts';
+import { inOrder, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../host/overlay.ts';
 import { userTables } from '../host/user-firewall.ts';
 import { userRouting } from '../host/user-routes.ts';
 import { tunnelAddresses } from './addresses.ts';
@@ -105,7 +105,7 @@ function fromPeer(model: GatewayModel): Route[] {
   ]) {
     byKey.set(route.destination, route);
   }
-  return [...byKey.values()].sort(byDestination);
+  return inOrder([...byKey.values()]);
 }
 
 function towardsNode(node: GatewayNode, vni: number): Route[] {

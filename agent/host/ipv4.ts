@@ -12,7 +12,7 @@ export const addressText = (value: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
 
 /** An address without length is a range of one. */
-function range(cidr: string): Range {
+export function rangeOf(cidr: string): Range {
   const [address = '', length = '32'] = cidr.split('/');
   const size = 2 ** (32 - Number(length));
   const first = Math.floor(addressNumber(address) / size) * size;
@@ -21,17 +21,17 @@ function range(cidr: string): Range {
 
 /** Host bits cleared, always with a length: `10.0.0.7/8` is `10.0.0.0/8`, `10.0.0.7` is `10.0.0.7/32`. */
 export const canonicalCidr = (cidr: string): string =>
-  `${addressText(range(cidr).first)}/${cidr.split('/')[1] ?? '32'}`;
+  `${addressText(rangeOf(cidr).first)}/${cidr.split('/')[1] ?? '32'}`;
 
-export const firstAddress = (cidr: string): string => addressText(range(cidr).first);
+export const firstAddress = (cidr: string): string => addressText(rangeOf(cidr).first);
 
 export function contains(outer: string, inner: string): boolean {
-  const [a, b] = [range(outer), range(inner)];
+  const [a, b] = [rangeOf(outer), rangeOf(inner)];
   return a.first <= b.first && b.last <= a.last;
 }
 
 export function byAddress(a: string, b: string): number {
-  const [x, y] = [range(a), range(b)];
+  const [x, y] = [rangeOf(a), rangeOf(b)];
   return x.first - y.first || y.last - x.last;
 }
 

@@ -46,7 +46,7 @@ export function parseObserved(text: string): Observed {
   const neighbours: Neighbour[] = [];
   let localFirst = false;
   for (const line of text.split('\n')) {
-    const words = line.replaceAll('\\', ' ').split(/\s+/).filter(Boolean);
+    const words: readonly string[] = line.match(/[^\\\s]+/g) ?? [];
     const [first = '', second = '', third = '', fourth = ''] = words;
     if (third === 'inet') addresses.set(second, [...(addresses.get(second) ?? []), fourth]);
     else if (/^\d+:$/.test(first) && line.includes('<')) devices.set(...parseLink(words));

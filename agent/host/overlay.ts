@@ -1,5 +1,5 @@
 /** What nodes and gateways have in common on the overlay: the device, neighbours, encapsulated routes, and the guard of its port. */
-import { byAddress } from './ipv4.ts';
+import { byAddress, rangeOf } from './ipv4.ts';
 import {
   type Encapsulation,
   type Neighbour,
@@ -72,7 +72,13 @@ export const ip6Guard: NftTable = {
 `,
 };
 
-export function byDestination(a: Route, b: Route): number {
-  const address = (route: Route) => (route.destination === 'default' ? '0.0.0.0/0' : route.destination);
-  return Number(a.table) - Number(b.table) || byAddress(address(a), address(b));
-}
+/** By table and destination, each of which is read once: a gateway may have a route for every pod. */
+export const inOrder = (routes: readonly Route[]): Route[] =>
+  routes
+    .map((route) => ({
+      route,
+      table: Number(route.table),
+      ...rangeOf(route.destination === 'default' ? '0.0.0.0/0' : route.destination),
+    }))
+    .sort((a, b) => a.table - b.table || a.first - b.first || b.last - a.last)
+    .map(({ route }) => route);
