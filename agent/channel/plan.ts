@@ -79,6 +79,28 @@ export function isEndedHere(set: DesiredSet, live: readonly LiveObject[]): boole
   );
 }
 
+/** What carries the peering in this cluster now. */
+export const carriersOf = (set: Pick<DesiredSet, 'peering'>, live: readonly LiveObject[]): readonly LiveObject[] =>
+  live.filter(({ kind, peering }) => carriers.has(kind) && peering === set.peering);
+
+/**
+ * Of what carried the peering before, one that the broker still wants and that is gone: kinds without a finalizer vanish at once. Where the tenant
+ * namespace is gone as well nobody ended anything: the cluster lost its memory, and everything is made again.
+ */
+export function vanished(
+  set: DesiredSet,
+  live: readonly LiveObject[],
+  before: readonly LiveObject[],
+): LiveObject | undefined {
+  const home = live.some(
+    ({ kind, ref, deleting }) => kind === 'Namespace' && ref.name === tenantNamespaceOf(set) && !deleting,
+  );
+  if (set.state !== 'present' || !home) return undefined;
+  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
+  const here = new Set(live.map(({ kind, ref }) => refText(kind, ref)));
+  return before.find(({ kind, ref }) => wanted.has(refText(kind, ref)) && !here.has(refText(kind, ref)));
+}
+
 export function planSet(input: PlanInput): Plan {
   return input.set.state === 'present' ? planPresent(input) : planAbsent(input);
 }

@@ -5,6 +5,7 @@ import { namespaces } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
@@ -35,6 +36,8 @@ function rememberingCluster() {
       const annotations = { ...known.metadata.annotations, ...patch.metadata.annotations };
       objects.set(id(type, ref.name), { ...known, metadata: { ...known.metadata, annotations } });
     },
+    get: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
+      objects.get(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
     delete: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
       objects.delete(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
   };
@@ -42,7 +45,7 @@ function rememberingCluster() {
   return {
     cluster,
     caches: {
-      all: [namespaces, resourceSlices, networkKinds.publicKeys, networkKinds.gatewayServers].map((type) =>
+      all: [namespaces, resourceSlices, identities, networkKinds.publicKeys, networkKinds.gatewayServers].map((type) =>
         cacheOf(type),
       ),
     },
@@ -272,5 +275,63 @@ describe('a peering whose slice somebody in the cluster deletes', () => {
     await settle();
     expect(names()).toHaveLength(2);
     expect(sets.observed().every(({ ended }) => !ended)).toBe(true);
+  });
+});
+
+describe('a peering whose Identity, which no finalizer holds, somebody in the cluster deletes', () => {
+  const identity: KubeManifest = {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'Identity',
+    metadata: { name: 'controlplane-milan', namespace, labels: { 'liqo.io/remote-cluster-id': 'milan' } },
+    spec: { clusterID: 'milan', type: 'ControlPlane' },
+  };
+  const withIdentity = (revision: number): DesiredSet => ({
+    ...set('pe_1', revision, 'present'),
+    objects: [...manifests, identity],
+  });
+
+  test('is ended there, though nothing shows the deletion but that it is gone', async () => {
+    const { sets, settle, names, deleteByHand } = start();
+    sets.accept(answer(1, withIdentity(1)));
+    await settle();
+    expect(names()).toHaveLength(3);
+    deleteByHand('Identity', `${namespace}/controlplane-milan`)();
+    await settle();
+    expect(sets.observed()).toMatchObject([{ peering: 'pe_1', ended: true }]);
+    expect(names()).not.toContain(`Identity|${namespace}/controlplane-milan`);
+  });
+
+  test('goes on when the broker wants the Identity no longer', async () => {
+    const { sets, settle } = start();
+    sets.accept(answer(1, withIdentity(1)));
+    await settle();
+    sets.accept(answer(2, set('pe_1', 2, 'present')));
+    await settle();
+    expect(sets.observed()[0]?.ended).toBeUndefined();
+  });
+
+  test('goes on, and is made again, when the cluster has lost its namespace, too', async () => {
+    const { sets, settle, names, deleteByHand } = start();
+    sets.accept(answer(1, withIdentity(1)));
+    await settle();
+    for (const name of names()) deleteByHand(...(name.split('|') as [string, string]))();
+    await settle();
+    expect(sets.observed()[0]?.ended).toBeUndefined();
+    expect(names()).toHaveLength(3);
+  });
+
+  test('goes on when it is gone from a cache alone', async () => {
+    const world = rememberingCluster();
+    let blind = false;
+    const all = world.caches.all.map((cache) => ({
+      ...cache,
+      list: () => (blind && cache.type.kind === 'Identity' ? [] : cache.list()),
+    }));
+    const { sets, settle } = start({ ...world, caches: { all: all as typeof world.caches.all } });
+    sets.accept(answer(1, withIdentity(1)));
+    await settle();
+    blind = true;
+    await settle();
+    expect(sets.observed()[0]?.ended).toBeUndefined();
   });
 });

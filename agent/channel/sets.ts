@@ -19,6 +19,7 @@ import { reject } from './allow.ts';
 import { appliedHashAnnotation, type ChannelCaches, liveView } from './live.ts';
 import { observedSet } from './observe.ts';
 import {
+  carriersOf,
   derivedFromGateway,
   isEndedHere,
   type LiveObject,
@@ -28,6 +29,7 @@ import {
   planSet,
   refText,
   tenantNamespaceOf,
+  vanished,
 } from './plan.ts';
 import { linkRejection, policyFacts, policyRejection } from './policy.ts';
 
@@ -91,6 +93,8 @@ export function createDesiredSets({
   const ended = new Set<string>();
   /** Present sets that somebody in this cluster ended: nothing of them is made again, and the broker hears of it. */
   const endedHere = new Set<string>();
+  /** What carried each present set when it was last looked at. */
+  const carried = new Map<string, readonly LiveObject[]>();
   let revision = 0;
 
   function accept(answer: DesiredAnswer): readonly string[] {
@@ -105,6 +109,7 @@ export function createDesiredSets({
         progress.delete(peering);
         ended.delete(peering);
         endedHere.delete(peering);
+        carried.delete(peering);
       }
     }
     for (const set of answer.sets) {
@@ -155,7 +160,11 @@ export function createDesiredSets({
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
     const { live } = view(set);
-    if (endedHere.has(peering) ? set.state === 'present' : isEndedHere(set, live)) return endHere(set, live, signal);
+    const isEnded = endedHere.has(peering)
+      ? set.state === 'present'
+      : isEndedHere(set, live) || (await hasVanished(set, live, signal));
+    if (isEnded) return endHere(set, live, signal);
+    carried.set(peering, carriersOf(set, live));
     const plan = planSet({
       set,
       live,
@@ -188,6 +197,13 @@ export function createDesiredSets({
     // The broker knows by now; the queue tries again with back-off.
     if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
+  }
+
+  /** The cache says so, and the API server when asked. */
+  async function hasVanished(set: DesiredSet, live: readonly LiveObject[], signal: AbortSignal): Promise<boolean> {
+    const gone = vanished(set, live, carried.get(set.peering) ?? []);
+    const type = writable[gone?.kind ?? ''];
+    return gone !== undefined && type !== undefined && (await cluster.api.get(type, gone.ref, signal)) === undefined;
   }
 
   /** Noted in the cluster, too: an agent that restarts before the broker has heard would make everything again. */
@@ -283,6 +299,7 @@ export function createDesiredSets({
       if (!ended.has(peering) || (sets.get(peering)?.revision ?? 0) > appliedRevision) continue;
       ended.delete(peering);
       endedHere.delete(peering);
+      carried.delete(peering);
       sets.delete(peering);
       progress.delete(peering);
     }
