@@ -107,12 +107,13 @@ export function createRateLimiter({
       const now = clock.now();
       const minute = Math.floor(now / windowMs);
       const window = windowOf(tenant, kind, minute);
-      const passed = (now - minute * windowMs) / windowMs;
-      const resetSeconds = Math.max(1, Math.ceil(((1 - passed) * windowMs) / 1_000));
+      // In whole milliseconds: a share of a minute as a fraction is now and then a little too much, and would count one more.
+      const leftMs = windowMs - (now - minute * windowMs);
+      const resetSeconds = Math.max(1, Math.ceil(leftMs / 1_000));
       const current = window.own + window.others;
-      const used = Math.ceil(window.before * (1 - passed)) + current;
+      const used = Math.ceil((window.before * leftMs) / windowMs) + current;
       if (used >= limit) {
-        const retryAfterSeconds = waitOf({ limit, current, before: window.before, passed, resetSeconds });
+        const retryAfterSeconds = waitOf({ limit, current, before: window.before, leftMs, resetSeconds });
         throw new AppError(
           'rate_limited',
           `the tenant sent ${limit} ${kind} within a minute, which is its limit; wait ${retryAfterSeconds} s`,
@@ -132,16 +133,18 @@ interface Full {
   readonly limit: number;
   readonly current: number;
   readonly before: number;
-  readonly passed: number;
+  readonly leftMs: number;
   readonly resetSeconds: number;
 }
 
 /** Whole seconds until one more fits. */
-function waitOf({ limit, current, before, passed, resetSeconds }: Full): number {
+function waitOf({ limit, current, before, leftMs, resetSeconds }: Full): number {
   const free = limit - current - 1;
   if (free < 0 || before === 0) {
     // This minute is full by itself: the next one starts with it as its past, and needs the share of one to go.
-    return limit === 0 ? 60 : resetSeconds + Math.ceil(60 * Math.max(0, 1 - (limit - 1) / Math.max(1, current)));
+    return limit === 0
+      ? 60
+      : resetSeconds + Math.max(0, Math.ceil((60 * (current - limit + 1)) / Math.max(1, current)));
   }
-  return Math.max(1, Math.ceil(60 * (1 - free / before - passed)));
+  return Math.max(1, Math.ceil((before * leftMs - free * windowMs) / (before * 1_000)));
 }
