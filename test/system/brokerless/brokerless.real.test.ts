@@ -13,7 +13,7 @@ import { createWaits } from '#test/e2e/liqoctl/requests.ts';
 import { removeTestNetwork, testNetwork } from '#test/e2e/liqoctl/test-network.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { linkedTraces } from '../rounds/linked.ts';
+import { linkedAtRest } from '../rounds/linked.ts';
 import { isAsBefore, isPeered, runRounds, tracesAtRest } from '../rounds/rounds.ts';
 import { type Traces, traceDifferences } from '../rounds/traces.ts';
 import { type ClusterName, clusterNames, isReady, patience } from '../world/stage.ts';
@@ -40,7 +40,7 @@ describe("the manifests of Liqo's guide, applied on both sides at once in an ord
     unlinked = await tracesAtRest(ground);
     await applyGuide(stage, guide, 1);
     await isPeered(ground);
-    linked = await linkedTraces(ground);
+    linked = await linkedAtRest(ground);
     const abroad = pod('demo', 'abroad', [container(['serve'])], { nodeSelector: { 'liqo.io/type': 'virtual-node' } });
     await stage.apply('rome', abroad);
     const { spec, status } = await stage.podThat('rome', ['demo', 'abroad'], 'is ready', isReady);
@@ -61,7 +61,7 @@ describe.each([2, 3])('in an order drawn by seed %i', (seed) => {
   test('they give the kernels of both the same links, rules, routes and nft tables', async () => {
     await applyGuide(ground.stage, ground.guide, seed);
     await isPeered(ground);
-    expect(traceDifferences(linked, await linkedTraces(ground))).toEqual([]);
+    expect(traceDifferences(linked, await linkedAtRest(ground))).toEqual([]);
   });
 
   test('and, deleted, leave both clusters as they were to the last byte', async () => {

@@ -7,7 +7,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { shuffled } from '../declarative/orders.ts';
 import { clusterNames, consumer } from '../world/stage.ts';
-import { linkedTraces } from './linked.ts';
+import { linkedAtRest } from './linked.ts';
 import { kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences } from './traces.ts';
 import { enders, type Maker, makers, tidyUp, type Way } from './ways.ts';
 
@@ -130,7 +130,7 @@ export async function runRounds(ground: Ground, options: RoundsOptions): Promise
       await isPeered(ground);
       const ready = performance.now();
       if (make === makers.manifests) {
-        const now = await linkedTraces(ground);
+        const now = await linkedAtRest(ground);
         const changed = traceDifferences(linked ?? now, now);
         if (changed.length > 0)
           throw new Error(`the same manifests, other kernels than at first:\n${changed.join('\n')}`);
