@@ -76,7 +76,8 @@ async function namesOf(api: KubeApi): Promise<Name[]> {
         [exactly(ip), 'OVERLAY'],
         [exactly(overlayMac(ip)), 'OVERLAY-MAC'],
         [exactly(vni), 'VNI'],
-        [exactly(`0x${Number(vni).toString(16).padStart(6, '0')}`), 'VNI'],
+        // nft writes no zeros in front.
+        [exactly(`0x${Number(vni).toString(16)}`), 'VNI'],
       ];
     }),
     ...ips.map(({ metadata, status }): Name => [exactly(status?.ip ?? 'none'), `IP-OF-${metadata.name}`]),
