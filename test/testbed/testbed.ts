@@ -67,11 +67,6 @@ export interface BedCluster {
   startApiServer(): Promise<void>;
   /** With further flags, which win over the bed's own. */
   restartController(component: 'kube-controller-manager' | 'kube-scheduler', flags: readonly string[]): Promise<void>;
-  /**
-   * Kubernetes' own clients of the API server anew, which after an outage wait up to a minute before they ask again. Not kube-proxy: one that
-   * starts while an API server that ended in good order enters Service `kubernetes` again leaves its chain empty for good (1.34.4, nftables).
-   */
-  restartClients(): Promise<void>;
   /** Process ids as the host sees them, by component; what does not run is absent. */
   controlPlanePids(): Readonly<Record<string, number>>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -141,14 +136,6 @@ function bedCluster(slot: number, dir: string, spec: ClusterSpec): BedCluster {
     },
     startApiServer: () => startApiServerAgain({ slot, dir }, spec),
     restartController: (component, flags) => restartComponent({ slot, dir }, spec, spec.nodes[0], component, flags),
-    restartClients: async () => {
-      const bed = { slot, dir };
-      await Promise.all([
-        restartComponent(bed, spec, spec.nodes[0], 'kube-controller-manager'),
-        restartComponent(bed, spec, spec.nodes[0], 'kube-scheduler'),
-        ...spec.nodes.map((node) => restartComponent(bed, spec, node, 'kubelet')),
-      ]);
-    },
     controlPlanePids: () => {
       const running = runningComponents(slot);
       const found = componentsOf(spec, first).map(

@@ -102,8 +102,6 @@ export function unpeering(on: () => Stage): void {
     test('is finished by the agent of the provider when its API server is back', async () => {
       await on().world.cluster(provider).startApiServer();
       const started = performance.now();
-      // How long Kubernetes' own parts wait after an outage says nothing of ours.
-      await on().world.cluster(provider).restartClients();
       await eventually(
         'nothing is left at the provider',
         async () => {
