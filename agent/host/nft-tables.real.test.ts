@@ -2,8 +2,10 @@
 import { afterAll, expect, test } from 'vitest';
 import { NetnsWorld } from '#test/harness/netns.ts';
 import { planNode } from '../fabric/plan.ts';
+import { commandsIn } from './commands.ts';
 import { nodeModel } from './example-models.ts';
 import { openNamespace } from './namespace.ts';
+import { NftTables } from './nft-tables.ts';
 
 const world = new NetnsWorld();
 afterAll(() => world.close());
@@ -41,4 +43,28 @@ test('what the kernel cannot make faster works all the same, is told, and is fas
   expect(await host.sweep()).toContain('table netdev isthmus');
   expect(await has()).toBe(false);
   await host.close();
+});
+
+test('a table that is not wanted is looked for at first and beside a change, not in every pass', async () => {
+  const netns = await world.add('quiet');
+  const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
+  let looks = 0;
+  const tables = new NftTables({
+    ...commands,
+    run: (program, args) => {
+      if (args.includes('netdev')) looks += 1;
+      return commands.run(program, args);
+    },
+  });
+  await netns.exec('nft', 'add', 'table', 'netdev', 'isthmus');
+  const written = await tables.applyOwn(planNode(nodeModel));
+  expect(written.join()).toContain('nft replace');
+  expect(await netns.exec('nft', 'list', 'tables')).not.toContain('netdev isthmus');
+  expect(looks).toBe(1);
+  expect(await tables.applyOwn(planNode(nodeModel))).toEqual([]);
+  expect(looks).toBe(1);
+  await netns.exec('nft', 'flush', 'table', 'ip', 'isthmus');
+  await tables.applyOwn(planNode(nodeModel));
+  expect(looks).toBe(2);
+  commands.close();
 });

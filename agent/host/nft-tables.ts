@@ -23,6 +23,9 @@ export class NftTables {
   /** Tables of users' that are ours to remove; known after the first look. */
   #userTables: Map<string, Pick<NftTable, 'family' | 'name'>> | undefined;
 
+  /** Whether those of our tables that are not wanted have been looked for. */
+  #hasLooked = false;
+
   constructor(commands: Commands) {
     this.#commands = commands;
   }
@@ -43,6 +46,7 @@ export class NftTables {
     for (const table of tables) await this.#nft(removeTable(table));
     this.#loaded.clear();
     this.#userTables = undefined;
+    this.#hasLooked = false;
     return tables.map(tableKey);
   }
 
@@ -77,9 +81,11 @@ export class NftTables {
     const staying = replaces ? tables : state.tables;
     const gone = ownTables.filter((own) => !staying.some((table) => tableKey(table) === tableKey(own)));
     for (const table of gone) {
-      this.#loaded.delete(tableKey(table));
-      if (await this.#table(table)) texts.push(removeTable(table));
+      // Each look is a process: one for what an earlier life left, and again beside a change.
+      const mayBeThere = this.#loaded.delete(tableKey(table)) || !this.#hasLooked || texts.some((text) => text !== '');
+      if (mayBeThere && (await this.#table(table))) texts.push(removeTable(table));
     }
+    this.#hasLooked = true;
     const transaction = texts.join('');
     if (transaction === '') return [];
     const before = await this.#translating(state, tables);
