@@ -15,7 +15,7 @@ const ObjectSchema = z.looseObject({
   }),
 });
 
-export const ReviewSchema = z.looseObject({
+const ReviewSchema = z.looseObject({
   apiVersion: z.literal('admission.k8s.io/v1'),
   kind: z.literal('AdmissionReview'),
   request: z.looseObject({
@@ -67,7 +67,22 @@ export function parseReview(body: string): Review {
       cause,
     });
   }
-  const { uid, operation, name = '', namespace = '', dryRun = false, userInfo, object, oldObject } = requestOf(json);
+  const parsed = ReviewSchema.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}; send an AdmissionReview of admission.k8s.io/v1`;
+    throw new AppError('malformed_request', message);
+  }
+  const {
+    uid,
+    operation,
+    name = '',
+    namespace = '',
+    dryRun = false,
+    userInfo,
+    object,
+    oldObject,
+  } = parsed.data.request;
   return {
     uid,
     operation,
@@ -79,54 +94,6 @@ export function parseReview(body: string): Review {
     ...(oldObject && { before: oldObject as unknown as KubeObject }),
   };
 }
-
-type Asked = z.infer<typeof ReviewSchema>['request'];
-
-function requestOf(json: unknown): Asked {
-  if (isReview(json)) return json.request;
-  const parsed = ReviewSchema.safeParse(json);
-  if (parsed.success) return parsed.data.request;
-  const [issue] = parsed.error.issues;
-  const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}; send an AdmissionReview of admission.k8s.io/v1`;
-  throw new AppError('malformed_request', message);
-}
-
-const operations: ReadonlySet<unknown> = new Set(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']);
-
-/** What every API server sends, in a fraction of the schema's time, which is asked about everything else and says what is wrong with it. */
-export function isReview(json: unknown): json is { readonly request: Asked } {
-  if (!isRecord(json) || json.apiVersion !== 'admission.k8s.io/v1' || json.kind !== 'AdmissionReview') return false;
-  const { request } = json;
-  if (!isRecord(request) || typeof request.uid !== 'string' || request.uid === '') return false;
-  const { operation, name, namespace, dryRun, userInfo, object, oldObject } = request;
-  return (
-    operations.has(operation) &&
-    isText(name) &&
-    isText(namespace) &&
-    (dryRun === undefined || typeof dryRun === 'boolean') &&
-    isRecord(userInfo) &&
-    isText(userInfo.username) &&
-    (userInfo.groups === undefined ||
-      (Array.isArray(userInfo.groups) && userInfo.groups.every((group) => typeof group === 'string'))) &&
-    isObject(object) &&
-    isObject(oldObject)
-  );
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isText = (value: unknown): boolean => value === undefined || typeof value === 'string';
-const isTexts = (value: unknown): boolean =>
-  value == null || (isRecord(value) && Object.values(value).every((text) => typeof text === 'string'));
-const isObject = (value: unknown): boolean =>
-  value == null ||
-  (isRecord(value) &&
-    typeof value.apiVersion === 'string' &&
-    typeof value.kind === 'string' &&
-    isRecord(value.metadata) &&
-    isText(value.metadata.name) &&
-    isTexts(value.metadata.labels) &&
-    isTexts(value.metadata.annotations));
 
 /** The message ends with the code word, so that people and programs can look it up. */
 export function answer(uid: string, verdict: Verdict): unknown {
