@@ -65,17 +65,16 @@ const derivedBy: Record<string, readonly string[]> = { ResourceSlice: ['VirtualN
 /** What carries a peering. Whoever deletes one of these ends it, with kubectl, liqoctl or from Git. */
 const carriers: ReadonlySet<string> = new Set(['ResourceSlice', 'Identity', 'Tenant']);
 
+const wantedBy = ({ objects }: DesiredSet): ReadonlySet<string> =>
+  new Set(objects.map((m) => refText(m.kind, manifestRef(m))));
+
 /** Whether somebody in this cluster ended what the broker still wants. The agent itself deletes nothing that is wanted. */
 export function isEndedHere(set: DesiredSet, live: readonly LiveObject[]): boolean {
   if (set.state !== 'present') return false;
-  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
-  return live.some(
-    (object) =>
-      object.ended === set.peering ||
-      (carriers.has(object.kind) &&
-        object.deleting &&
-        object.peering === set.peering &&
-        wanted.has(refText(object.kind, object.ref))),
+  const wanted = wantedBy(set);
+  return (
+    live.some(({ ended }) => ended === set.peering) ||
+    carriersOf(set, live).some(({ kind, ref, deleting }) => deleting && wanted.has(refText(kind, ref)))
   );
 }
 
@@ -96,7 +95,7 @@ export function vanished(
     ({ kind, ref, deleting }) => kind === 'Namespace' && ref.name === tenantNamespaceOf(set) && !deleting,
   );
   if (set.state !== 'present' || !home) return undefined;
-  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
+  const wanted = wantedBy(set);
   const here = new Set(live.map(({ kind, ref }) => refText(kind, ref)));
   return before.find(({ kind, ref }) => wanted.has(refText(kind, ref)) && !here.has(refText(kind, ref)));
 }
@@ -107,7 +106,7 @@ export function planSet(input: PlanInput): Plan {
 
 function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf }: PlanInput): Plan {
   const byRef = new Map(live.map((o) => [refText(o.kind, o.ref), o]));
-  const wanted = new Set(set.objects.map((m) => refText(m.kind, manifestRef(m))));
+  const wanted = wantedBy(set);
   const terminating = live.find((o) => o.kind === 'Namespace' && o.deleting && wanted.has(refText(o.kind, o.ref)));
   const remove = live.filter(
     (o) =>

@@ -97,6 +97,10 @@ export function createDesiredSets({
   const carried = new Map<string, readonly LiveObject[]>();
   let revision = 0;
 
+  function forget(peering: string): void {
+    for (const book of [sets, progress, ended, endedHere, carried]) book.delete(peering);
+  }
+
   function accept(answer: DesiredAnswer): readonly string[] {
     revision = Math.max(revision, answer.revision);
     if (answer.full) {
@@ -104,12 +108,7 @@ export function createDesiredSets({
       revision = answer.revision;
       const kept = new Set(answer.sets.map((set) => set.peering));
       for (const peering of sets.keys()) {
-        if (kept.has(peering)) continue;
-        sets.delete(peering);
-        progress.delete(peering);
-        ended.delete(peering);
-        endedHere.delete(peering);
-        carried.delete(peering);
+        if (!kept.has(peering)) forget(peering);
       }
     }
     for (const set of answer.sets) {
@@ -297,11 +296,7 @@ export function createDesiredSets({
   function acknowledged(reported: readonly ObservedSet[]): void {
     for (const { peering, appliedRevision } of reported) {
       if (!ended.has(peering) || (sets.get(peering)?.revision ?? 0) > appliedRevision) continue;
-      ended.delete(peering);
-      endedHere.delete(peering);
-      carried.delete(peering);
-      sets.delete(peering);
-      progress.delete(peering);
+      forget(peering);
     }
   }
 
