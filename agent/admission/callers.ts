@@ -5,6 +5,7 @@
 import { networkInterfaces } from 'node:os';
 import type { Caches } from '#agent/kube/types.ts';
 import { endpointSlices } from '#shared/domain/core-kinds.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
 
 export type MayCall = (address: string | undefined) => boolean;
 
@@ -33,6 +34,3 @@ export function mayCall(
 
 const ownAddresses = (): Set<string> =>
   new Set(Object.values(networkInterfaces()).flatMap((of) => (of ?? []).map(({ address }) => address)));
-
-/** An IPv4 address as sockets of both families show it (RFC 4291, 2.5.5.2). */
-const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');

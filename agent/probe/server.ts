@@ -1,6 +1,7 @@
 /** The side of a network test that is called: says who it is and which address it saw, and holds nothing else. */
 import { createServer, type Server } from 'node:http';
 import { largeBytes } from '#shared/domain/network-probe.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
 
 /** GET answers `{pod, source}`; POST takes up to `largeBytes` and answers with as much. Resolves once it listens; port 0 takes any. */
 export function serveProbes(pod: string, port: number, signal: AbortSignal): Promise<Server> {
@@ -11,7 +12,7 @@ export function serveProbes(pod: string, port: number, signal: AbortSignal): Pro
       if (received > largeBytes) request.destroy();
     });
     request.on('end', () => {
-      const source = request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
+      const source = unmapped(request.socket.remoteAddress ?? '');
       const padding = request.method === 'POST' ? { padding: 'x'.repeat(largeBytes) } : {};
       response.writeHead(200, { 'content-type': 'application/json', connection: 'close' });
       response.end(JSON.stringify({ pod, source, received, ...padding }));

@@ -9,6 +9,7 @@ import { handler as disconnect } from '#functions/channel/disconnect.ts';
 import { handler as message } from '#functions/channel/message.ts';
 import { type SocketEvent, type SocketFunction, socketPath } from '#functions/channel/socket.ts';
 import type { Composition, Connections } from '#functions/runtime/composition.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, splitUrl } from './gateway-event.ts';
 import { invocationContext } from './invocation.ts';
@@ -201,7 +202,7 @@ function socketEvent(
     stage: '$default',
     domainName: request.headers.host ?? '',
     apiId: 'local',
-    identity: { sourceIp: request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? '' },
+    identity: { sourceIp: unmapped(request.socket.remoteAddress ?? '') },
   };
   return {
     requestContext: requestContext as unknown as SocketEvent['requestContext'],

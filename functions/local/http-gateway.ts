@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { APIGatewayProxyResultV2 } from 'aws-lambda';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
@@ -29,7 +30,7 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
         method,
         url,
         headers: message.headers,
-        sourceIp: message.socket.remoteAddress?.replace(/^::ffff:/, '') ?? '',
+        sourceIp: unmapped(message.socket.remoteAddress ?? ''),
         body,
         requestId,
         receivedAt: composition.clock.now(),
