@@ -2,38 +2,23 @@
  * What the kernels of two linked clusters have, in every node and every gateway pod, with names for what is granted or drawn anew each time:
  * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeApi } from '#agent/kube/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { podPlace } from '../network/places.ts';
 import { clusterNames } from '../world/stage.ts';
-import { kernelTraces, type Traces, traceDifferences } from './traces.ts';
+import { atRest, kernelTraces, type Traces } from './traces.ts';
 
 const gatewayPods = { labelSelector: 'networking.liqo.io/component=gateway' };
 
 /** A node process may take 2 s until it puts right what it has just learned, and looks again every 2.5 s. */
 const restMs = 3_000;
 
-/** The same twice: a link is up before everything that hangs on it is in its place. */
-export async function linkedAtRest(ground: Ground): Promise<Traces> {
-  let last = await linkedTraces(ground);
-  await delay(restMs);
-  return eventually(
-    'the kernels of the linked clusters to come to rest',
-    async () => {
-      const now = await linkedTraces(ground);
-      const changed = traceDifferences(last, now);
-      last = now;
-      if (changed.length > 0) throw new Error(changed.join('\n'));
-      return now;
-    },
-    { withinMs: 30_000, everyMs: restMs },
-  );
-}
+/** A link is up before everything that hangs on it is in its place. */
+export const linkedAtRest = (ground: Ground): Promise<Traces> =>
+  atRest('the kernels of the linked clusters', () => linkedTraces(ground), { withinMs: 30_000, everyMs: restMs });
 
 async function linkedTraces(ground: Ground): Promise<Traces> {
   const ofClusters = clusterNames.map(async (cluster) => {

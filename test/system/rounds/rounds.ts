@@ -8,7 +8,7 @@ import type { Ground } from '../brokerless/ground.ts';
 import { shuffled } from '../declarative/orders.ts';
 import { clusterNames, consumer } from '../world/stage.ts';
 import { linkedAtRest } from './linked.ts';
-import { kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences } from './traces.ts';
+import { atRest, kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences } from './traces.ts';
 import { enders, type Maker, makers, tidyUp, type Way } from './ways.ts';
 
 export interface Round {
@@ -64,21 +64,8 @@ export async function tracesOf(ground: Ground): Promise<Traces> {
   );
 }
 
-/** The same twice, a moment apart. */
-export async function tracesAtRest(ground: Ground): Promise<Traces> {
-  let last = await tracesOf(ground);
-  return eventually(
-    'both clusters to come to rest',
-    async () => {
-      const now = await tracesOf(ground);
-      const changed = traceDifferences(last, now);
-      last = now;
-      if (changed.length > 0) throw new Error(changed.join('\n'));
-      return now;
-    },
-    { withinMs: 60_000, everyMs: 2_000 },
-  );
-}
+export const tracesAtRest = (ground: Ground): Promise<Traces> =>
+  atRest('both clusters', () => tracesOf(ground), { withinMs: 60_000, everyMs: 2_000 });
 
 export async function isPeered(ground: Ground): Promise<void> {
   await eventually(

@@ -2,8 +2,10 @@
  * Everything that a cluster and its nodes have: every object that the API server serves, whole, and what the kernel of each node has. Only what
  * is numbered or dated is not compared: versions, uids, times, and interfaces' numbers.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeApi } from '#agent/kube/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { eventually } from '#test/harness/eventually.ts';
 import type { Netns } from '#test/harness/netns.ts';
 import { must } from '#test/harness/program.ts';
 import { everything } from '../world/inventory.ts';
@@ -100,6 +102,27 @@ const kubeProxyText = (table: string): string => {
   const [head = '', ...blocks] = elements.split(/\n\n?(?=\t(?:chain|set|map) )/);
   return [head, ...blocks.map((block) => block.trimEnd()).sort()].join('\n');
 };
+
+/** What is there once two looks in a row, `everyMs` apart, have seen the same. */
+export async function atRest(
+  what: string,
+  look: () => Promise<Traces>,
+  { withinMs, everyMs }: { readonly withinMs: number; readonly everyMs: number },
+): Promise<Traces> {
+  let last = await look();
+  await delay(everyMs);
+  return eventually(
+    `${what} to come to rest`,
+    async () => {
+      const now = await look();
+      const changed = traceDifferences(last, now);
+      last = now;
+      if (changed.length > 0) throw new Error(changed.join('\n'));
+      return now;
+    },
+    { withinMs, everyMs },
+  );
+}
 
 /** What is not the same in both, as lines with their first character, like `diff`. */
 export function traceDifferences(before: Traces, after: Traces): string[] {
