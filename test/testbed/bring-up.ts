@@ -304,19 +304,19 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   );
 }
 
-/** Starts a component anew with further flags, which win over the bed's own. */
-export async function restartComponent(
+/** Starts a component of the control plane anew with further flags, which win over the bed's own. */
+export async function restartController(
   bed: Pick<BedContext, 'slot' | 'dir'>,
   spec: ClusterSpec,
-  node: NodeSpec | undefined,
-  component: Component,
-  flags: readonly string[] = [],
+  component: 'kube-controller-manager' | 'kube-scheduler',
+  flags: readonly string[],
 ): Promise<void> {
+  const [first] = spec.nodes;
   const running = runningComponents(bed.slot);
-  const pid = running.get(`${node?.name}/init`);
-  if (!node || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
-  const old = running.get(`${node.name}/${component}`);
+  const pid = running.get(`${first?.name}/init`);
+  if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
+  const old = running.get(`${first.name}/${component}`);
   if (old !== undefined) await endProcess(old, 5_000);
-  const argv = [...commandLine(spec, node, component), ...flags];
-  await startDaemon(placeOf(bed, spec, node.name), pid, component, argv);
+  const argv = [...commandLine(spec, first, component), ...flags];
+  await startDaemon(placeOf(bed, spec, first.name), pid, component, argv);
 }

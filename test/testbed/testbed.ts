@@ -15,7 +15,7 @@ import {
   importInto,
   placeOf,
   repairCluster,
-  restartComponent,
+  restartController,
   startApiServerAgain,
 } from './bring-up.ts';
 import { buildKubebox, buildNodebox } from './build.ts';
@@ -135,7 +135,7 @@ function bedCluster(slot: number, dir: string, spec: ClusterSpec): BedCluster {
       else await endProcess(pid, 5_000);
     },
     startApiServer: () => startApiServerAgain({ slot, dir }, spec),
-    restartController: (component, flags) => restartComponent({ slot, dir }, spec, spec.nodes[0], component, flags),
+    restartController: (component, flags) => restartController({ slot, dir }, spec, component, flags),
     controlPlanePids: () => {
       const running = runningComponents(slot);
       const found = componentsOf(spec, first).map(
