@@ -84,7 +84,10 @@ export async function kernelTraces(netns: Netns): Promise<Traces> {
 export const namespacesOf = (node: Netns): Promise<string> =>
   node.exec('sh', '-c', 'ls /run/netns /var/run/netns 2>/dev/null | sort -u');
 
-/** kube-proxy writes chains, rules of which each has its own condition, and elements in no order of their own. */
+/**
+ * kube-proxy writes chains, rules of which each has its own condition, and elements in no order of their own. A chain that it needs no more it empties
+ * at once and deletes with the next change of some Service, which may be an hour away.
+ */
 function rulesetText(text: string): string {
   const tables = text.split(/^(?=table )/m);
   const isUnordered = (table: string): boolean => /^table \w+ kube-proxy /.test(table);
@@ -95,13 +98,17 @@ function rulesetText(text: string): string {
 }
 
 const kubeProxyText = (table: string): string => {
-  const elements = table.replaceAll(/elements = \{([^}]*)\}/g, (_, inside: string) => {
-    const items = inside.split(',').map((item) => item.replaceAll(/\s+/g, ' ').trim());
+  const inside = table.trimEnd().replace(/\n\}$/, '');
+  const elements = inside.replaceAll(/elements = \{([^}]*)\}/g, (_, all: string) => {
+    const items = all.split(',').map((item) => item.replaceAll(/\s+/g, ' ').trim());
     return `elements = { ${items.sort().join(', ')} }`;
   });
   const [head = '', ...blocks] = elements.split(/\n\n?(?=\t(?:chain|set|map) )/);
-  return [head, ...blocks.map((block) => block.trimEnd()).sort()].join('\n');
+  const kept = blocks.map((block) => block.trimEnd()).filter((block) => !emptied.test(block));
+  return [head, ...kept.sort()].join('\n');
 };
+
+const emptied = /^\tchain (?:service|endpoint)-\S+ \{\s*\}$/;
 
 /** What is there once two looks in a row, `everyMs` apart, have seen the same. */
 export async function atRest(
