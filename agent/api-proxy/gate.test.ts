@@ -55,7 +55,7 @@ const lasting = { ...claims(), exp: start / 1000 + 60 };
 test('a consumer passes with a fresh token, and the same token never again', () => {
   const { ask } = world();
   const once = token();
-  expect(ask(once)).toEqual({ pass: true, consumer: 'rome' });
+  expect(ask(once)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
   expect(ask(once)).toMatchObject({ pass: false, status: 407, say: 'the token was shown before' });
   expect(ask(token())).toMatchObject({ pass: true });
 });
@@ -149,6 +149,23 @@ test.each([
   '',
 ])('with a good token nothing but the API server is reached: %j', (to) => {
   expect(world().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+});
+
+test('who may fetch a certificate alone reaches no API server', () => {
+  const gate = new Gate({
+    clusterId: 'milan',
+    targets: new Set([target]),
+    nonce,
+    clock: new ManualClock(start),
+    keysOf: (_consumer, errand) => (errand === 'certificate' ? [rome.publicKey] : []),
+  });
+  const ask = (method: string, to: string) =>
+    gate.judge({ method, target: to, authorization: token(), from: '192.0.2.1' });
+  expect(ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', errand: 'certificate' });
+  expect(ask('CONNECT', target)).toMatchObject({ pass: false, status: 407 });
+  expect(ask('CONNECT', '/certificate')).toMatchObject({ pass: false, status: 407 });
+  for (const to of ['/', '/certificate/', '/certificate?of=oslo', 'http://milan/certificate'])
+    expect(ask('GET', to)).toMatchObject({ pass: false, status: 405 });
 });
 
 test('letters of host names count for nothing, methods other than CONNECT go nowhere', () => {

@@ -1,8 +1,12 @@
-/** Who may pass the proxy, to where, how often. Remembers what was shown once; opens nothing itself. */
+/** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
 import type { KeyObject } from 'node:crypto';
 import type { Clock } from '#shared/ports/clock.ts';
 import { proxyClockSkewSeconds, proxyTokenLifeSeconds, type ReadToken, readProxyToken } from './token.ts';
 import { TokenBuckets } from './token-buckets.ts';
+
+/** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
+export type Errand = 'api-server' | 'certificate';
+export const certificatePath = '/certificate';
 
 export interface GateOptions {
   /** This cluster's ID. */
@@ -12,8 +16,8 @@ export interface GateOptions {
   /** Of this run of the proxy, unguessable. */
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now'>;
-  /** Public keys of this consumer, none when it has no business here. */
-  readonly keysOf: (consumer: string) => readonly KeyObject[];
+  /** Public keys of this consumer, none when it has no such business here. */
+  readonly keysOf: (consumer: string, errand: Errand) => readonly KeyObject[];
 }
 
 export interface Caller {
@@ -27,7 +31,7 @@ export interface Caller {
 
 /** `say` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string }
+  | { readonly pass: true; readonly consumer: string; readonly errand: Errand }
   | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
@@ -49,19 +53,20 @@ export class Gate {
   judge({ method, target, authorization, from }: Caller): Verdict {
     const now = this.#options.clock.now();
     if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
-    if (method !== 'CONNECT') return refuse(405, 'this is a proxy for CONNECT and nothing else');
+    const errand = errandOf(method, target);
+    if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
     if (text === undefined) return refuse(407, 'a token of a consumer cluster is missing');
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
-    const objection = this.#objection(token, now);
+    const objection = this.#objection(token, errand, now);
     if (objection !== undefined) return refuse(407, objection);
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
     this.#remember(token, now);
-    if (!this.#options.targets.has(target.toLowerCase()))
+    if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
-    return { pass: true, consumer };
+    return { pass: true, consumer, errand };
   }
 
   /** Tokens shown so far that could be shown again. */
@@ -69,11 +74,11 @@ export class Gate {
     return this.#shown.size;
   }
 
-  #objection({ claims, isSignedBy }: ReadToken, now: number): string | undefined {
+  #objection({ claims, isSignedBy }: ReadToken, errand: Errand, now: number): string | undefined {
     const { clusterId, nonce, keysOf } = this.#options;
     const seconds = now / 1000;
     // Whose it is comes first: what a stranger's token says is nobody's business.
-    if (!keysOf(claims.iss).some((key) => isSignedBy(key)))
+    if (!keysOf(claims.iss, errand).some((key) => isSignedBy(key)))
       return 'the token is not signed by a consumer that peers through the link';
     if (claims.aud !== clusterId) return 'the token is for another cluster';
     if (claims.nonce !== nonce) return 'the token is for another run of this proxy';
@@ -94,5 +99,10 @@ export class Gate {
     this.#shown.set(`${claims.iss} ${claims.jti}`, until);
   }
 }
+
+const errandOf = (method: string, target: string): Errand | undefined => {
+  if (method === 'CONNECT') return 'api-server';
+  return method === 'GET' && target === certificatePath ? 'certificate' : undefined;
+};
 
 const refuse = <S extends 403 | 405 | 407 | 429>(status: S, say: string) => ({ pass: false, status, say }) as const;

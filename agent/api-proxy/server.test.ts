@@ -13,6 +13,7 @@ import { systemIds } from '#agent/runtime/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { askForCertificate } from './ask-certificate.ts';
 import { Gate } from './gate.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
 import { proxyTokens } from './token.ts';
@@ -20,6 +21,7 @@ import { proxyTokens } from './token.ts';
 const name = 'api.milan.example';
 const rome = generateKeyPairSync('ed25519');
 const certificate = issueServingCertificate([name], Date.now());
+const ready: Record<string, string> = { rome: 'the certificate of rome\n' };
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -73,6 +75,7 @@ async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } 
   const proxy = await startApiProxy({
     gate,
     nonce,
+    certificateOf: (consumer) => ready[consumer],
     upstream,
     port: 0,
     host: '127.0.0.1',
@@ -201,6 +204,33 @@ test.each([
   const text = await raw(proxy.port, bytes);
   expect(text).toContain(`HTTP/1.1 ${status} `);
   expect(text).toContain(header);
+});
+
+test('a consumer gets the certificate that is ready for it, a stranger none, and nobody anything else', async () => {
+  const { proxy } = await startProxy();
+  const get = (token: string, path = '/certificate') =>
+    raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${token}\r\n\r\n`);
+  const token = () => tokens()('milan', 'a-nonce-of-this-run');
+  expect(await get(token())).toMatch(/^HTTP\/1.1 200 .*\r\n\r\n.*the certificate of rome\n/s);
+  const once = token();
+  await get(once);
+  expect(await get(once)).toContain(' 407 ');
+  expect(await get(tokens('ghent')('milan', 'a-nonce-of-this-run'))).toContain(' 407 ');
+  expect(await get(token(), '/certificates')).toContain(' 405 ');
+  const stranger = generateKeyPairSync('ed25519').privateKey;
+  const answer = await get(tokens('rome', stranger)('milan', 'a-nonce-of-this-run'));
+  expect(answer).toMatch(/^proxy-authenticate: Bearer realm="isthmus", nonce="a-nonce-of-this-run"\r$/im);
+  expect(answer).not.toContain('the certificate');
+});
+
+test('a consumer that has no certificate is told so', async () => {
+  const { proxy } = await startProxy({ certificateOf: () => undefined });
+  const asked = askForCertificate(
+    { host: '127.0.0.1', port: proxy.port },
+    (nonce) => tokens()('milan', nonce),
+    new AbortController().signal,
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'kube_unreachable', message: expect.stringContaining('404') });
 });
 
 test('two headers with tokens are none', async () => {

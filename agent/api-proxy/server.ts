@@ -1,4 +1,7 @@
-/** The listener of the proxy: reads one CONNECT per connection, asks the gate, then joins the caller with the API server. TLS passes through untouched. */
+/**
+ * The listener of the proxy: reads one request per connection, asks the gate, then joins the caller with the API server; TLS passes through
+ * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and of no use without the consumer's key.
+ */
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -12,6 +15,8 @@ export interface ApiProxyOptions {
   readonly gate: Pick<Gate, 'judge'>;
   /** Sent with every 407, so that a consumer can make a token for this run. */
   readonly nonce: string;
+  /** PEM of the certificate that a consumer has now; absent: it has none. */
+  readonly certificateOf: (consumer: string) => string | undefined;
   /** Where this cluster's API server is, whatever name the caller has for it. */
   readonly upstream: { readonly host: string; readonly port: number };
   readonly port: number;
@@ -64,15 +69,15 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     return verdict;
   }
 
-  const challenge = (status: number): string =>
-    status === 407 ? `Proxy-Authenticate: Bearer realm="isthmus", nonce="${nonce}"\r\n` : '';
+  const challenge = `Bearer realm="isthmus", nonce="${nonce}"`;
 
   function answer(socket: Duplex, status: number, say: string): void {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
     const body = `${say}\n`;
+    const asked = status === 407 ? `Proxy-Authenticate: ${challenge}\r\n` : '';
     socket.on('error', () => socket.destroy());
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challenge(status)}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${asked}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
       // Whatever else the caller would still send is of no interest.
       () => socket.destroy(),
     );
@@ -80,9 +85,14 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
 
   server.on('request', (request, response) => {
     const verdict = judge(request, request.socket.remoteAddress ?? '');
-    const status = verdict.pass ? 405 : verdict.status;
-    response.writeHead(status, { connection: 'close', 'content-type': 'text/plain' });
-    response.end(`${verdict.pass ? '' : verdict.say}\n`);
+    const headers = { connection: 'close', 'content-type': 'text/plain' };
+    if (!verdict.pass) {
+      const asked = verdict.status === 407 && { 'proxy-authenticate': challenge };
+      return void response.writeHead(verdict.status, { ...headers, ...asked }).end(`${verdict.say}\n`);
+    }
+    const certificate = options.certificateOf(verdict.consumer);
+    if (certificate !== undefined) return void response.writeHead(200, headers).end(certificate);
+    response.writeHead(404, headers).end('there is no certificate for you\n');
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
     answer(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, 'this request cannot be read'),

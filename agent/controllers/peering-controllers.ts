@@ -11,6 +11,7 @@ import { createQuotaController } from './quota/index.ts';
 import { createQuotaUsageController } from './quota/usage.ts';
 import { createRemoteSliceController } from './remote-slice/index.ts';
 import { createLocalRenewController, createRemoteRenewController } from './renew/index.ts';
+import { createRecoveryController } from './renew/recovery.ts';
 import { createReplicatorController } from './replicator/index.ts';
 import { createSliceIdentityController } from './slice-identity/index.ts';
 import { createTenantController } from './tenant/index.ts';
@@ -32,6 +33,7 @@ export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
     createVirtualNodeCreatorController,
     createLocalRenewController,
     createRemoteRenewController,
+    createRecoveryController,
     createForeignClusterController,
     createManifestFaultsController,
   ].map((create) => create(deps));

@@ -120,7 +120,7 @@ class TunnelAgent extends https.Agent {
 }
 
 /** The nonce of a proxy that takes our tokens. */
-const challengeOf = ({ statusCode, headers }: http.IncomingMessage): string | undefined =>
+export const challengeOf = ({ statusCode, headers }: http.IncomingMessage): string | undefined =>
   statusCode === 407
     ? /^Bearer realm="isthmus", nonce="([\w-]{16,128})"$/.exec(headers['proxy-authenticate'] ?? '')?.[1]
     : undefined;

@@ -1,7 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { forgeProxyEndpoints, forgeProxyService, proxyKey, proxyTargets, proxyUsers } from './decide.ts';
+import {
+  forgeProxyEndpoints,
+  forgeProxyService,
+  linkedClusters,
+  proxyKey,
+  proxyTargets,
+  proxyUsers,
+} from './decide.ts';
 
 const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const encoded = Buffer.from(key).toString('base64');
@@ -16,21 +24,36 @@ const tenant = (
     status,
   }) as Tenant;
 
+const [both, certificateOnly, nothing] = [['api-server', 'certificate'], ['certificate'], []] as const;
 test.each([
-  { what: 'one that was told so', tenants: [tenant()], users: ['rome'] },
-  { what: 'one that is cordoned', tenants: [tenant({ tenantCondition: 'Cordoned' })], users: ['rome'] },
-  { what: 'one that is drained', tenants: [tenant({ tenantCondition: 'Drained' })], users: [] },
-  { what: 'one that comes directly', tenants: [tenant({ proxyURL: '' })], users: [] },
-  { what: 'one that has proved nothing', tenants: [tenant({}, {})], users: [] },
-  { what: 'one without a key', tenants: [tenant({ publicKey: '' })], users: [] },
-  { what: 'one that is going', tenants: [tenant({}, { authParams: {} }, { deletionTimestamp: 'now' })], users: [] },
-])('of consumers, $what may come through the proxy: $users', ({ tenants, users }) => {
-  expect([...proxyUsers(tenants).keys()]).toEqual(users);
+  { what: 'one that was told so', tenants: [tenant()], comesFor: both },
+  { what: 'one that is cordoned', tenants: [tenant({ tenantCondition: 'Cordoned' })], comesFor: both },
+  { what: 'one that is drained', tenants: [tenant({ tenantCondition: 'Drained' })], comesFor: nothing },
+  { what: 'one that comes directly', tenants: [tenant({ proxyURL: '' })], comesFor: certificateOnly },
+  { what: 'one that has no link', tenants: [tenant({ proxyURL: '', clusterID: 'oslo' })], comesFor: nothing },
+  { what: 'one that has proved nothing', tenants: [tenant({}, {})], comesFor: nothing },
+  { what: 'one without a key', tenants: [tenant({ publicKey: '' })], comesFor: nothing },
+  {
+    what: 'one that is going',
+    tenants: [tenant({}, { authParams: {} }, { deletionTimestamp: 'now' })],
+    comesFor: nothing,
+  },
+])('of consumers, $what may come to the proxy for: $comesFor', ({ tenants, comesFor }) => {
+  const users = proxyUsers(tenants, new Set(['rome']));
+  expect(users.flatMap(({ isInBand }) => (isInBand ? both : certificateOnly))).toEqual(comesFor);
 });
 
 test('a consumer with two Tenants has both keys', () => {
-  const other = Buffer.from(key.replace('A', 'A')).toString('base64');
-  expect(proxyUsers([tenant(), tenant({ publicKey: other })]).get('rome')).toEqual([encoded, other]);
+  const other = Buffer.from(`${key}\n`).toString('base64');
+  const users = proxyUsers([tenant(), tenant({ publicKey: other })], new Set());
+  expect(users.map(({ publicKey }) => publicKey)).toEqual([encoded, other]);
+});
+
+test('a link is declared by a Configuration that stays, and names its cluster', () => {
+  const configuration = (metadata: object) => ({ metadata }) as Configuration;
+  const labels = { 'liqo.io/remote-cluster-id': 'rome' };
+  expect([...linkedClusters([configuration({ labels }), configuration({})])]).toEqual(['rome']);
+  expect(linkedClusters([configuration({ labels, deletionTimestamp: 'now' })]).size).toBe(0);
 });
 
 test('only Ed25519 keys sign tokens, and what is no key at all is none', () => {

@@ -5,6 +5,7 @@ import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { EndpointSlice } from '../ip/decide.ts';
 
@@ -40,23 +41,39 @@ export const forgeProxyEndpoints = (
   ports: [{ name: portName, port: at.port, protocol: 'TCP' }],
 });
 
-/**
- * Consumers that were told to come through the proxy and hold credentials for what is behind it; each with the keys that their Tenants name. One
- * that is drained or going has no business there.
- */
-export function proxyUsers(tenants: readonly Tenant[]): ReadonlyMap<string, readonly string[]> {
-  const users = new Map<string, string[]>();
-  for (const { metadata, spec, status } of tenants) {
-    const isWelcome =
-      spec.proxyURL &&
-      spec.publicKey &&
-      status?.authParams !== undefined &&
-      spec.tenantCondition !== 'Drained' &&
-      metadata.deletionTimestamp === undefined;
-    if (isWelcome) users.set(spec.clusterID, [...(users.get(spec.clusterID) ?? []), spec.publicKey as string]);
-  }
-  return users;
+export interface ProxyUser {
+  readonly consumer: string;
+  /** As its Tenant has it. */
+  readonly publicKey: string;
+  /** Whether it was told to come to the API server this way; any other comes for its certificate alone. */
+  readonly isInBand: boolean;
+  /** base64 of the PEM. */
+  readonly certificate: string | undefined;
 }
+
+/**
+ * Consumers that hold credentials for this cluster and have a link to it, one for each of their Tenants. Who is drained or going, or has not proved
+ * its key, has no business there. `linked`: clusters that there is a Configuration for.
+ */
+export const proxyUsers = (tenants: readonly Tenant[], linked: ReadonlySet<string>): readonly ProxyUser[] =>
+  tenants.flatMap(({ metadata, spec, status }) => {
+    const { clusterID: consumer, publicKey, proxyURL, tenantCondition } = spec;
+    const isInBand = Boolean(proxyURL);
+    const isWelcome =
+      (isInBand || linked.has(consumer)) &&
+      status?.authParams !== undefined &&
+      tenantCondition !== 'Drained' &&
+      metadata.deletionTimestamp === undefined;
+    return isWelcome && publicKey ? [{ consumer, publicKey, isInBand, certificate: status.authParams?.signedCRT }] : [];
+  });
+
+/** Of the clusters that a link is declared to. */
+export const linkedClusters = (configurations: readonly Configuration[]): ReadonlySet<string> =>
+  new Set(
+    configurations.flatMap(({ metadata }) =>
+      metadata.deletionTimestamp === undefined ? (metadata.labels?.[label.remoteClusterId] ?? []) : [],
+    ),
+  );
 
 /** What a Tenant calls its public key; undefined when it is none that signs tokens. */
 export function proxyKey(publicKey: string): ReturnType<typeof readPublicKey> | undefined {

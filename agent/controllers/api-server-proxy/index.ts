@@ -1,8 +1,9 @@
-/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer is to come through it. */
-import { Gate } from '#agent/api-proxy/gate.ts';
+/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
+import { type Errand, Gate } from '#agent/api-proxy/gate.ts';
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Cluster, Controller } from '#agent/kube/types.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
@@ -19,6 +20,7 @@ import { covers, deleteObject } from '../peering-writes.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,
+  linkedClusters,
   proxyKey,
   proxyServiceName,
   proxyTargets,
@@ -53,13 +55,22 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const tenants = tenantsByCluster(caches);
   const ips = rangeIps(caches);
   const networks = caches.cache(networkKinds.networks);
+  const configurations = caches.cache(networkKinds.configurations);
   const targets = proxyTargets(deps.apiServerUrl);
   const place = { namespace, name: proxyServiceName };
   let proxy: ApiProxy | undefined;
 
   // Asked at each connection: what a Tenant says now counts.
-  const keysOf = (consumer: string) =>
-    (proxyUsers(tenants.byIndex('cluster', consumer)).get(consumer) ?? []).flatMap((text) => proxyKey(text) ?? []);
+  const usersOf = (consumer: string) =>
+    proxyUsers(tenants.byIndex('cluster', consumer), linkedClusters(configurations.list()));
+  const keysOf = (consumer: string, errand: Errand) =>
+    usersOf(consumer)
+      .filter(({ isInBand }) => isInBand || errand === 'certificate')
+      .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
+  const certificateOf = (consumer: string): string | undefined => {
+    const certificate = usersOf(consumer).find((user) => user.certificate !== undefined)?.certificate;
+    return certificate && fromBase64(certificate);
+  };
 
   async function open(): Promise<ApiProxy> {
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
@@ -68,6 +79,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     const opened = await startApiProxy({
       gate,
       nonce,
+      certificateOf,
       upstream,
       port,
       ...(host !== undefined && { host }),
@@ -96,9 +108,9 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   }
 
   async function reconcile(_key: string, signal: AbortSignal): Promise<Outcome> {
-    const users = proxyUsers(tenants.list());
-    proxy?.retain((consumer) => users.has(consumer));
-    if (users.size === 0) await close();
+    const users = proxyUsers(tenants.list(), linkedClusters(configurations.list()));
+    proxy?.retain((consumer) => users.some((user) => user.consumer === consumer && user.isInBand));
+    if (users.length === 0) await close();
     else proxy ??= await open();
     // Where there is no network, nobody comes this way.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
@@ -126,6 +138,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
         watch(sliceCache, mine(proxyServiceName)),
         watch(ips, mine(ipType.apiServerProxy)),
         watch(networks, () => [key]),
+        watch(configurations, () => [key]),
       ],
       workers: 1,
       reconcile,

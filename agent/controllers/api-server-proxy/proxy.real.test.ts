@@ -2,10 +2,12 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { askForCertificate } from '#agent/api-proxy/ask-certificate.ts';
 import { proxyTokens } from '#agent/api-proxy/token.ts';
 import { createKubeApi } from '#agent/kube/api.ts';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { namespaces, services } from '#shared/domain/core-kinds.ts';
@@ -64,7 +66,7 @@ const endpoint = () =>
 const noEndpoint = () =>
   eventually('no endpoint', async () => (await world.cluster.api.get(endpointSlices, at)) === undefined);
 
-async function consumer(port: number, privateKey: KeyObject = oslo.privateKey) {
+async function consumer(port: number, privateKey: KeyObject = oslo.privateKey, name = 'oslo') {
   const config = parse(world.kubeconfig) as {
     clusters: { name: string; cluster: Record<string, string> }[];
     contexts: { context: { cluster: string } }[];
@@ -73,7 +75,7 @@ async function consumer(port: number, privateKey: KeyObject = oslo.privateKey) {
   for (const each of config.clusters) each.name = 'rome';
   for (const { context } of config.contexts) context.cluster = 'rome';
   const proxyToken = proxyTokens({
-    consumer: 'oslo',
+    consumer: name,
     privateKey,
     nowMs: systemClock.now,
     newId: () => systemIds.next('jti'),
@@ -157,4 +159,47 @@ test('a consumer comes through while its Tenant says so, after a change of leade
   await noEndpoint();
   await expect(later.api.getPath('/readyz')).rejects.toMatchObject({ code: 'kube_unreachable' });
   for (const each of [oslos, stranger, later]) each.close();
+});
+
+test('a consumer that comes directly finds its certificate there once it has a link, and not the API server', async () => {
+  const { api } = world.cluster;
+  const place = { namespace: 'liqo-tenant-ghent', name: 'ghent' };
+  const labels = { 'liqo.io/remote-cluster-id': 'ghent' };
+  const metadata = { ...place, labels };
+  await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: place.namespace } });
+  await api.create(tenants, {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'Tenant',
+    metadata,
+    spec: {
+      clusterID: 'ghent',
+      publicKey: Buffer.from(oslo.publicKey.export({ type: 'spki', format: 'pem' })).toString('base64'),
+    },
+  } as never);
+  const authParams = { ca: 'Y2E=', signedCRT: toBase64('a certificate\n'), apiServer: server.origin };
+  const status = { tenantNamespace: place.namespace, authParams };
+  await api.mergePatch(tenants, place, { status }, { subresource: 'status' });
+  await noEndpoint();
+  await api.create(networkKinds.configurations, {
+    apiVersion: 'networking.liqo.io/v1beta1',
+    kind: 'Configuration',
+    metadata,
+    spec: { remote: { cidr: { pod: ['10.90.0.0/16'], external: ['10.91.0.0/16'] } } },
+  } as never);
+  const port = await endpoint();
+  const token = proxyTokens({
+    consumer: 'ghent',
+    privateKey: oslo.privateKey,
+    nowMs: systemClock.now,
+    newId: () => systemIds.next('jti'),
+  });
+  const ask = () =>
+    askForCertificate({ host: '127.0.0.1', port }, (nonce) => token('rome', nonce), new AbortController().signal);
+  expect(await ask()).toBe('a certificate\n');
+  const direct = await consumer(port, oslo.privateKey, 'ghent');
+  await expect(direct.api.getPath('/readyz')).rejects.toMatchObject({ message: expect.stringContaining('407') });
+  direct.close();
+  await api.mergePatch(tenants, place, { spec: { tenantCondition: 'Drained' } });
+  await noEndpoint();
+  await expect(ask()).rejects.toMatchObject({ code: 'kube_unreachable' });
 });

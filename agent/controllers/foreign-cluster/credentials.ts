@@ -23,6 +23,6 @@ export interface Expiry {
 export function expiryMessage({ peer, endMs, hasIdentity }: Expiry): string {
   const ended = `our certificate for ${peer} ended at ${new Date(endMs).toISOString().slice(0, 19)}Z`;
   return hasIdentity
-    ? `${ended}; a broker brings the next one by itself, without one: liqoctl authenticate --kubeconfig <this cluster> --remote-kubeconfig <${peer}>`
+    ? `${ended}; a broker or the link to ${peer} brings the next one by itself, without both: liqoctl authenticate --kubeconfig <this cluster> --remote-kubeconfig <${peer}>`
     : `${ended}; it came from manifests: isthmus generate peering --consumer <this cluster> --provider <${peer}>, and apply both folders`;
 }

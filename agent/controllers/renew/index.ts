@@ -3,53 +3,28 @@ import { ownerName } from '#agent/forge/owner.ts';
 import { forgeRenew } from '#agent/forge/renew.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
-import { isNewer } from '#agent/pki/certificate.ts';
-import { fromBase64 } from '#agent/pki/pem.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
-import { fieldManager } from '#shared/domain/liqo-keys.ts';
+import { ipType } from '#shared/domain/network-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
-import type { AuthParams } from '#shared/schema/fields.ts';
-import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
-import { type Renew, renews } from '#shared/schema/liqo/renew.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { createExplain } from '../explain.ts';
+import { rangeIps } from '../network-caches.ts';
 import { peerOf, tenantNamespaces, tenantsByCluster } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { applyWanted, deleteObject, sameJson, writeStatus } from '../peering-writes.ts';
 import { isReplica } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
+import { isControlPlane, renewedParams } from './decide.ts';
+import { takeOver } from './take-over.ts';
 
-/** The credentials that a provider's answer brings; undefined: nothing newer. Pure. */
-export function renewedParams(identity: Identity, renew: Renew | undefined): AuthParams | undefined {
-  const answer = renew?.status?.authParams;
-  if (answer?.signedCRT === undefined) return undefined;
-  const current = identity.spec.authParams.signedCRT;
-  if (answer.signedCRT === current) return undefined;
-  try {
-    return isNewer(fromBase64(answer.signedCRT), current === undefined ? undefined : fromBase64(current))
-      ? answer
-      : undefined;
-  } catch {
-    // An answer that is no certificate renews nothing; a current one that is none loses to any certificate.
-    return parses(answer.signedCRT) ? answer : undefined;
-  }
-}
-
-const parses = (certificate: string): boolean => {
-  try {
-    return isNewer(fromBase64(certificate), undefined);
-  } catch {
-    return false;
-  }
-};
-
-const isControlPlane = (identity: Identity): boolean => identity.spec.type === 'ControlPlane';
 const identityKeys = (renew: KubeObject): string[] => {
   const owner = ownerName(identities, renew);
   return owner === undefined ? [] : [`${renew.metadata.namespace}/${owner}`];
 };
 
 export function createLocalRenewController({ cluster, clusterId, clock, log }: PeeringDeps): Controller {
-  const { api, caches, events } = cluster;
+  const { api, caches } = cluster;
   const cache = caches.cache(identities);
   const renewCache = caches.cache(renews);
 
@@ -85,15 +60,7 @@ export function createLocalRenewController({ cluster, clusterId, clock, log }: P
         }
         const authParams = renewedParams(identity, renew);
         if (authParams === undefined) return settled;
-        const { apiVersion, kind, metadata } = identity;
-        const change = {
-          apiVersion,
-          kind,
-          metadata: { name: metadata.name, namespace: metadata.namespace ?? '' },
-          spec: { authParams: { ...identity.spec.authParams, ...authParams } },
-        };
-        await api.apply(identities, change, { fieldManager: fieldManager.agent }, signal);
-        events.emit(identity, 'Normal', 'CertificateRenewed', `certificate for ${identity.spec.clusterID} renewed`);
+        await takeOver(cluster, identity, authParams, '', signal);
         return settled;
       },
     },
@@ -101,11 +68,14 @@ export function createLocalRenewController({ cluster, clusterId, clock, log }: P
   );
 }
 
-export function createRemoteRenewController({ cluster, clock, log }: PeeringDeps): Controller {
+export function createRemoteRenewController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
   const cache = caches.cache(renews);
   const tenantCache = tenantsByCluster(caches);
   const namespaces = tenantNamespaces(caches);
+  const ips = rangeIps(caches);
+  const proxyRef = { namespace: config.systemNamespace, name: ipType.apiServerProxy };
+  const replicas = () => cache.list().filter(isReplica);
   const explain = createExplain(events, clock);
   return createController(
     {
@@ -113,10 +83,12 @@ export function createRemoteRenewController({ cluster, clock, log }: PeeringDeps
       watches: [
         watch(cache, (renew) => (isReplica(renew) ? [keyOf(renew)] : [])),
         watch(tenantCache, (tenant) =>
-          cache
-            .list()
-            .filter((renew) => isReplica(renew) && renew.metadata.namespace === tenant.metadata.namespace)
+          replicas()
+            .filter((renew) => renew.metadata.namespace === tenant.metadata.namespace)
             .map(keyOf),
+        ),
+        watch(ips, ({ metadata }) =>
+          metadata.name === proxyRef.name && metadata.namespace === proxyRef.namespace ? replicas().map(keyOf) : [],
         ),
       ],
       async reconcile(key, signal) {
@@ -140,9 +112,9 @@ export function createRemoteRenewController({ cluster, clock, log }: PeeringDeps
         const authParams = tenant?.status?.authParams;
         if (authParams === undefined)
           return explain(renew, waiting(`the credentials of Tenant ${consumerClusterID}`, 60_000));
-        if (!sameJson(renew.status?.authParams, authParams)) {
-          await writeStatus(api, renews, renew, { ...renew.status, authParams }, signal);
-        }
+        const recoveryIP = ips.get(proxyRef)?.status?.ip;
+        const wanted = { ...renew.status, authParams, ...(recoveryIP && { recoveryIP }) };
+        if (!sameJson(renew.status, wanted)) await writeStatus(api, renews, renew, wanted, signal);
         return explain(renew, settled);
       },
     },

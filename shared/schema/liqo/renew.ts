@@ -16,6 +16,11 @@ export type RenewSpec = z.infer<typeof RenewSpec>;
 
 export const RenewStatus = z.object({
   authParams: AuthParams.optional().describe('The renewed credentials.'),
+  recoveryIP: z
+    .string()
+    .max(45)
+    .optional()
+    .describe('Ours: where in its external range the provider hands out the certificate once it has ended here.'),
 });
 export type RenewStatus = z.infer<typeof RenewStatus>;
 
