@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
+/** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
 import { parseArgs } from 'node:util';
 import { type BenchResult, keep, print } from './result.ts';
 
@@ -8,6 +8,8 @@ export interface BenchOptions {
   readonly clusters: number | undefined;
   readonly pods?: number | undefined;
   readonly seconds?: number | undefined;
+  /** Pods made in each second. */
+  readonly perSecond?: number | undefined;
   /** Keep CPU profiles of the controllers. */
   readonly profile?: boolean;
   readonly log: (line: string) => void;
@@ -32,7 +34,7 @@ const benches: Readonly<Record<string, Bench>> = {
     run: async (options) => (await import('./burst/burst.ts')).run(options),
   },
   churn: {
-    what: 'seconds until a pod is Ready while 20 a second come and go for 5 minutes; two real clusters, hollow nodes',
+    what: 'seconds until a pod is Ready while 20 a second come and go for 5 minutes, offloaded and not; two real clusters, hollow nodes',
     run: async (options) => (await import('./churn/churn.ts')).run(options),
   },
   'footprint-of-pods': {
@@ -73,6 +75,7 @@ const { positionals, values } = parseArgs({
     clusters: { type: 'string' },
     pods: { type: 'string' },
     seconds: { type: 'string' },
+    'per-second': { type: 'string' },
     profile: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -82,12 +85,12 @@ const bench = name === undefined ? undefined : benches[name];
 if (!bench || values.help) {
   const width = Math.max(...Object.keys(benches).map((n) => n.length));
   console.error(
-    'usage: npm run bench -- NAME [--runs N] [--clusters N] [--pods N] [--seconds N] [--profile] [--json]\n',
+    'usage: npm run bench -- NAME [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--profile] [--json]\n',
   );
   for (const [n, { what }] of Object.entries(benches)) console.error(`  ${n.padEnd(width)}  ${what}`);
   process.exit(values.help ? 0 : 2);
 }
-const count = (option: 'runs' | 'clusters' | 'pods' | 'seconds'): number | undefined => {
+const count = (option: 'runs' | 'clusters' | 'pods' | 'seconds' | 'per-second'): number | undefined => {
   const given = values[option];
   if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
   console.error(`--${option} is ${given}, accepted is a whole number above 0`);
@@ -100,6 +103,7 @@ const result = await bench.run({
   clusters: count('clusters'),
   pods: count('pods'),
   seconds: count('seconds'),
+  perSecond: count('per-second'),
   profile: values.profile,
   log: (line) => console.error(line),
 });

@@ -8,6 +8,7 @@ import { systemClock } from '#agent/runtime/clock.ts';
 import { send } from '#functions/local/scripted-agent.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { openWorld, type World } from '#test/harness/world.ts';
+import type { ClusterRequest } from '#test/testbed/spec.ts';
 
 export interface BenchWorld {
   readonly world: World;
@@ -20,9 +21,15 @@ export interface BenchWorld {
 
 export const names = { consumer: 'rome', provider: 'milan' } as const;
 
-export async function openBenchWorld(root: string, log: (line: string) => void): Promise<BenchWorld> {
+/** `cluster`: what both are asked to be. */
+export async function openBenchWorld(
+  root: string,
+  log: (line: string) => void,
+  cluster: Omit<ClusterRequest, 'name'> = {},
+): Promise<BenchWorld> {
   const dir = path.join(root, '.build', 'bench-world');
-  const world = await openWorld({ root, dir, clusters: [names.consumer, names.provider], log, brokerPort: 7543 });
+  const clusters = [names.consumer, names.provider].map((name) => ({ name, ...cluster }));
+  const world = await openWorld({ root, dir, clusters, log, brokerPort: 7543 });
   await Promise.all([world.join(names.consumer), world.join(names.provider)]);
   const stop = new AbortController();
   const open = async (name: string): Promise<Cluster> => {

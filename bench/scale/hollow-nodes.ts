@@ -17,16 +17,19 @@ export interface HollowOptions {
   /** Where addresses of hollow pods are taken from: a part of the cluster's pod range that no real node uses. */
   readonly podCidr: string;
   readonly logFile: string;
+  readonly gcPercent: number;
   readonly log: (line: string) => void;
 }
 
 export interface HollowNodes {
+  /** Of the process that plays their kubelets. */
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
 /** Resolves when all of them are Ready. */
 export async function startHollowNodes(options: HollowOptions): Promise<HollowNodes> {
-  const { api, kubeconfigPath, podsPerNode, podCidr, logFile, log } = options;
+  const { api, kubeconfigPath, podsPerNode, podCidr, logFile, gcPercent, log } = options;
   const kwok = await buildKwok({ log });
   const names = Array.from({ length: options.nodes }, (_, i) => `hollow-${i + 1}`);
   for (const [index, name] of names.entries()) await api.create(nodes, hollowNode(name, index, podsPerNode));
@@ -40,7 +43,7 @@ export async function startHollowNodes(options: HollowOptions): Promise<HollowNo
       // Two busy cores may keep a renewal waiting; what happens then is not what is measured.
       '--node-lease-duration-seconds=240',
     ],
-    { stdio: ['ignore', output, output] },
+    { stdio: ['ignore', output, output], env: { ...process.env, GOGC: String(gcPercent) } },
   );
   closeSync(output);
   const end = (): void => void child.kill('SIGKILL');
@@ -52,6 +55,7 @@ export async function startHollowNodes(options: HollowOptions): Promise<HollowNo
   };
   for (const name of names) await eventually(`${name} is Ready`, () => isReady(name), { withinMs: 60_000 });
   return {
+    pid: child.pid ?? 0,
     async stop() {
       process.off('exit', end);
       await ended(child);

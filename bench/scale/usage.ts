@@ -11,20 +11,20 @@ type Role = keyof OwnPids;
 /** A reading of everything that is ours on one side. */
 export interface Reading {
   readonly pids: readonly number[];
-  /** CPU seconds since each process began, summed by role. */
+  /** CPU seconds since each process began, those of the tools included that it started and that have ended; summed by role. */
   readonly cpu: Readonly<Record<Role, number>>;
   /** Resident now, in MiB, summed by role. */
   readonly residentMiB: Readonly<Record<Role, number>>;
 }
 
-const ticksPerSecond = 100;
+export const ticksPerSecond = 100;
 
-/** Seconds in user and kernel mode. */
-function cpuSeconds(pid: number): number {
+/** Seconds in user and kernel mode, of the process and of its children that have ended. */
+export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The command in parentheses may itself hold spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  return sum(fields.slice(11, 15).map(Number)) / ticksPerSecond;
 }
 
 const residentMiB = (pid: number): number =>

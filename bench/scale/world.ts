@@ -5,15 +5,19 @@ import { deployments, namespaces, nodes, pods } from '#shared/domain/core-kinds.
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type BenchWorld, names, openBenchWorld } from '../peering/world.ts';
-import { hollowLabel, startHollowNodes } from './hollow-nodes.ts';
+import { type HollowNodes, hollowLabel, startHollowNodes } from './hollow-nodes.ts';
 
 export const offloaded = 'bench-offloaded';
 /** At the provider, without offloading: what the same pods take there. */
 export const alone = 'bench-alone';
+export type Where = typeof offloaded | typeof alone;
+/** Where offloaded pods are at the provider. */
+export const remoteNamespace = `${offloaded}-${names.consumer}`;
 
 export type ClientLimits = 'default' | 'lifted';
 
 export interface ScaleWorld extends BenchWorld {
+  readonly hollow: Pick<HollowNodes, 'pid'>;
   /** Of the controller manager and the scheduler of both clusters. */
   limitClients(limits: ClientLimits): Promise<void>;
 }
@@ -29,11 +33,13 @@ const clientFlags: Readonly<Record<ClientLimits, Readonly<Record<string, readonl
     'kube-scheduler': ['--kube-api-qps=5000', '--kube-api-burst=5000'],
   },
 };
+/** Of the control planes: two of them and what they serve have two cores, but memory enough. */
+const sparingGcPercent = 800;
 /** A hollow node whose lease came late would lose its pods. */
 const patience = '--node-monitor-grace-period=15m';
 
 export async function openScaleWorld(root: string, pods: number, log: (line: string) => void): Promise<ScaleWorld> {
-  const bench = await openBenchWorld(root, log);
+  const bench = await openBenchWorld(root, log, { gcPercent: sparingGcPercent });
   const closing: (() => Promise<void>)[] = [() => bench.close()];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
@@ -59,6 +65,7 @@ export async function openScaleWorld(root: string, pods: number, log: (line: str
       podsPerNode: Math.ceil((3 * pods + 500) / count),
       podCidr: provider.podCidr.replace('.0.0/16', '.64.0/18'),
       logFile: path.join(provider.dir, 'kwok.log'),
+      gcPercent: sparingGcPercent,
       log,
     });
     closing.push(() => hollow.stop());
@@ -66,7 +73,7 @@ export async function openScaleWorld(root: string, pods: number, log: (line: str
     // From here on new pods go to the hollow nodes only.
     for (const { name } of provider.nodes) await provider.kubectl('cordon', name);
     await prepareNamespaces(bench);
-    return { ...bench, limitClients, close };
+    return { ...bench, hollow, limitClients, close };
   } catch (error) {
     await close();
     throw error;
@@ -105,7 +112,7 @@ async function prepareNamespaces({ consumer, provider }: BenchWorld): Promise<vo
 }
 
 /** The pod that is started so often: two labels, requests, an environment variable, a probe. */
-export const podSpec = (where: typeof offloaded | typeof alone) => ({
+export const podSpec = (where: Where) => ({
   ...(where === alone ? { nodeSelector: { [hollowLabel]: 'true' } } : {}),
   tolerations: [{ key: hollowLabel, operator: 'Exists', effect: 'NoSchedule' }],
   terminationGracePeriodSeconds: 1,
@@ -122,16 +129,10 @@ export const podSpec = (where: typeof offloaded | typeof alone) => ({
   ],
 });
 
-export const clusterOf = (world: BenchWorld, where: typeof offloaded | typeof alone) =>
-  where === offloaded ? world.consumer : world.provider;
+export const clusterOf = (world: BenchWorld, where: Where) => (where === offloaded ? world.consumer : world.provider);
 
 /** Seconds from the creation of a Deployment until `count` of its pods are Ready. They stay. */
-export async function burst(
-  world: ScaleWorld,
-  where: typeof offloaded | typeof alone,
-  count: number,
-  withinMs: number,
-): Promise<number> {
+export async function burst(world: ScaleWorld, where: Where, count: number, withinMs: number): Promise<number> {
   const { api, caches } = clusterOf(world, where);
   const stop = new AbortController();
   const known = caches.scoped(
@@ -181,7 +182,7 @@ export async function burst(
 }
 
 /** Removes the Deployment and its pods; resolves with the seconds until nothing of them is left on either side. */
-export async function clear(world: ScaleWorld, where: typeof offloaded | typeof alone): Promise<number> {
+export async function clear(world: ScaleWorld, where: Where): Promise<number> {
   const cluster = world.world.cluster(where === offloaded ? names.consumer : names.provider);
   const { api } = clusterOf(world, where);
   const begun = performance.now();
@@ -195,9 +196,8 @@ export async function clear(world: ScaleWorld, where: typeof offloaded | typeof 
       .length;
   await eventually(`no pod of ${where} is left`, () => isEmpty(api, where), { withinMs: 300_000, everyMs: 250 });
   if (where === offloaded) {
-    const remote = `${offloaded}-${names.consumer}`;
-    const left = () => isEmpty(world.provider.api, remote);
-    await eventually(`no pod of ${remote} is left`, left, { withinMs: 300_000, everyMs: 250 });
+    const left = () => isEmpty(world.provider.api, remoteNamespace);
+    await eventually(`no pod of ${remoteNamespace} is left`, left, { withinMs: 300_000, everyMs: 250 });
   }
   return (performance.now() - begun) / 1000;
 }

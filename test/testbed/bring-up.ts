@@ -83,6 +83,11 @@ function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): r
   return commands[component]();
 }
 
+const ofControlPlane: readonly Component[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+const variables = ({ gcPercent }: ClusterSpec, component: Component): Readonly<Record<string, string>> =>
+  gcPercent === undefined || !ofControlPlane.includes(component) ? {} : { GOGC: String(gcPercent) };
+
 class Bringing {
   readonly #bed: BedContext;
   readonly #spec: ClusterSpec;
@@ -146,7 +151,8 @@ class Bringing {
   }
 
   async start(node: NodeSpec, component: Component): Promise<void> {
-    await startDaemon(this.place(node.name), this.pid(node.name), component, commandLine(this.#spec, node, component));
+    const argv = commandLine(this.#spec, node, component);
+    await startDaemon(this.place(node.name), this.pid(node.name), component, argv, variables(this.#spec, component));
   }
 
   #isRunning(node: string, component: Component): boolean {
@@ -297,7 +303,8 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
   const place = placeOf(bed, spec, first.name);
   if (!running.has(`${first.name}/kube-apiserver`)) {
-    await startDaemon(place, pid, 'kube-apiserver', commandLine(spec, first, 'kube-apiserver'));
+    const argv = commandLine(spec, first, 'kube-apiserver');
+    await startDaemon(place, pid, 'kube-apiserver', argv, variables(spec, 'kube-apiserver'));
   }
   await waitUntilReady(await adminAccess(bed.dir, spec), 120_000, () =>
     runningComponents(bed.slot).has(`${first.name}/kube-apiserver`) ? undefined : lastWords(place, 'kube-apiserver'),
@@ -318,5 +325,5 @@ export async function restartController(
   const old = running.get(`${first.name}/${component}`);
   if (old !== undefined) await endProcess(old, 5_000);
   const argv = [...commandLine(spec, first, component), ...flags];
-  await startDaemon(placeOf(bed, spec, first.name), pid, component, argv);
+  await startDaemon(placeOf(bed, spec, first.name), pid, component, argv, variables(spec, component));
 }

@@ -57,6 +57,7 @@ export async function startDaemon(
   pid: number,
   component: string,
   argv: readonly string[],
+  extra: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const groups = makeNodeGroups(place.slot, place.node);
   const log = openSync(logFile(place, component), 'a');
@@ -65,7 +66,7 @@ export async function startDaemon(
   const child = spawn('sh', ['-c', script, 'sh', ...argv], {
     stdio: ['ignore', log, log],
     cwd: '/',
-    env: environment(place, component),
+    env: { ...environment(place, component), ...extra },
   });
   closeSync(log);
   const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('exit', resolve));

@@ -90,3 +90,12 @@ test('a cluster that exists differs only from a request that says otherwise', ()
     /podCidr 10\.1\.0\.0\/16, asked for 10\.9/,
   );
 });
+
+test('how often its control plane collects garbage belongs to what a cluster is', () => {
+  const sparing = planCluster(0, 1, { name: 'rome', gcPercent: 800 });
+  expect(sparing.gcPercent).toBe(800);
+  expect(differsFrom(sparing, { name: 'rome', gcPercent: 800 })).toBeUndefined();
+  expect(differsFrom(sparing, { name: 'rome', gcPercent: 100 })).toMatch('gcPercent 800, asked for 100');
+  expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', gcPercent: 800 })).toMatch('gcPercent 100');
+  expect(() => planCluster(0, 1, { name: 'rome', gcPercent: 0 })).toThrow(/gcPercent is 0: .* from 10 to 10000/);
+});
