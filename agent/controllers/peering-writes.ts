@@ -38,6 +38,20 @@ export async function writeStatus<T extends KubeObject & { status?: unknown }>(
   return true;
 }
 
+/** Those that are undefined go. */
+export async function writeAnnotations<T extends KubeObject>(
+  api: KubeApi,
+  type: ResourceType<T>,
+  object: T,
+  wanted: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const changed = Object.entries(wanted).filter(([key, text]) => object.metadata.annotations?.[key] !== text);
+  if (changed.length === 0) return;
+  const annotations = Object.fromEntries(changed.map(([key, text]) => [key, text ?? null]));
+  await api.mergePatch(type, refOf(object), { metadata: { annotations } }, {}, signal);
+}
+
 /** Applies unless `actual` covers it already. `exactly` selects what must be equal: entries there that `wanted` lacks are to go. */
 export async function applyWanted<T extends KubeObject>(
   api: KubeApi,

@@ -20,6 +20,8 @@ export interface GatewayContext {
   readonly privateKeyFile: string;
   /** The replica that carries the traffic: it keeps the way to the peer open. */
   readonly active: boolean;
+  /** Of a client that dials from another port than its own. */
+  readonly sourcePort?: number;
   readonly sizes?: LinkSizes;
 }
 
@@ -74,11 +76,13 @@ export function gatewayModelOf(objects: FabricObjects, context: GatewayContext):
   };
 }
 
-function wireGuardOf(link: Link, { implementation, privateKeyFile, active }: GatewayContext): GatewayWireGuard {
+function wireGuardOf(link: Link, context: GatewayContext): GatewayWireGuard {
+  const { implementation, privateKeyFile, active, sourcePort } = context;
   const publicKey = link.publicKey?.spec.publicKey;
   const peer: WireGuardPeer | undefined =
     publicKey === undefined ? undefined : { publicKey, ...(active ? { keepaliveSeconds } : {}) };
-  return { implementation, listenPort: listenPortOf(link), privateKeyFile, ...(peer === undefined ? {} : { peer }) };
+  const listenPort = sourcePort ?? listenPortOf(link);
+  return { implementation, listenPort, privateKeyFile, ...(peer === undefined ? {} : { peer }) };
 }
 
 /** A client listens on a fixed port, too: behind a NAT that keeps ports, its peer then knows where to dial. */

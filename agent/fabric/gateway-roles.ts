@@ -38,6 +38,8 @@ export interface GatewayPlace {
   readonly link: () => Link | undefined;
   readonly self: () => GatewayPod | undefined;
   readonly tunnel: TunnelControl;
+  /** The port from which it dials; absent where peers dial it. */
+  readonly source?: Omit<NonNullable<LinkPorts['source']>, 'random'>;
   /** Its namespace is programmed, or cannot be yet: the InternalFabric is made only for a link that has an active pod. */
   readonly isReady: () => boolean;
 }
@@ -158,6 +160,7 @@ async function keepLink(
         log.debug('the endpoint of the peer was not noted', { code: codeOf(error) });
       });
     },
+    ...(place.source === undefined ? {} : { source: { ...place.source, random: Math.random } }),
     ...(lastKnown === undefined ? {} : { lastKnown }),
   };
   try {

@@ -6,6 +6,7 @@ import { type Commands, commandsIn } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
 import { linkedAbort } from '../kube/linked-abort.ts';
+import type { SourcePort } from '../tunnel/decide.ts';
 import { bridgePortOf, type CableBook } from './cables.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
@@ -13,6 +14,7 @@ import { type GatewayPod, type Link, linksOf } from './links.ts';
 import { comesInCrowds } from './objects.ts';
 import type { PodProcess, ProcessFinder } from './processes.ts';
 import { createProgrammer } from './programmer.ts';
+import { createSourcePort, portInUse } from './source-port.ts';
 import { targetsOf, type UserStatus } from './user-status.ts';
 
 export interface GatewayRunnerDeps extends GatewayRolesDeps {
@@ -101,6 +103,10 @@ async function lookAfter(
   const implementation = found.command === 'wireguard-go' ? 'userspace' : 'kernel';
   const link = (): Link | undefined => linksOf(deps.objects()).find(({ name }) => name === linkName);
   const self = (): GatewayPod | undefined => link()?.pods.find(({ uid }) => uid === pod.uid);
+  const tunnel = namespace.tunnel(implementation);
+  const isDialled = role === 'server';
+  const device = isDialled ? undefined : await tunnel.read().catch(() => undefined);
+  const source = createSourcePort(clock, Math.random, device && portInUse(device, clock.now()));
   let waitingFor: string | undefined;
   let planned: KernelState | undefined;
   let programmed = false;
@@ -109,6 +115,7 @@ async function lookAfter(
   function want(): KernelState | undefined {
     // Between two looks at the process its number may have been given away.
     if (!deps.processes.isAlive(found)) return undefined;
+    const sourcePort = source.now();
     const context: GatewayContext = {
       link: linkName,
       node: deps.node,
@@ -116,6 +123,7 @@ async function lookAfter(
       privateKeyFile: `/proc/${found.pid}/root${gatewayKeys.mountPath}/${gatewayKeys.privateKey}`,
       active: self()?.active === true,
       sizes: deps.sizes.now(),
+      ...(sourcePort === undefined ? {} : { sourcePort }),
     };
     const outcome = gatewayModelOf(deps.objects(), context);
     const blocked = outcome.ok ? undefined : outcome.waitingFor;
@@ -139,8 +147,12 @@ async function lookAfter(
       roles.look();
     },
   });
-  const tunnel = namespace.tunnel(implementation);
-  const place = { pod, link, self, tunnel, tenant, gatewayName, role, linkName };
+  const place = {
+    ...{ pod, link, self, tunnel, tenant, gatewayName, role, linkName },
+    ...(isDialled
+      ? {}
+      : { source: { now: source.which, move: (to: SourcePort) => source.move(to, programmer, signal) } }),
+  };
   const roles = createGatewayRoles(deps, { ...place, isReady: () => programmed || waitingFor !== undefined }, signal);
   const unsubscribe = deps.onChange((what) => {
     if (comesInCrowds(what)) return programmer.wakeCalmly();

@@ -21,6 +21,8 @@ export interface Link {
   readonly configuration?: Configuration;
   readonly publicKey?: PublicKey;
   readonly fabric?: LinkFabric;
+  /** Of this side's Service: leads to the active pod once the cluster's proxy has programmed it. */
+  readonly nodePort?: number;
   /** That have an address and have not ended, the active one first, then the younger ones. */
   readonly pods: readonly GatewayPod[];
 }
@@ -72,6 +74,7 @@ export function linksOf(objects: FabricObjects): readonly Link[] {
     const configuration = ofPeer(objects.configurations);
     const publicKey = ofPeer(objects.publicKeys);
     const fabric = fabricOf(ofPeer(objects.internalFabrics), gateway);
+    const nodePort = nodePortOf(gateway);
     links.push({
       name: keyOf(gateway),
       namespace,
@@ -83,6 +86,7 @@ export function linksOf(objects: FabricObjects): readonly Link[] {
       ...(configuration === undefined ? {} : { configuration }),
       ...(publicKey === undefined ? {} : { publicKey }),
       ...(fabric === undefined ? {} : { fabric }),
+      ...(nodePort === undefined ? {} : { nodePort }),
     });
   }
   return links.sort((a, b) => compareText(a.name, b.name));
@@ -90,6 +94,11 @@ export function linksOf(objects: FabricObjects): readonly Link[] {
 
 /** What the gateway is to have at most; the path may let less through. */
 export const configuredMtu = (gateway: GatewayServer | GatewayClient): number => gateway.spec.mtu ?? defaultMtu;
+
+function nodePortOf({ metadata }: KubeObject): number | undefined {
+  const port = Number(metadata.annotations?.[isthmusNetworkAnnotation.nodePort] ?? Number.NaN);
+  return Number.isInteger(port) && port > 0 && port < 2 ** 16 ? port : undefined;
+}
 
 /** Undefined until the controller has granted the tunnel id. */
 function fabricOf(object: InternalFabric | undefined, gateway: GatewayServer | GatewayClient): LinkFabric | undefined {

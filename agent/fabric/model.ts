@@ -11,6 +11,8 @@ export interface NodeModel {
   readonly links: readonly NodeLink[];
   /** Underlay addresses from which overlay packets may come besides the gateways' own: nodes that host a gateway, when a CNI masquerades. */
   readonly gatewayNodeAddresses: readonly string[];
+  /** UDP node ports of gateways' Services: whatever comes for them belongs to the cluster's proxy, never to this node itself. */
+  readonly entrances: readonly number[];
   /** Where this node's gateway pods are plugged into a bridge. */
   readonly shortCuts: readonly ShortCut[];
   /** IP objects with `masquerade: true`: callers of the host are hidden behind this node; local pods may use `exposed` too. */

@@ -182,6 +182,30 @@ describe('what a node has to know', () => {
     expect(found?.masqueradedHosts).toEqual([{ host: '192.168.1.9', exposed: '10.70.0.5' }]);
   });
 
+  test('the node ports of gateways, server or client, whatever stands in front of them; what is no port is none', () => {
+    const withPort = <T extends FabricObjects['gatewayServers'][number] | FabricObjects['gatewayClients'][number]>(
+      gateway: T,
+      text: string,
+    ): T => ({
+      ...gateway,
+      metadata: { ...gateway.metadata, annotations: { 'networking.isthmus.dev/node-port': text } },
+    });
+    const [server] = world.gatewayServers;
+    const [client] = world.gatewayClients;
+    const entrances = (ofServer: string, ofClient: string) =>
+      nodeModelOf(
+        {
+          ...world,
+          gatewayServers: [withPort(server!, ofServer)],
+          gatewayClients: [withPort(client!, ofClient)],
+        },
+        onNode,
+      )?.entrances;
+    expect(entrances('31820', '30001')).toEqual([31_820, 30_001]);
+    expect(entrances('0', 'udp')).toEqual([]);
+    expect(nodeModelOf(world, onNode)?.entrances).toEqual([]);
+  });
+
   test('nothing without an InternalNode', () => {
     expect(nodeModelOf(world, { ...onNode, node: 'n3' })).toBeUndefined();
   });

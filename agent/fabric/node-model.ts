@@ -32,6 +32,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     overlayAddress: self.spec.interface.node.ip,
     links: links.flatMap((link) => nodeLink(link, sizes)),
     gatewayNodeAddresses: gatewayNodeAddresses(links, objects),
+    entrances: [...new Set(links.flatMap(({ nodePort }) => nodePort ?? []))],
     shortCuts: links.flatMap(({ pods }) =>
       pods.flatMap((pod) => {
         const cable = pod.node === node ? cables?.get(pod.ip) : undefined;

@@ -27,6 +27,7 @@ const models = fc
     ({ links, hosts, fullMasquerade }): NodeModel => ({
       ...nodeModel,
       fullMasquerade,
+      entrances: links.map((number) => 31_000 + number),
       links: links.map(link),
       masqueradedHosts: hosts.map((n) => ({ host: `192.0.2.${n}`, exposed: `10.70.4.${n}` })),
     }),
@@ -42,6 +43,7 @@ const reversed = (model: NodeModel): NodeModel => ({
   })),
   masqueradedHosts: [...model.masqueradedHosts].reverse(),
   shortCuts: [...model.shortCuts].reverse(),
+  entrances: [...model.entrances].reverse(),
 });
 
 describe('the plan of a node', () => {

@@ -20,6 +20,11 @@ export function nodeTables(model: NodeModel): NftTable[] {
       ...underlay(model, links),
       ownAddress(model, links),
       {
+        name: 'entrances',
+        base: 'type filter hook input priority 200',
+        rules: [entrances(model)],
+      },
+      {
         name: 'prerouting',
         base: 'type nat hook prerouting priority dstnat',
         rules: ['dnat to ip daddr map @exposed'],
@@ -82,6 +87,13 @@ function underlay(model: NodeModel, links: readonly NodeLink[]) {
     },
   ];
 }
+
+/**
+ * Before the cluster's proxy has programmed a node port, what comes for it is taken for the node's own; were it let in, conntrack would keep
+ * that decision for as long as the peer goes on dialling. Dropped here, after IPVS has taken what is its own, it leaves no trace.
+ */
+const entrances = (model: NodeModel): string =>
+  model.entrances.length === 0 ? '' : `udp dport ${set([...model.entrances].sort((a, b) => a - b))} counter drop`;
 
 /** Peers answer a node by its address and never call it: neither its own ports nor NodePorts are for them. Pings of gateways are. */
 function ownAddress({ overlayAddress }: NodeModel, links: readonly NodeLink[]) {

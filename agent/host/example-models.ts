@@ -16,6 +16,7 @@ export const nodeModel: NodeModel = {
       vni: 0xabcdef,
     },
   ],
+  entrances: [31_820],
   shortCuts: [],
   gatewayNodeAddresses: [],
   masqueradedHosts: [{ host: '192.0.2.7', exposed: '10.70.4.1' }],

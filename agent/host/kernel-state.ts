@@ -133,6 +133,11 @@ export interface KernelState {
    * translation changes are forgotten: the kernel would go on with the old one for as long as they last.
    */
   readonly translation?: { readonly sources: string; readonly destinations: string };
+  /**
+   * UDP ports that somebody else translates. Flows for them that conntrack knows untranslated are forgotten whenever our tables are loaded:
+   * they began before those said that nothing of that kind gets in.
+   */
+  readonly entrances?: readonly number[];
   readonly overlay?: OverlayDevice;
   readonly tunnel?: TunnelDevice;
   readonly neighbours: readonly Neighbour[];

@@ -11,7 +11,7 @@ import {
   tableKey,
   tablesWithChain,
 } from './nft-diff.ts';
-import { staleFlows } from './stale-flows.ts';
+import { staleFlows, untranslated } from './stale-flows.ts';
 
 const ownFamilies = ['ip', 'ip6', 'netdev'] as const;
 const ownTables = ownFamilies.map((family) => ({ family, name: nftTable }));
@@ -91,6 +91,8 @@ export class NftTables {
     const before = await this.#translating(state, tables);
     await this.#nft(transaction);
     for (const table of replaced) await this.#remember(table);
+    const entrances = replaced.length === 0 ? [] : (state.entrances ?? []);
+    for (const port of entrances) await this.#commands.run('conntrack', untranslated(port));
     await this.#forgetStaleFlows(state, before, await this.#translating(state, tables));
     return [`nft ${replaced.length > 0 ? `replace ${replaced.map(tableKey).join(', ')}` : transaction.trim()}`];
   }

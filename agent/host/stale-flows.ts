@@ -5,6 +5,17 @@ import type { FoundTable } from './nft-diff.ts';
 /** More than so many calls take longer than finding out again about all. */
 const mostCalls = 32;
 
+/** Packets for this port of the node that are answered from there, too. */
+export const untranslated = (port: number): readonly string[] => [
+  '-D',
+  '-p',
+  'udp',
+  '--orig-port-dst',
+  `${port}`,
+  '--reply-port-src',
+  `${port}`,
+];
+
 /** `before` and `after`: the same table as the kernel had it, and has it now. */
 export function staleFlows(
   before: FoundTable,

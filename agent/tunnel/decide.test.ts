@@ -11,6 +11,8 @@ const up = (since: number, more: Partial<DialState> = {}): DialState => ({
   attempts: 0,
   tried: [],
   answersPings: true,
+  source: 'own',
+  sourceSince: since,
   ...more,
 });
 
@@ -72,6 +74,53 @@ describe('a link that dials', () => {
   ] as const)('after $evidence is $phase', ({ seen, phase }) => {
     const { state } = startDial({ now: 500, candidates: [a, b] });
     expect(dialStep(state, { now: 800, candidates: [a, b], ...seen }).state.phase).toBe(phase);
+  });
+});
+
+describe('a link that nobody answers', () => {
+  /** All attempts of the first minutes: when, where to, and from which port. */
+  function attempts(candidates: readonly string[], untilMs: number, portMs?: number) {
+    const seen = { candidates, ...(portMs === undefined ? {} : { portMs }) };
+    let step = startDial({ now: 0, ...seen });
+    const all = [{ at: 0, to: step.dial, from: step.from, source: step.state.source }];
+    while (step.lookAt < untilMs) {
+      const now = step.lookAt;
+      step = dialStep(step.state, { now, ...seen });
+      if (step.dial !== undefined) all.push({ at: now, to: step.dial, from: step.from, source: step.state.source });
+    }
+    return all;
+  }
+  const moves = (all: ReturnType<typeof attempts>) => all.flatMap(({ at, from }) => (from ? [{ at, from }] : []));
+
+  test('changes its port after 15 s or one round more, and back again, for as long as it takes', () => {
+    const all = moves(attempts([a, b], 100_000, 15_000));
+    expect(all.map(({ from }) => from)).toEqual(['another', 'own', 'another', 'own', 'another'].slice(0, all.length));
+    expect(all.length).toBeGreaterThanOrEqual(4);
+    const times = [0, ...all.map(({ at }) => at)];
+    for (const [index, at] of times.slice(1).entries()) {
+      expect(at - times[index]!).toBeGreaterThanOrEqual(15_000);
+      expect(at - times[index]!).toBeLessThanOrEqual(15_000 + 2 * dialTiming.longestAttemptMs);
+    }
+  });
+
+  test('dials every candidate from each port, however many there are', () => {
+    const many = Array.from({ length: 8 }, (_, i) => `198.18.1.${i}:51840`);
+    const all = attempts(many, 200_000, 15_000);
+    const firstMove = all.findIndex(({ from }) => from !== undefined);
+    const secondMove = all.findIndex(({ from }, index) => from !== undefined && index > firstMove);
+    for (const stay of [all.slice(0, firstMove), all.slice(firstMove, secondMove)])
+      expect(new Set(stay.map(({ to }) => to))).toEqual(new Set(many));
+  });
+
+  test('keeps its port when the peer dials it', () => {
+    expect(moves(attempts([a, b], 100_000))).toEqual([]);
+  });
+
+  test('that is answered at last stays where it was answered, and begins there when it is silent again', () => {
+    const elsewhere = up(50_000, { source: 'another', sourceSince: 20_000 });
+    const silent = dialStep(elsewhere, { now: 90_000, pongAt: 80_000, candidates: [a], portMs: 15_000 });
+    expect(silent).toMatchObject({ dial: a, state: { source: 'another', sourceSince: 90_000 } });
+    expect(silent.from).toBeUndefined();
   });
 });
 

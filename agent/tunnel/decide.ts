@@ -14,9 +14,16 @@ export const dialTiming = {
   patience: 1.5,
   /** …but not longer than WireGuard itself waits before it repeats a handshake. */
   longestAttemptMs: 5_000,
+  /** How long all attempts go unanswered, at least, before they come from another UDP port of ours… */
+  portMs: 15_000,
+  /** …and so much longer at most, by chance. */
+  portJitterMs: 3_000,
   /** A peer that answers no pings counts as alive while its session is younger than WireGuard lets one be. */
   sessionMs: 180_000,
 } as const;
+
+/** UDP port from which we dial: the one that the peer knows, or any other. */
+export type SourcePort = 'own' | 'another';
 
 export interface DialState {
   readonly phase: 'dialling' | 'up';
@@ -30,6 +37,9 @@ export interface DialState {
   readonly tried: readonly string[];
   /** The peer answers pings; only then is their absence a sign. */
   readonly answersPings: boolean;
+  readonly source: SourcePort;
+  /** Since when all attempts from it have gone unanswered. */
+  readonly sourceSince: number;
 }
 
 /** What was seen, as times; absent means never. */
@@ -44,10 +54,14 @@ export interface Sightings {
   readonly learned?: string;
   /** `address:port`, in order of preference, without repetitions. */
   readonly candidates: readonly string[];
+  /** How long one source port is tried. Absent: ours must stay as it is, since the peer dials it. */
+  readonly portMs?: number;
 }
 
 export interface DialStep {
   readonly state: DialState;
+  /** First of all dial from this port. */
+  readonly from?: SourcePort;
   /** Forget the session and start a handshake with this endpoint. */
   readonly dial?: string;
   /** When to ask again at the latest. */
@@ -55,23 +69,17 @@ export interface DialStep {
 }
 
 /** A session that is there already (this process was restarted) is given the time to prove itself before it is touched. */
-export function startDial(seen: Sightings): DialStep {
+export function startDial(seen: Sightings, source: SourcePort = 'own'): DialStep {
+  const start = { since: seen.now, attempts: 0, tried: [], source, sourceSince: seen.now } as const;
   if (
     seen.learned !== undefined &&
     seen.handshakeAt !== undefined &&
     seen.now - seen.handshakeAt < dialTiming.sessionMs
   ) {
-    const state: DialState = {
-      phase: 'up',
-      since: seen.now,
-      endpoint: seen.learned,
-      attempts: 0,
-      tried: [],
-      answersPings: true,
-    };
+    const state: DialState = { ...start, phase: 'up', endpoint: seen.learned, answersPings: true };
     return { state, lookAt: seen.now + dialTiming.silenceMs };
   }
-  return attempt({ phase: 'dialling', since: seen.now, attempts: 0, tried: [], answersPings: false }, seen);
+  return attempt({ ...start, phase: 'dialling', answersPings: false }, seen);
 }
 
 export function dialStep(state: DialState, seen: Sightings): DialStep {
@@ -85,7 +93,7 @@ function whileUp(state: DialState, seen: Sightings): DialStep {
   const endpoint = seen.learned ?? state.endpoint;
   const next: DialState = { ...state, answersPings, ...(endpoint === undefined ? {} : { endpoint }) };
   if (seen.now - lastSign < limitMs) return { state: next, lookAt: lastSign + limitMs };
-  return attempt({ ...next, phase: 'dialling', attempts: 0, tried: [] }, seen);
+  return attempt({ ...next, phase: 'dialling', attempts: 0, tried: [], sourceSince: seen.now }, seen);
 }
 
 function whileDialling(state: DialState, seen: Sightings): DialStep {
@@ -105,15 +113,28 @@ function attempt(state: DialState, seen: Sightings): DialStep {
   const untried = all.filter((endpoint) => !state.tried.includes(endpoint));
   const [dial] = untried.length > 0 ? untried : all;
   const { endpoint: _, ...rest } = state;
+  const from = dial !== undefined && untried.length === 0 ? nextSource(state, seen) : undefined;
   const next: DialState = {
     ...rest,
     since: seen.now,
     attempts: state.attempts + 1,
     tried: dial === undefined ? [] : untried.length > 0 ? [...state.tried, dial] : [dial],
     ...(dial === undefined ? {} : { endpoint: dial }),
+    ...(from === undefined ? {} : { source: from, sourceSince: seen.now }),
   };
   const lookAt = seen.now + attemptMs(next, seen);
-  return dial === undefined ? { state: next, lookAt } : { state: next, dial, lookAt };
+  if (dial === undefined) return { state: next, lookAt };
+  return { state: next, dial, lookAt, ...(from === undefined ? {} : { from }) };
+}
+
+/**
+ * Whatever remembers flows on the way (a NAT box, a node whose NodePort led nowhere yet when the first packet came) may go on for ever with
+ * what it decided on the first packet, since our attempts keep that memory fresh: another port is another flow. Back again after a while, as
+ * a peer behind a NAT box of its own lets in only the port that it knows.
+ */
+function nextSource({ source, sourceSince }: DialState, { now, portMs }: Sightings): SourcePort | undefined {
+  if (portMs === undefined || now - sourceSince < portMs) return undefined;
+  return source === 'own' ? 'another' : 'own';
 }
 
 /** First where the peer was heard last, then what it says of itself. */

@@ -15,7 +15,7 @@ import {
 } from '../ping/decide.ts';
 import { timeStampOf } from '../ping/message.ts';
 import { type Resolve, resolveCandidates } from './candidates.ts';
-import { type DialState, dialStep, type Sightings, startDial } from './decide.ts';
+import { type DialState, dialStep, dialTiming, type Sightings, type SourcePort, startDial } from './decide.ts';
 import { createPathMeter, type PathSize } from './path-meter.ts';
 
 export interface TunnelSession {
@@ -48,6 +48,13 @@ export interface LinkPorts {
   readonly look: () => Promise<TunnelSession | undefined>;
   /** Forgets the session and starts anew with this endpoint. */
   readonly dial: (endpoint: string) => Promise<void>;
+  /** The UDP port from which we dial; absent where the peer dials it, so that it must stay. */
+  readonly source?: {
+    readonly now: () => SourcePort;
+    readonly move: (to: SourcePort) => Promise<void>;
+    /** From 0 up to 1. */
+    readonly random: () => number;
+  };
   /** `host:port` texts as of now. */
   readonly candidates: () => readonly string[];
   /** Sizes of packets in the tunnel. */
@@ -88,6 +95,8 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     if (first || dial?.phase === 'dialling') nap.abort();
   });
   let dial: DialState | undefined;
+  const portMsByChance = (): number => dialTiming.portMs + dialTiming.portJitterMs * (ports.source?.random() ?? 0);
+  let portMs = portMsByChance();
   const session = createSessionView(ports);
   try {
     while (!signal.aborted) {
@@ -99,11 +108,19 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       const silent = dial?.phase !== 'up' || pings.pending.length > 1;
       await session.refresh(silent ? eagerLookMs : calmLookMs);
       const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
-      const seen = session.sightings(dial, pings, candidates, ports.lastKnown);
-      const step = dial === undefined ? startDial(seen) : dialStep(dial, seen);
+      const seen = {
+        ...session.sightings(dial, pings, candidates, ports.lastKnown),
+        ...(ports.source === undefined ? {} : { portMs }),
+      };
+      const step = dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
       if (step.state.phase !== dial?.phase)
         log.info('link state', { phase: step.state.phase, endpoint: step.state.endpoint });
       dial = step.state;
+      if (step.from !== undefined) {
+        portMs = portMsByChance();
+        log.info('nobody answers; dialling from another port', { port: step.from });
+        await ports.source?.move(step.from).catch((error) => log.warn('the port stays', { code: codeOf(error) }));
+      }
       if (step.dial !== undefined) {
         log.info('dialling', { endpoint: step.dial, attempt: dial.attempts });
         await ports.dial(step.dial).catch((error) => log.warn('could not dial', { code: codeOf(error) }));

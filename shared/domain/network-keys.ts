@@ -130,6 +130,8 @@ export const isthmusNetworkAnnotation = {
   peerMtu: 'networking.isthmus.dev/peer-mtu',
   /** Candidates of this side, reported by the gateway's controller. */
   candidates: 'networking.isthmus.dev/candidates',
+  /** The UDP node port of this side's Service, decimal, reported by the gateway's controller. */
+  nodePort: 'networking.isthmus.dev/node-port',
   /** On InternalNodes, by the node process: `kernel` where the kernel has WireGuard, else `userspace`. */
   wireGuard: 'networking.isthmus.dev/wireguard',
   /** On a GatewayServer, GatewayClient or its template, `address:port` list with commas: where the peer reaches this side, whatever the Service says. */

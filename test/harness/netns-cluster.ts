@@ -82,6 +82,8 @@ export class TestCluster {
   exposed: { ip: string; exposed: string }[] = [];
   hosts: string[] = [];
   masqueradedHosts: { host: string; exposed: string }[] = [];
+  /** Node ports that its nodes know to be gateways'. */
+  entrances: number[] = [];
   strayPods: { ip: string; node: string }[] = [];
   /** Second octets of its own ranges. */
   readonly #octets: Octets;
@@ -228,6 +230,7 @@ export class TestCluster {
         replicaAddresses: [end.pod.ip],
         vni: end.vni,
       })),
+      entrances: this.entrances,
       shortCuts: this.links.flatMap(({ pod, plug }) =>
         pod.node === node && plug !== undefined ? [{ to: pod.ip, ...plug }] : [],
       ),

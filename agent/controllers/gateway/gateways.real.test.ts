@@ -75,9 +75,12 @@ test('a GatewayServer becomes keys, pods and a Service; its endpoint names every
     secretRef: { name: 'gw-milan', namespace },
     internalEndpoint: { ip: '10.200.2.5', node: 'n2' },
   });
-  await eventually('candidates', async () => {
-    const text = (await world.server())?.metadata.annotations?.['networking.isthmus.dev/candidates'];
-    return text === '["192.0.2.12:30840","192.0.2.11:30840"]';
+  await eventually('candidates and the node port', async () => {
+    const annotations = (await world.server())?.metadata.annotations;
+    return (
+      annotations?.['networking.isthmus.dev/candidates'] === '["192.0.2.12:30840","192.0.2.11:30840"]' &&
+      annotations['networking.isthmus.dev/node-port'] === '30840'
+    );
   });
 
   await world.createKey();

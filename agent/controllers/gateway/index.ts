@@ -22,7 +22,7 @@ import { createExplain } from '../explain.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { deleteOwned, ensureOwned } from '../owned-object.ts';
 import { peerOf, tenantNamespaces } from '../peering-caches.ts';
-import { writeStatus } from '../peering-writes.ts';
+import { writeAnnotations, writeStatus } from '../peering-writes.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { candidateOf, type Trouble } from '../wg-gateway/endpoint.ts';
 import { createConcreteKinds } from './concrete-kinds.ts';
@@ -189,7 +189,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
     const noKey = keyTrouble(keyCache.list(), gateway.metadata.namespace, peer);
     if (rendered.concrete !== undefined && noKey === undefined)
       await ensureConnection(gateway, peer, rendered.concrete, signal);
-    await writeCandidates(gateway, rendered.concrete, signal);
+    await writeAnnotations(api, role.type, gateway, reachOf(rendered.concrete), signal);
     await report(gateway, rendered, rendered.trouble, signal, noKey);
     const { trouble, type } = rendered;
     if (trouble !== undefined) return explain(gateway, stalled(trouble.reason, trouble.message));
@@ -215,18 +215,6 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
       nowMs: clock.now(),
     });
     await writeStatus(api, role.type as ResourceType<KubeObject & { status?: unknown }>, gateway, status, signal);
-  }
-
-  /** Where the peer may reach this side: what the concrete gateway found, else what its endpoint says. */
-  async function writeCandidates(
-    gateway: Gateway,
-    concrete: RenderedGateway | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const key = isthmusNetworkAnnotation.candidates;
-    const text = concrete?.metadata.annotations?.[key] ?? fromEndpoint(concrete);
-    if (gateway.metadata.annotations?.[key] === text) return;
-    await api.mergePatch(role.type, refOf(gateway), { metadata: { annotations: { [key]: text ?? null } } }, {}, signal);
   }
 
   async function ensureConnection(
@@ -279,6 +267,13 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
     },
     deps,
   );
+}
+
+/** Where the peer may reach this side: what the concrete gateway found, else what its endpoint says. */
+function reachOf(concrete: RenderedGateway | undefined): Record<string, string | undefined> {
+  const { candidates, nodePort } = isthmusNetworkAnnotation;
+  const found = concrete?.metadata.annotations;
+  return { [candidates]: found?.[candidates] ?? fromEndpoint(concrete), [nodePort]: found?.[nodePort] };
 }
 
 function fromEndpoint(concrete: RenderedGateway | undefined): string | undefined {

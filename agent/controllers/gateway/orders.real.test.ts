@@ -44,6 +44,7 @@ const shape = (object: KubeObject): string =>
       'nodePort',
       'networking.isthmus.dev/applied',
       'networking.isthmus.dev/candidates',
+      'networking.isthmus.dev/node-port',
       'endpoint',
       'conditions',
       'status',

@@ -82,6 +82,9 @@ function fromLiteral(literal: string): Endpoint | Trouble {
 
 const udpPort = (service: Service) =>
   service.spec?.ports?.find(({ protocol }) => protocol === 'UDP') ?? service.spec?.ports?.[0];
+/** Undefined for a Service that has none (yet). */
+export const nodePortOf = (service: Service | undefined): number | undefined =>
+  (service === undefined ? undefined : udpPort(service)?.nodePort) || undefined;
 const portOf = (service: Service): number => udpPort(service)?.port ?? networkPort.wireGuard;
 
 function fromClusterIp(service: Service): Endpoint | Trouble {
@@ -99,7 +102,7 @@ function fromLoadBalancer(service: Service, facts: EndpointFacts): Endpoint | Tr
   const ingress = service.status?.loadBalancer?.ingress ?? [];
   const addresses = ingress.flatMap(({ ip, hostname }) => ip || hostname || []);
   if (addresses.length > 0) {
-    const nodePort = udpPort(service)?.nodePort;
+    const nodePort = nodePortOf(service);
     const spare = nodePort === undefined ? [] : nodeAddresses(service, facts).map((one) => candidateOf(one, nodePort));
     return endpointOf(addresses, portOf(service), spare);
   }
@@ -110,8 +113,8 @@ function fromLoadBalancer(service: Service, facts: EndpointFacts): Endpoint | Tr
 }
 
 function fromNodePort(service: Service, facts: EndpointFacts): Endpoint | Trouble {
-  const nodePort = udpPort(service)?.nodePort;
-  if (nodePort === undefined || nodePort === 0)
+  const nodePort = nodePortOf(service);
+  if (nodePort === undefined)
     return { reason: 'NoNodePort', message: `Service ${service.metadata.name} has no node port yet` };
   const addresses = nodeAddresses(service, facts);
   if (addresses.length > 0) return endpointOf(addresses, nodePort);

@@ -14,7 +14,7 @@ import type { Condition } from '#agent/kube/conditions.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
 import { deployments, roleBindings, services } from '#shared/domain/core-kinds.ts';
-import { type KubeObject, keyOf, type ResourceType, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -24,10 +24,10 @@ import { gatewayBindings, gatewayDeployments, gatewayHosts, gatewayPods, gateway
 import type { NetworkDeps } from '../network-deps.ts';
 import { deleteOwned, type Ensured, ensureOwned } from '../owned-object.ts';
 import { peerOf, peerSecrets } from '../peering-caches.ts';
-import { sameJson, writeStatus } from '../peering-writes.ts';
+import { sameJson, writeAnnotations, writeStatus } from '../peering-writes.ts';
 import { activePod, isPodOf } from './active-pod.ts';
 import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
-import { discoverEndpoint, type Endpoint, type Trouble } from './endpoint.ts';
+import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';
 import { createKeySecrets } from './key-secrets.ts';
 
 type WgGateway = WgGatewayServer | WgGatewayClient;
@@ -73,6 +73,9 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
     return ensureOwned(api, deployments, actual, wanted, signal);
   }
 
+  const serviceOf = ({ namespace, name: gateway }: GatewayIdentity) =>
+    serviceCache.get({ namespace, name: networkName.gateway(gateway) });
+
   /** Undefined: this gateway wants none. */
   function wantedService(wg: WgGateway, identity: GatewayIdentity) {
     if ('service' in wg.spec) return forgeGatewayService(identity, wg.spec.service);
@@ -81,7 +84,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
   }
 
   async function ensureService(wg: WgGateway, identity: GatewayIdentity, signal: AbortSignal): Promise<Ensured> {
-    const actual = serviceCache.get({ namespace: identity.namespace, name: networkName.gateway(identity.name) });
+    const actual = serviceOf(identity);
     const wanted = wantedService(wg, identity);
     if (wanted !== undefined) return ensureOwned(api, services, actual, wanted, signal);
     await deleteOwned(api, services, actual, wg, signal);
@@ -95,8 +98,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
   ): Endpoint | Trouble | undefined {
     const literal = wg.metadata.annotations?.[isthmusNetworkAnnotation.endpoint];
     if (literal === undefined && wantedService(wg, identity) === undefined) return undefined;
-    const service = serviceCache.get({ namespace: identity.namespace, name: networkName.gateway(identity.name) });
-    return discoverEndpoint({ service, nodes: hosts.list(), activeNode, literal });
+    return discoverEndpoint({ service: serviceOf(identity), nodes: hosts.list(), activeNode, literal });
   }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -136,7 +138,12 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
           };
     const active = activePod(podCache.list().filter((pod) => isPodOf(pod, namespace, gateway)));
     const endpoint = endpointOf(wg, identity, active?.spec?.nodeName);
-    await writeCandidates(wg, candidatesOf(endpoint), signal);
+    const candidates = candidatesOf(endpoint);
+    const reach = {
+      [isthmusNetworkAnnotation.candidates]: candidates.length === 0 ? undefined : JSON.stringify(candidates),
+      [isthmusNetworkAnnotation.nodePort]: nodePortOf(serviceOf(identity))?.toString(),
+    };
+    await writeAnnotations(api, type, wg, reach, signal);
     const inUse =
       secret.trouble === undefined && secret.name !== undefined ? { name: secret.name, namespace } : undefined;
     const outcome = await report(
@@ -165,13 +172,6 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
     });
     await writeStatus(api, type, wg, status, signal);
     return found.trouble === undefined ? settled : waiting(found.trouble.message, retryMs);
-  }
-
-  async function writeCandidates(wg: WgGateway, candidates: readonly string[], signal: AbortSignal): Promise<void> {
-    const key = isthmusNetworkAnnotation.candidates;
-    const text = candidates.length === 0 ? undefined : JSON.stringify(candidates);
-    if (wg.metadata.annotations?.[key] === text) return;
-    await api.mergePatch(type, refOf(wg), { metadata: { annotations: { [key]: text ?? null } } }, {}, signal);
   }
 
   const byName = ({ metadata }: KubeObject): string[] => {
