@@ -31,11 +31,12 @@ export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) =
   ({ cache, keys }) as unknown as Watch;
 
 export function createController(
-  { name, watches, workers = 2, resyncMs = 5 * 60_000, reconcile }: ControllerOptions,
+  { name, watches, workers = 2, resyncMs = 5 * 60_000, turnOf, reconcile }: ControllerOptions,
   { clock, log: parent, metrics, random = Math.random }: ControllerDeps,
 ): Controller {
   const log = parent.with({ controller: name });
-  let queue = new KeyQueue({ clock, random });
+  const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(turnOf ? { turnOf } : {}) });
+  let queue = createQueue();
   /** Per key, how to wait no longer for the API server whose silence it failed by. */
   const awaited = new Map<string, () => void>();
   /** Per key, what was last logged, so that a lasting failure is reported once. */
@@ -149,7 +150,7 @@ export function createController(
         queue.close();
         for (const key of [...awaited.keys()]) awaitNoLonger(key);
         // Leadership may come back: the next run starts with an empty queue, which its subscriptions fill.
-        queue = new KeyQueue({ clock, random });
+        queue = createQueue();
       }
     },
   };

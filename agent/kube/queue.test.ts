@@ -19,6 +19,30 @@ describe('a key', () => {
     expect(queue.depth).toBe(0);
   });
 
+  test('is taken in the turn of whoever it is for, so that one who has thousands makes nobody wait for them', async () => {
+    const turnOf = (key: string): string => key.split('/')[0] ?? '';
+    const queue = new KeyQueue({ clock: new ManualClock(), turnOf });
+    for (let i = 0; i < 5; i++) queue.add(`mad/${i}`);
+    queue.add('one/a');
+    queue.add('mad/0');
+    queue.add('two/a');
+    queue.add('one/b');
+    const taken: (string | undefined)[] = [];
+    while (queue.depth > 0) taken.push(await queue.take());
+    expect(taken).toEqual(['mad/0', 'one/a', 'two/a', 'mad/1', 'one/b', 'mad/2', 'mad/3', 'mad/4']);
+  });
+
+  test('that is for somebody else by now waits once all the same', async () => {
+    let whose = 'before';
+    const queue = new KeyQueue({ clock: new ManualClock(), turnOf: () => whose });
+    queue.add('a');
+    whose = 'after';
+    queue.add('a');
+    expect(queue.depth).toBe(1);
+    expect(await queue.take()).toBe('a');
+    expect(queue.depth).toBe(0);
+  });
+
   test('that is added while a worker has it comes again after that worker is done', async () => {
     const { queue } = create();
     queue.add('a');

@@ -8,13 +8,17 @@ export interface KeyQueueOptions {
   readonly random?: Random;
   readonly backoffBaseMs?: number;
   readonly backoffMaxMs?: number;
+  /** Whom a key is worked on for. Whoever has many keys waiting makes nobody else wait for them all: each has its turn. Default: all are of one. */
+  readonly turnOf?: (key: string) => string;
 }
 
 export class KeyQueue {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number; readonly random: Random };
-  /** In the order in which they will be taken. */
+  readonly #turnOf: (key: string) => string;
   readonly #ready = new Set<string>();
+  /** The ready keys again, by whose they are: the first one's first key is taken next, and he goes to the end. */
+  readonly #turns = new Map<string, Set<string>>();
   readonly #busy = new Set<string>();
   /** Added while busy. */
   readonly #dirty = new Set<string>();
@@ -24,8 +28,9 @@ export class KeyQueue {
   #nap: { readonly at: number; readonly stop: AbortController } | undefined;
   #closed = false;
 
-  constructor({ clock, random = Math.random, backoffBaseMs = 50, backoffMaxMs = 60_000 }: KeyQueueOptions) {
+  constructor({ clock, random = Math.random, turnOf, backoffBaseMs = 50, backoffMaxMs = 60_000 }: KeyQueueOptions) {
     this.#clock = clock;
+    this.#turnOf = turnOf ?? (() => '');
     this.#backoff = { baseMs: backoffBaseMs, maxMs: backoffMaxMs, random };
   }
 
@@ -37,8 +42,12 @@ export class KeyQueue {
   add(key: string): void {
     if (this.#closed) return;
     if (this.#busy.has(key)) this.#dirty.add(key);
-    else {
+    else if (!this.#ready.has(key)) {
       this.#ready.add(key);
+      const whose = this.#turnOf(key);
+      const turn = this.#turns.get(whose);
+      if (turn === undefined) this.#turns.set(whose, new Set([key]));
+      else turn.add(key);
       this.#serve();
     }
   }
@@ -94,13 +103,27 @@ export class KeyQueue {
 
   #serve(): void {
     while (this.#takers.length > 0) {
-      const [key] = this.#ready;
+      const key = this.#next();
       if (key === undefined) return;
       this.#ready.delete(key);
       this.#delayed.delete(key);
       this.#busy.add(key);
       this.#takers.shift()?.(key);
     }
+  }
+
+  #next(): string | undefined {
+    const [first] = this.#turns;
+    if (first === undefined) return undefined;
+    const [whose, keys] = first;
+    const [key] = keys;
+    if (key !== undefined) keys.delete(key);
+    if (keys.size === 0) this.#turns.delete(whose);
+    else if (this.#turns.size > 1) {
+      this.#turns.delete(whose);
+      this.#turns.set(whose, keys);
+    }
+    return key;
   }
 
   /** One sleep, until the earliest delayed key. */

@@ -184,6 +184,8 @@ export interface ControllerOptions {
   readonly workers?: number;
   /** Bounds how long a lost event can matter. Default 5 minutes, jittered. */
   readonly resyncMs?: number;
+  /** For whom a key is worked on: whoever has many waiting makes nobody else wait for all of them. */
+  readonly turnOf?: (key: string) => string;
   /** Throwing means retry with per-key back-off (50 ms doubling to 60 s). */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
 }

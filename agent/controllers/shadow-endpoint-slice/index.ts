@@ -109,6 +109,10 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     {
       name: 'shadow-endpoint-slice',
       workers: 10,
+      turnOf: (key) => {
+        const { namespace = '' } = refOfKey(key);
+        return consumerOf(spaces.get({ name: namespace })) ?? namespace;
+      },
       watches: [
         watch(shadows, (shadow) => [keyOf(shadow)]),
         watch(slices, (slice) => [keyOf(slice)]),

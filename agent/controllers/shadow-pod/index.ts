@@ -54,6 +54,10 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     {
       name: 'shadow-pod',
       workers: 10,
+      turnOf: (key) => {
+        const { namespace = '' } = refOfKey(key);
+        return consumerOf(caches.namespaces.get({ name: namespace })) ?? namespace;
+      },
       watches: [
         watch(caches.shadows, (shadow) => [keyOf(shadow)]),
         watch(caches.pods, (pod) => [keyOf(pod)]),

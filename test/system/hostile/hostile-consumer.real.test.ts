@@ -2,15 +2,9 @@
  * A consumer gone mad: everything that its two identities can send to the provider's API server. Whatever it does, nothing of the provider
  * or of other consumers changes, and its own pods stay within its quota. `HOSTILE_PODS=10000` for the long run.
  */
-import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { KubeApi } from '#agent/kube/types.ts';
-import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
-import { toBase64 } from '#agent/pki/pem.ts';
 import {
-  certificateSigningRequests,
   clusterRoles,
   configMaps,
   namespaces,
@@ -18,7 +12,6 @@ import {
   pods,
   roleBindings,
   secrets,
-  serviceAccounts,
   services,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -28,11 +21,11 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { deps, offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+import { container, guest, identity, inParallel, origin, shadow } from './guests.ts';
 
 const attempts = Number(process.env.HOSTILE_PODS ?? 1_000);
 const granted = 50;
-const parallel = 24;
 
 let under: WebhookCluster;
 let admin: KubeApi;
@@ -41,80 +34,6 @@ let kubelet: KubeApi;
 let controlPlane: KubeApi;
 let innocent: KubeApi;
 const stop = new AbortController();
-
-async function identity(commonName: string, organization: string): Promise<KubeApi> {
-  const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  const request = toBase64(buildCertificateRequest({ commonName, organization }, key));
-  const created = await admin.create(certificateSigningRequests, {
-    apiVersion: 'certificates.k8s.io/v1',
-    kind: 'CertificateSigningRequest',
-    metadata: { name: `of-${commonName}` },
-    spec: { request, signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] },
-  } as never);
-  const conditions = [{ type: 'Approved', status: 'True', reason: 'Test', message: '' }];
-  await admin.update(certificateSigningRequests, { ...created, status: { conditions } } as never, {
-    subresource: 'approval',
-  });
-  const certificate = await until(async () => {
-    const found = (await admin.get(certificateSigningRequests, { name: created.metadata.name }))?.status?.certificate;
-    expect(found).toBeDefined();
-    return found as unknown as string;
-  });
-  const config = JSON.parse(under.kubeconfig);
-  config.users[0].user = { 'client-certificate-data': certificate, 'client-key-data': toBase64(key) };
-  return openCluster(await connectKubeconfig(JSON.stringify(config)), deps, stop.signal).api;
-}
-
-async function guest(consumer: string, slice: string): Promise<void> {
-  const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': consumer, 'liqo.io/remote-cluster-id': consumer };
-  const tenant = `liqo-tenant-${consumer}`;
-  if (consumer !== 'cons') {
-    await under.makeNamespace(tenant, { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': consumer });
-  }
-  await admin.create(namespaceMaps, {
-    apiVersion: offloadingApi,
-    kind: 'NamespaceMap',
-    metadata: { namespace: tenant, name: 'here', labels: { ...labels, 'liqo.io/replication': 'false' } },
-    spec: { desiredMapping: { apps: `apps-${consumer}` } },
-  });
-  await admin.create(resourceSlices, {
-    apiVersion: 'authentication.liqo.io/v1beta1',
-    kind: 'ResourceSlice',
-    metadata: {
-      namespace: tenant,
-      name: 'here',
-      labels: { ...labels, 'liqo.io/replication': 'false' },
-      annotations: { 'liqo.io/cordon': 'false', 'isthmus.dev/drain': 'false' },
-    },
-    spec: { class: 'default', consumerClusterID: consumer },
-  });
-  await admin.create(quotas, {
-    apiVersion: offloadingApi,
-    kind: 'Quota',
-    metadata: { namespace: tenant, name: slice },
-    spec: { user: slice, limitsEnforcement: 'None', resources: { cpu: '100', memory: '100Gi', pods: String(granted) } },
-  });
-  await admin.create(roleBindings, {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { namespace: tenant, name: `control-plane-${consumer}` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'liqo-remote-controlplane' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: consumer }],
-  });
-  await until(async () =>
-    expect(await admin.get(serviceAccounts, { namespace: `apps-${consumer}`, name: 'default' })).toBeDefined(),
-  );
-}
-
-const container = { name: 'app', image: 'app:1', resources: { requests: { cpu: '10m', memory: '1Mi' } } };
-const shadow = (
-  namespace: string,
-  name: string,
-  pod: unknown = { containers: [container] },
-  labels: Record<string, string> = { 'offloading.liqo.io/origin': 'cons' },
-): ShadowPod =>
-  ({ apiVersion: offloadingApi, kind: 'ShadowPod', metadata: { namespace, name, labels }, spec: { pod } }) as ShadowPod;
-const origin = (id: string) => ({ 'offloading.liqo.io/origin': id });
 
 /** The object of attempt `i`; only the first and the last of them may ever be stored. */
 function attack(i: number): ShadowPod {
@@ -156,23 +75,16 @@ async function others(): Promise<Record<string, string>> {
   return seen;
 }
 
-async function inParallel(count: number, work: (i: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) await work(next++);
-  };
-  await Promise.all(Array.from({ length: parallel }, worker));
-}
-
 beforeAll(async () => {
   under = await startWebhookCluster();
   admin = under.cluster.api;
   for (const role of remoteRoles()) await admin.create(clusterRoles, role);
-  await guest('cons', 'slice-cons');
-  await guest('other', 'slice-other');
-  kubelet = await identity('slice-cons', 'cons');
-  controlPlane = await identity('cons', 'liqo.io');
-  innocent = await identity('slice-other', 'other');
+  const resources = { cpu: '100', memory: '100Gi', pods: String(granted) };
+  for (const consumer of ['cons', 'other'] as const)
+    await guest(under, { consumer, slice: `slice-${consumer}`, resources });
+  kubelet = await identity(under, ['slice-cons', 'cons'], stop.signal);
+  controlPlane = await identity(under, ['cons', 'liqo.io'], stop.signal);
+  innocent = await identity(under, ['slice-other', 'other'], stop.signal);
   await admin.create(pods, {
     apiVersion: 'v1',
     kind: 'Pod',
