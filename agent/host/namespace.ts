@@ -45,6 +45,8 @@ export function openNamespace({ pid }: { readonly pid?: number } = {}): Namespac
 }
 
 const devices = [overlayDevice, tunnelDevice];
+/** Nobody but an administrator changes them. */
+const sysctlsMs = 30_000;
 
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
@@ -53,12 +55,13 @@ class HostNamespace implements Namespace {
   readonly #tables: NftTables;
   #expected: string | undefined;
   #applies = 0;
+  #sysctls: { readonly as: string | undefined; readonly at: number } = { as: undefined, at: 0 };
   #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
     this.#commands = commands;
     this.#pid = pid;
-    this.#tables = new NftTables(commands);
+    this.#tables = new NftTables(commands, { alone: pid !== undefined });
   }
 
   apply(state: KernelState): Promise<Applied> {
@@ -102,9 +105,10 @@ class HostNamespace implements Namespace {
         if (waitMs > 0) continue;
         waitMs = everyMs;
         if (this.#expected === undefined || told === this.#applies) continue;
-        const drifted = await this.#inTurn(
-          async () => this.#expected !== (await this.#fingerprint(await this.#readText())),
-        );
+        const drifted = await this.#inTurn(async () => {
+          this.#tables.lookAgain();
+          return this.#expected !== (await this.#fingerprint(await this.#readText()));
+        });
         if (!drifted || signal.aborted) continue;
         told = this.#applies;
         onChange();
@@ -135,17 +139,25 @@ class HostNamespace implements Namespace {
         problems.push(error instanceof Error ? error.message : String(error));
       }
     };
+    this.#tables.lookAgain();
     // guards before devices: nothing is ever open in between
     await attempt(() => this.#tables.applyOwn(state));
     const text = await this.#readText();
     const observed = parseObserved(text);
     const commands = diff(state, observed);
+    let written: string | undefined;
     await attempt(async () => {
-      const { lines, failed: refused } = await this.#ip(commands);
+      const { lines, failed: refused, text: after } = await this.#ip(commands);
       failed.push(...refused);
+      written = after;
       return lines;
     });
-    await attempt(() => this.#applySysctls(state.sysctls));
+    await attempt(() =>
+      this.#applySysctls(
+        state.sysctls,
+        commands.some(({ line }) => line.startsWith('link ')),
+      ),
+    );
     await attempt(async () => {
       if (!state.tunnel || !tunnelWillExist(state.tunnel, observed)) return [];
       return (await this.tunnel(state.tunnel.implementation).configure(state.tunnel)).map(
@@ -163,7 +175,7 @@ class HostNamespace implements Namespace {
       without.push(...optional.without);
       return optional.written;
     });
-    this.#expected = await this.#fingerprint(commands.length === 0 ? text : await this.#readText());
+    this.#expected = await this.#fingerprint(commands.length === 0 ? text : (written ?? (await this.#readText())));
     this.#applies += 1;
     this.#appliedAt = performance.now();
     if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
@@ -176,20 +188,17 @@ class HostNamespace implements Namespace {
   }
 
   async #readText(): Promise<string> {
-    const batch = await this.#commands.file('read', readBatch(devices));
-    const { code, stdout, stderr } = await this.#commands.run('ip', [...readOptions, batch]);
-    const absent = /^(Device "[^"]+" does not exist\.|Cannot find device "[^"]+"|Command failed .*|)$/;
-    const problem = stderr.split('\n').find((line) => !absent.test(line));
-    if (code !== 0 && (problem !== undefined || stderr === ''))
-      throw new AppError('command_failed', `ip -batch ended with ${code}: ${stderr.trim()}`);
-    return stdout;
+    return (await this.#ip([])).text;
   }
 
-  /** Each line is tried; those of ours that fail reject together, those of users are returned. */
-  async #ip(commands: readonly IpCommand[]): Promise<{ lines: string[]; failed: Refusal[] }> {
-    if (commands.length === 0) return { lines: [], failed: [] };
-    const batch = await this.#commands.file('write', commands.map(({ line }) => `${line}\n`).join(''));
-    const { code, stderr } = await this.#commands.run('ip', ['-force', '-batch', batch]);
+  /**
+   * One process for what is to be written and for reading all of it after that. Each line is tried; those of ours that fail reject together,
+   * those of users are returned.
+   */
+  async #ip(commands: readonly IpCommand[]): Promise<{ lines: string[]; failed: Refusal[]; text: string }> {
+    const writes = commands.map(({ line }) => `${line}\n`).join('');
+    const batch = await this.#commands.file('batch', `${writes}${readBatch(devices)}`);
+    const { code, stdout, stderr } = await this.#commands.run('ip', [...readOptions, batch]);
     const failed: Refusal[] = [];
     const problems: string[] = [];
     let message = '';
@@ -202,18 +211,28 @@ class HostNamespace implements Namespace {
       }
       understood = true;
       const command = commands[Number(number) - 1];
-      const text = `ip ${command?.line}: ${message}`;
-      if (command?.configuration === undefined) problems.push(text);
+      if (command === undefined) {
+        // What is read may not be there.
+        if (!/^(Device "[^"]+" does not exist\.|Cannot find device "[^"]+")$/.test(message))
+          problems.push(`ip -batch: ${message}`);
+        continue;
+      }
+      const text = `ip ${command.line}: ${message}`;
+      if (command.configuration === undefined) problems.push(text);
       else failed.push({ configuration: command.configuration, message: text });
     }
     if (code !== 0 && !understood) problems.push(`ip -batch ended with ${code}: ${stderr.trim()}`);
     if (problems.length > 0) throw new AppError('command_failed', problems.slice(0, 5).join('; '));
-    return { lines: commands.map(({ line }) => line), failed };
+    return { lines: commands.map(({ line }) => line), failed, text: stdout };
   }
 
-  async #applySysctls(wanted: KernelState['sysctls']): Promise<string[]> {
+  /** Each look is a process: what was as it should be a moment ago, and concerns no device that has just been made, is not looked at. */
+  async #applySysctls(wanted: KernelState['sysctls'], devicesChanged: boolean): Promise<string[]> {
     const keys = Object.keys(wanted);
-    if (keys.length === 0) return [];
+    const text = JSON.stringify(wanted);
+    const { as, at } = this.#sysctls;
+    if (keys.length === 0 || (as === text && !devicesChanged && performance.now() - at < sysctlsMs)) return [];
+    this.#sysctls = { as: undefined, at: 0 };
     const { stdout } = await this.#commands.run('sysctl', ['-e', ...keys]);
     // dots in and slashes out, or the other way round: compared without either
     const plain = (key: string): string => key.replaceAll(/[./]/g, ' ');
@@ -226,6 +245,7 @@ class HostNamespace implements Namespace {
     const changed = keys.filter((key) => has.has(plain(key)) && has.get(plain(key)) !== wanted[key]);
     const settings = changed.map((key) => `${key}=${wanted[key]}`);
     if (settings.length > 0) await this.#commands.must('sysctl', ['-q', '-w', ...settings]);
+    this.#sysctls = { as: text, at: performance.now() };
     return settings.map((setting) => `sysctl ${setting}`);
   }
 

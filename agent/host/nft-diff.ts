@@ -75,6 +75,21 @@ export function parseTable(json: string): FoundTable {
   return { structure: textOf(structure), nat: textOf(structure.filter(translates)), maps };
 }
 
+/** Of `nft -j -s list ruleset`, what `list table` says of each, by table. */
+export function tablesOf(json: string): ReadonlyMap<string, string> {
+  const { nftables } = JSON.parse(json) as {
+    nftables: readonly Readonly<Record<string, { family: NftTable['family']; name: string; table?: string }>>[];
+  };
+  const items = new Map<string, unknown[]>();
+  for (const item of nftables) {
+    const [[kind = '', of] = []] = Object.entries(item);
+    if (of === undefined || kind === 'metainfo') continue;
+    const key = tableKey({ family: of.family, name: kind === 'table' ? of.name : (of.table ?? '') });
+    items.set(key, [...(items.get(key) ?? []), item]);
+  }
+  return new Map([...items].map(([key, own]) => [key, JSON.stringify({ nftables: own })]));
+}
+
 const textOf = (items: readonly unknown[]): string =>
   JSON.stringify(items, (key, value: unknown) =>
     key === 'handle' || key === 'index' || key === 'packets' || key === 'bytes' ? undefined : value,

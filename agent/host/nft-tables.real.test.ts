@@ -61,10 +61,47 @@ test('a table that is not wanted is looked for at first and beside a change, not
   expect(written.join()).toContain('nft replace');
   expect(await netns.exec('nft', 'list', 'tables')).not.toContain('netdev isthmus');
   expect(looks).toBe(1);
+  tables.lookAgain();
   expect(await tables.applyOwn(planNode(nodeModel))).toEqual([]);
   expect(looks).toBe(1);
   await netns.exec('nft', 'flush', 'table', 'ip', 'isthmus');
+  tables.lookAgain();
   await tables.applyOwn(planNode(nodeModel));
   expect(looks).toBe(2);
+  commands.close();
+});
+
+test('where nobody else has tables all of them are looked at in one process, once until something is written or may have been', async () => {
+  const netns = await world.add('alone');
+  const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
+  let processes = 0;
+  const counting = {
+    ...commands,
+    run: (program: string, args: readonly string[]) => {
+      processes += 1;
+      return commands.run(program, args);
+    },
+    must: (program: string, args: readonly string[]) => {
+      processes += 1;
+      return commands.must(program, args);
+    },
+  };
+  const tables = new NftTables(counting, { alone: true });
+  expect((await tables.applyOwn(planNode(nodeModel))).join()).toContain('nft replace ip isthmus, ip6 isthmus');
+  const listed = await tables.listings();
+  expect(listed).toHaveLength(2);
+
+  tables.lookAgain();
+  processes = 0;
+  expect(await tables.applyOwn(planNode(nodeModel))).toEqual([]);
+  expect(await tables.listings()).toEqual(listed);
+  expect(processes).toBe(1);
+
+  await netns.exec('nft', 'add', 'rule', 'ip6', 'isthmus', 'input', 'accept');
+  expect(await tables.listings()).toEqual(listed);
+  tables.lookAgain();
+  expect(await tables.listings()).not.toEqual(listed);
+  expect((await tables.applyOwn(planNode(nodeModel))).join()).toContain('nft replace ip isthmus, ip6 isthmus');
+  expect(await netns.exec('nft', 'list', 'table', 'ip6', 'isthmus')).not.toContain('accept\n\t}');
   commands.close();
 });

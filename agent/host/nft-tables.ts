@@ -9,6 +9,7 @@ import {
   removeTable,
   replaceTable,
   tableKey,
+  tablesOf,
   tablesWithChain,
 } from './nft-diff.ts';
 import { staleFlows, untranslated } from './stale-flows.ts';
@@ -16,8 +17,20 @@ import { staleFlows, untranslated } from './stale-flows.ts';
 const ownFamilies = ['ip', 'ip6', 'netdev'] as const;
 const ownTables = ownFamilies.map((family) => ({ family, name: nftTable }));
 
+/** A table as the kernel had it at the last look: parsed, and as it said so. */
+interface Seen {
+  readonly table: FoundTable;
+  readonly json: string;
+}
+
+export interface NftOptions {
+  /** Hardly anybody else has tables here, so that one look at all of them is cheaper than one at each of ours: each is a process. */
+  readonly alone?: boolean;
+}
+
 export class NftTables {
   readonly #commands: Commands;
+  readonly #alone: boolean;
   /** By table: the text we loaded and what the kernel made of it. */
   readonly #loaded = new Map<string, { readonly body: string; readonly structure: string }>();
   /** Tables of users' that are ours to remove; known after the first look. */
@@ -26,21 +39,34 @@ export class NftTables {
   /** Whether those of our tables that are not wanted have been looked for. */
   #hasLooked = false;
 
-  constructor(commands: Commands) {
+  /** By table, undefined for one that is not there; until something is written, or somebody else may have. */
+  readonly #seen = new Map<string, Promise<Seen | undefined>>();
+  #all: Promise<ReadonlyMap<string, Seen>> | undefined;
+
+  constructor(commands: Commands, { alone = false }: NftOptions = {}) {
     this.#commands = commands;
+    this.#alone = alone;
+  }
+
+  /** Whatever is asked from now on is looked up in the kernel, once. */
+  lookAgain(): void {
+    this.#seen.clear();
+    this.#all = undefined;
   }
 
   /** What the kernel has of everything that was loaded. */
   async listings(): Promise<readonly string[]> {
     const listings: string[] = [];
     for (const key of [...this.#loaded.keys()].sort()) {
-      listings.push((await this.#commands.run('nft', ['-s', 'list', 'table', ...key.split(' ')])).stdout);
+      const [family = '', name = ''] = key.split(' ');
+      listings.push((await this.#look(family, name))?.json ?? '');
     }
     return listings;
   }
 
   /** Answers what was removed. */
   async sweep(): Promise<readonly string[]> {
+    this.lookAgain();
     const found = await Promise.all(ownTables.map(async (table) => ((await this.#table(table)) ? [table] : [])));
     const tables = [...found.flat(), ...(await this.#findUserTables()).values()];
     for (const table of tables) await this.#nft(removeTable(table));
@@ -159,9 +185,29 @@ export class NftTables {
     if (found) this.#loaded.set(tableKey(table), { body: table.body, structure: found.structure });
   }
 
-  async #table(table: Pick<NftTable, 'family' | 'name'>): Promise<FoundTable | undefined> {
-    const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', table.family, table.name]);
-    return code === 0 ? parseTable(stdout) : undefined;
+  async #table({ family, name }: Pick<NftTable, 'family' | 'name'>): Promise<FoundTable | undefined> {
+    return (await this.#look(family, name))?.table;
+  }
+
+  async #look(family: string, name: string): Promise<Seen | undefined> {
+    const key = `${family} ${name}`;
+    if (this.#alone) {
+      this.#all ??= this.#lookAtAll();
+      return (await this.#all).get(key);
+    }
+    const seen = this.#seen.get(key) ?? this.#lookAt(family, name);
+    this.#seen.set(key, seen);
+    return seen;
+  }
+
+  async #lookAtAll(): Promise<ReadonlyMap<string, Seen>> {
+    const all = tablesOf(await this.#commands.must('nft', ['-j', '-s', 'list', 'ruleset']));
+    return new Map([...all].map(([key, json]) => [key, { json, table: parseTable(json) }]));
+  }
+
+  async #lookAt(family: string, name: string): Promise<Seen | undefined> {
+    const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', family, name]);
+    return code === 0 ? { json: stdout, table: parseTable(stdout) } : undefined;
   }
 
   async #findUserTables(): Promise<Map<string, Pick<NftTable, 'family' | 'name'>>> {
@@ -174,5 +220,6 @@ export class NftTables {
 
   async #nft(transaction: string): Promise<void> {
     await this.#commands.must('nft', ['-f', await this.#commands.file('transaction', transaction)]);
+    this.lookAgain();
   }
 }
