@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
-import { happenedOn, Line, lineBehind } from './line.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { happenedOn, Line, lineBehind, whenLeftBehind } from './line.ts';
 
 const waitOn = (line: Line, heard: string[], name: string) => line.onReturn(() => heard.push(name));
 
@@ -19,6 +20,21 @@ describe('the line to an API server', () => {
     line.failed(32_000);
     line.answered(40_000);
     expect(heard).toEqual(['a', 'b']);
+  });
+
+  test('gives up what was asked in the outage, and neither what was just asked nor what has ended', () => {
+    const clock = new ManualClock();
+    const line = new Line();
+    const givenUp: string[] = [];
+    const ask = (name: string) => whenLeftBehind(line, clock, () => givenUp.push(name));
+    line.failed(clock.now());
+    ask('long ago');
+    const ended = ask('ended');
+    clock.advance(3_000);
+    ask('just now');
+    ended();
+    line.answered(clock.now());
+    expect(givenUp).toEqual(['long ago']);
   });
 
   test('wakes nobody while the server answers others, so that who fails alone does not fail more often', () => {

@@ -2,14 +2,20 @@
  * What everyone who uses one connection knows together: whether its API server answers, and the moment at which it does again. Each waits out a
  * back-off of its own, so that a dead server is asked now and then by one of them; what that one learns, all learn.
  */
+import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connect.ts';
 
 /** Who fails for less while others succeed has a trouble of its own, and goes on waiting. */
 const shortestOutageMs = 1_000;
+/** Who has asked for so long when others get answers asked while nobody got any, on a connection that may never bring one. */
+const lostAfterMs = 1_000;
+
+/** Called with the moment from which on nobody had got an answer. */
+export type Returned = (deafSince: number) => void;
 
 export class Line {
   #deafSince: number | undefined;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Returned>();
 
   /** Something came back, whatever it says. */
   answered(now: number): void {
@@ -19,7 +25,7 @@ export class Line {
     if (now - since < shortestOutageMs) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const wake of waiting) wake();
+    for (const wake of waiting) wake(since);
   }
 
   /** Nothing came back: refused, broken off, silent. */
@@ -28,10 +34,21 @@ export class Line {
   }
 
   /** Calls back once, when the server answers again after an outage; returns how to wait no longer. */
-  onReturn(wake: () => void): () => void {
+  onReturn(wake: Returned): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);
   }
+}
+
+/**
+ * Calls `giveUp` when the server answers others while a request that begins now has been under way for long: TCP sends again what was lost in
+ * the outage after a pause that grew with it, and asking anew takes a moment. Returns how to watch no longer.
+ */
+export function whenLeftBehind(line: Line, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
+  const startedAt = clock.now();
+  return line.onReturn(() => {
+    if (clock.now() - startedAt >= lostAfterMs) giveUp();
+  });
 }
 
 const lines = new WeakMap<ClusterConnection, Line>();

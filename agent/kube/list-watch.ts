@@ -4,10 +4,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connect.ts';
 import { JsonLines } from './json-lines.ts';
-import { type Line, lineOf } from './line.ts';
+import { type Line, lineOf, whenLeftBehind } from './line.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, withQuery } from './paths.ts';
-import { noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
+import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
 import type { Send } from './sender.ts';
 import type { ListOptions } from './types.ts';
 import { watchdog } from './watchdog.ts';
@@ -122,13 +122,25 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
       new AppError('kube_unreachable', `the watch of ${path.split('?')[0]} was silent for ${limitMs / 1000} s`),
     );
   let guard = watchdog(at.clock, { idleMs: at.limits.connectMs }, silent);
+  const line = lineOf(connection);
+  let heardAt: number | undefined;
+  const giveUp = (): void => void request.destroy(leftBehind(connection));
+  let forget = whenLeftBehind(line, at.clock, giveUp);
+  // What said nothing since before an outage may have died in it, and is not missed until it counts as silent.
+  const outlive = (deafSince: number): void => {
+    if (heardAt === undefined || heardAt <= deafSince) giveUp();
+    else forget = line.onReturn(outlive);
+  };
   const abort = (): void => void request.destroy();
   at.signal.addEventListener('abort', abort, { once: true });
   try {
     await new Promise<void>((resolve, reject) => {
       request.on('error', reject);
       request.once('response', (response) => {
+        forget();
         noteAnswer(connection, response.statusCode, at.clock);
+        heardAt = at.clock.now();
+        forget = line.onReturn(outlive);
         guard.stop();
         guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
         response.on('error', reject);
@@ -144,6 +156,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
         if (ok) at.hear.accepted?.();
         response.on('data', (chunk: Buffer) => {
           guard.touch();
+          heardAt = at.clock.now();
           if (!ok) return void refused.push(chunk);
           try {
             lines.push(chunk);
@@ -162,6 +175,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
   } catch (error) {
     if (!at.signal.aborted) throw unreachableError(connection, error, at.clock, request.reusedSocket);
   } finally {
+    forget();
     guard.stop();
     at.signal.removeEventListener('abort', abort);
     request.destroy();

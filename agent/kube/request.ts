@@ -6,7 +6,7 @@ import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connect.ts';
 import type { AnswerHeaders } from './http-answer.ts';
-import { happenedOn, lineOf } from './line.ts';
+import { happenedOn, lineOf, whenLeftBehind } from './line.ts';
 import { watchdog } from './watchdog.ts';
 import { dropIdleWires, type Sending, wiresOf } from './wires.ts';
 
@@ -78,12 +78,20 @@ export async function exchange(
       });
       const abort = (): void => sending?.abort(abortError(signal));
       signal?.addEventListener('abort', abort, { once: true });
+      let hears = false;
+      const forget = whenLeftBehind(lineOf(connection), clock, () => {
+        if (!hears) sending?.abort(leftBehind(connection));
+      });
       stop = () => {
+        forget();
         guard.stop();
         signal?.removeEventListener('abort', abort);
       };
       sending = wiresOf(connection.agent, connection.server, () => clock.now()).send(text, {
-        piece: () => guard.touch(),
+        piece: () => {
+          hears = true;
+          guard.touch();
+        },
         answered(answer) {
           noteAnswer(connection, answer.status, clock);
           const { status, headers } = answer;
@@ -99,6 +107,12 @@ export async function exchange(
     stop();
   }
 }
+
+/** Asking again is safe for reads, and needs no pause. */
+export const leftBehind = ({ server }: ClusterConnection): AppError =>
+  new AppError('kube_unreachable', `${server.origin} answers again, but not what it was asked before`, {
+    detail: { server: server.origin, stale: true, leftBehind: true },
+  });
 
 /** As `openRequest` would send it. */
 function requestText(connection: ClusterConnection, { method, path, headers, body = '' }: Exchange): string {
@@ -145,7 +159,7 @@ export function unreachableError(
   const failure = belowHttp(connection, error, reused);
   if (failure.code !== 'kube_unreachable' || failure.detail.status !== undefined) return failure;
   const line = lineOf(connection);
-  line.failed(clock.now());
+  if (failure.detail.leftBehind !== true) line.failed(clock.now());
   return happenedOn(line, failure);
 }
 

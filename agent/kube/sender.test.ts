@@ -66,6 +66,26 @@ describe('a request', () => {
     expect(requests).toBe(1);
   });
 
+  test('that hangs since an outage is sent again as soon as the server answers another one', async () => {
+    let hanging = 0;
+    const send = await serve(
+      (request, response) => {
+        if (request.url === '/hangs' && ++hanging === 1) return;
+        if (request.url === '/breaks') request.socket.destroy();
+        else response.end('ok');
+      },
+      { retries: 1 },
+    );
+    const hung = send({ ...get, path: '/hangs' });
+    await expect(send({ ...get, path: '/breaks' })).rejects.toMatchObject({ code: 'kube_unreachable' });
+    await systemClock.sleep(1_100);
+    const answeredAt = performance.now();
+    await send(get);
+    expect(await hung).toBe('ok');
+    expect(performance.now() - answeredAt).toBeLessThan(2_000);
+    expect(hanging).toBe(2);
+  });
+
   test('whose answer breaks off is unreachable, not half read', async () => {
     const send = await serve(
       (_request, response) => {

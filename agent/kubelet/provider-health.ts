@@ -20,8 +20,8 @@ export interface Health {
   readonly problem: string | undefined;
 }
 
-/** After a failure it looks sooner: the Node goes Unknown after 40 s of silence. */
-const impatientMs = 2_000;
+/** After a failure it looks sooner: whoever waits for the provider is told by the first request that is answered. */
+const impatientMs = 1_000;
 const versionEveryMs = 3_600_000;
 
 export class ProviderHealth {
