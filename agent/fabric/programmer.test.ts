@@ -1,12 +1,22 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import type { KernelState } from '../host/kernel-state.ts';
 import { sharedByMany } from '../kube/linked-abort.ts';
 import { nothing } from './fabric.ts';
 import { createProgrammer } from './programmer.ts';
 
+/** Something else whenever it is asked for, as if each pod needed a route. */
+function withPodsThatChange(): () => KernelState {
+  let asked = 0;
+  return () => {
+    asked += 1;
+    return { ...nothing, sysctls: { asked: String(asked) } };
+  };
+}
+
 /** A namespace whose passes take 100 ms of the clock; time moves in steps of 5 ms. */
-function start() {
+function start(want: () => KernelState = withPodsThatChange()) {
   const clock = new ManualClock();
   const stopped = new AbortController();
   sharedByMany(stopped.signal);
@@ -23,7 +33,7 @@ function start() {
     },
     clock,
     log: silentLog,
-    want: () => nothing,
+    want,
   });
   const ended = programmer.run(stopped.signal);
   const advance = async (ms: number, each = (): void => undefined): Promise<void> => {
@@ -72,5 +82,23 @@ test('what concerns a link waits for no calm', async () => {
   programmer.wake();
   await advance(50);
   expect([waiting - before, passes.length - before]).toEqual([0, 1]);
+  await stop();
+});
+
+test('pods that change nothing here cost no pass, one that does is programmed at once, and a minute later everything is looked at', async () => {
+  let routes: KernelState['routes'] = [];
+  const { programmer, passes, advance, stop } = start(() => ({ ...nothing, routes }));
+  await advance(1_000);
+  await advance(5_000, () => programmer.wakeCalmly());
+  expect(passes).toHaveLength(1);
+  routes = [{ table: 'main', destination: '10.9.9.9/32' }];
+  programmer.wakeCalmly();
+  await advance(200);
+  expect(passes).toHaveLength(2);
+  programmer.wake();
+  await advance(200);
+  expect(passes).toHaveLength(3);
+  await advance(61_000, () => programmer.wakeCalmly());
+  expect(passes).toHaveLength(4);
   await stop();
 });

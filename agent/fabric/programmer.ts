@@ -74,9 +74,20 @@ export function createProgrammer({
     without = now.join();
   }
 
+  /** What the last pass left behind, unless it failed or waits for something; and until when that is taken for granted. */
+  let settledAs: { readonly text: string; readonly until: number } | undefined;
+
+  /** Most pods change nothing here, and a pass costs processes: who only heard of some looks first. */
+  function isSettled(calmly: boolean): boolean {
+    if (!calmly || settledAs === undefined || clock.now() >= settledAs.until) return false;
+    const state = want();
+    return state !== undefined && JSON.stringify(state) === settledAs.text;
+  }
+
   /** Milliseconds until the next pass unless something changes. */
   async function pass(failures: number): Promise<{ readonly nextMs: number; readonly failures: number }> {
     for (const waiter of waiters) waiter.serves = true;
+    settledAs = undefined;
     try {
       const state = want();
       const applied: Applied | undefined = state === undefined ? undefined : await namespace.apply(state);
@@ -85,6 +96,8 @@ export function createProgrammer({
       onPass?.({ failed: applied?.failed ?? [] });
       for (const { serves, resolve } of waiters) if (serves) resolve();
       waiters = waiters.filter(({ serves }) => !serves);
+      if (state !== undefined && applied?.awaitsTunnel === false && applied.without.length === 0)
+        settledAs = { text: JSON.stringify(state), until: clock.now() + resyncMs };
       return { nextMs: applied?.awaitsTunnel ? awaitTunnelMs : resyncMs, failures: 0 };
     } catch (error) {
       log.warn('could not program the network', { code: codeOf(error), why: (error as Error).message });
@@ -128,10 +141,12 @@ export function createProgrammer({
       let failures = 0;
       try {
         while (!signal.aborted) {
+          const calmly = dirtyCalmly && !dirty;
           dirty = false;
           dirtyCalmly = false;
           const begunAt = clock.now();
-          const outcome = await pass(failures);
+          const left = (settledAs?.until ?? 0) - begunAt;
+          const outcome = isSettled(calmly) ? { nextMs: left, failures } : await pass(failures);
           failures = outcome.failures;
           const endedAt = clock.now();
           const calmAt = endedAt + Math.min(calm.mostMs, Math.max(calm.leastMs, calm.times * (endedAt - begunAt)));
