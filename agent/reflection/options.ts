@@ -26,7 +26,8 @@ const defaults: Record<ReflectorName, ReflectorOptions> = {
   ingress: kind(3),
   configmap: kind(3),
   secret: kind(3),
-  serviceaccount: kind(3),
+  // Every pod waits for its token.
+  serviceaccount: kind(10),
   event: kind(3),
 };
 export const reflectorNames = Object.keys(defaults) as readonly ReflectorName[];

@@ -32,6 +32,8 @@ interface Caches {
 
 type Follow = Extract<Decision, { do: 'follow' }>;
 
+/** A pass is a write: as many wait at a time as 20 pods a second need on an API server that is slow to answer. */
+const workers = 32;
 const retryMs = 30_000;
 const staleMs = 100;
 const quotaMs = 2_000;
@@ -53,7 +55,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
   return createController(
     {
       name: 'shadow-pod',
-      workers: 10,
+      workers,
       turnOf: (key) => {
         const { namespace = '' } = refOfKey(key);
         return consumerOf(caches.namespaces.get({ name: namespace })) ?? namespace;
