@@ -108,7 +108,8 @@ const kubeProxyText = (table: string): string => {
   return [head, ...kept.sort()].join('\n');
 };
 
-const emptied = /^\tchain (?:service|endpoint)-\S+ \{\s*\}$/;
+/** `service-`, `endpoint-`, `external-`, … with a hash of what it is for. */
+const emptied = /^\tchain [a-z]+-[A-Z0-9]{8}-\S+ \{\s*\}$/;
 
 /** What is there once two looks in a row, `everyMs` apart, have seen the same. */
 export async function atRest(
