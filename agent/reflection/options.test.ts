@@ -46,7 +46,7 @@ test('the template counts, the arguments of the VirtualNode count more, and slic
 test('where addresses mean nothing to the provider, no slices are reflected', () => {
   const { kinds } = reflectionOptions(node(withArgs('--disable-ip-reflection')), undefined);
   expect(kinds.endpointslice.workers).toBe(0);
-  expect(kinds.service.workers).toBe(3);
+  expect(kinds.service.workers).toBe(10);
 });
 
 test('keys of template and patch are joined; of classes the default one is taken, else the first', () => {

@@ -20,12 +20,13 @@ export interface ReflectionOptions extends Shape {
 }
 
 const kind = (workers: number): ReflectorOptions => ({ workers, type: 'DenyList' });
+/** A provider may be 80 ms away: ten writes under way are a hundred a second then, and a thousand changes after an outage take ten. */
 const defaults: Record<ReflectorName, ReflectorOptions> = {
-  service: kind(3),
+  service: kind(10),
   endpointslice: kind(10),
-  ingress: kind(3),
-  configmap: kind(3),
-  secret: kind(3),
+  ingress: kind(10),
+  configmap: kind(10),
+  secret: kind(10),
   // Every pod waits for its token.
   serviceaccount: kind(10),
   event: kind(3),
