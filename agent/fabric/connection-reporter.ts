@@ -5,11 +5,13 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { KubeApi } from '../kube/types.ts';
+import type { AnnouncedRanges } from '../ping/message.ts';
 import type { LinkReport } from '../tunnel/run.ts';
 import { type Written, worthWriting } from './connection-status.ts';
 
 export interface ConnectionReporter {
-  report(report: LinkReport): void;
+  /** `announced`: what ranges the peer last said it has. */
+  report(report: LinkReport, announced?: AnnouncedRanges): void;
   /** Resolves when nothing is being written. */
   ended(): Promise<void>;
 }
@@ -26,10 +28,10 @@ export function createConnectionReporter(
   let writing: Promise<void> | undefined;
   let notBefore = 0;
   return {
-    report(report) {
+    report(report, announced) {
       const now = clock.now();
       if (writing !== undefined || now < notBefore || signal.aborted) return;
-      const fields = worthWriting(report, last, now);
+      const fields = worthWriting(report, last, now, announced);
       if (fields === undefined) return;
       writing = api
         .mergePatch(networkKinds.connections, connection, { status: fields }, { subresource: 'status' }, signal)

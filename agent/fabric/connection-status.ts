@@ -1,6 +1,7 @@
 /** What a link's report becomes in `Connection.status`, and when that is worth a write. Pure. */
 import { timestamp } from '../kube/conditions.ts';
 import { latencyText } from '../ping/decide.ts';
+import type { AnnouncedRanges } from '../ping/message.ts';
 import type { LinkReport } from '../tunnel/run.ts';
 
 export interface ConnectionFields {
@@ -10,16 +11,18 @@ export interface ConnectionFields {
   readonly peerEndpoint: string | null;
   readonly lastHandshakeTime: string | null;
   readonly packetLoss: number | null;
+  readonly peerRanges: AnnouncedRanges | null;
 }
 
 /** For a merge patch: null takes a field away. */
-export const connectionFields = (report: LinkReport, now: number): ConnectionFields => ({
+export const connectionFields = (report: LinkReport, now: number, announced?: AnnouncedRanges): ConnectionFields => ({
   value: report.value,
   latency: { value: latencyText(report.rttMs), timestamp: timestamp(now) },
   mtu: report.mtu ?? null,
   peerEndpoint: report.peerEndpoint ?? null,
   lastHandshakeTime: report.handshakeAt === undefined ? null : timestamp(report.handshakeAt),
   packetLoss: report.packetLoss ?? null,
+  peerRanges: announced ?? null,
 });
 
 /** Reference 5.5: figures that move all the time are written no more often than this. */
@@ -31,9 +34,16 @@ export interface Written {
 }
 
 /** Undefined: nothing worth a write now. */
-export function worthWriting(report: LinkReport, last: Written | undefined, now: number): ConnectionFields | undefined {
-  const fields = connectionFields(report, now);
+export function worthWriting(
+  report: LinkReport,
+  last: Written | undefined,
+  now: number,
+  announced?: AnnouncedRanges,
+): ConnectionFields | undefined {
+  const fields = connectionFields(report, now, announced);
   if (last === undefined) return fields;
-  const news = (['value', 'mtu', 'peerEndpoint'] as const).some((key) => fields[key] !== last.fields[key]);
+  const news = (['value', 'mtu', 'peerEndpoint', 'peerRanges'] as const).some(
+    (key) => JSON.stringify(fields[key]) !== JSON.stringify(last.fields[key]),
+  );
   return news || now - last.at >= figuresEveryMs ? fields : undefined;
 }

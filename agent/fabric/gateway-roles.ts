@@ -7,6 +7,7 @@ import type { WireGuardPeer } from '../host/kernel-state.ts';
 import type { TunnelControl } from '../host/wireguard.ts';
 import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cluster } from '../kube/types.ts';
+import { type AnnouncedRanges, mostAnnounced } from '../ping/message.ts';
 import type { PingSocket } from '../ping/socket.ts';
 import { candidateTexts, type Resolve } from '../tunnel/candidates.ts';
 import { type LinkPorts, runLink, type TunnelSession } from '../tunnel/run.ts';
@@ -125,13 +126,19 @@ async function keepLink(
   const connection = { namespace: name.namespace, name: networkName.gateway(name.gatewayName) };
   const reporter = createConnectionReporter({ api: cluster.api, clock, log }, connection, signal);
   let remembered = lastKnown;
+  let announced: AnnouncedRanges | undefined;
+  const own = createAnnouncement(clock, () => place.link()?.configuration?.spec.local?.cidr);
+  const unhear = pings.onPing((from, { ranges }) => {
+    if (from === overlay() && ranges !== undefined) announced = ranges;
+  });
   const ports: LinkPorts = {
     clock,
     log,
     resolve: deps.resolve,
     ping: (timeStamp, bytes) => {
       const clusterID = place.link()?.remoteClusterId ?? '';
-      pings.send(overlay(), { clusterID, msgType: 'PING', timeStamp }, bytes);
+      const ranges = bytes === undefined ? own.due() : undefined;
+      pings.send(overlay(), { clusterID, msgType: 'PING', timeStamp, ...(ranges && { ranges }) }, bytes);
     },
     onPong: (listener) =>
       pings.onPong((from, message, bytes) => {
@@ -152,7 +159,7 @@ async function keepLink(
     },
     report: (report) => {
       sizes.found(linkName, report.mtu);
-      reporter.report(report);
+      reporter.report(report, announced);
       const { value, peerEndpoint } = report;
       if (value !== 'Connected' || peerEndpoint === undefined || peerEndpoint === remembered) return;
       remembered = peerEndpoint;
@@ -166,6 +173,7 @@ async function keepLink(
   try {
     await runLink(ports, signal);
   } finally {
+    unhear();
     sizes.found(linkName, undefined);
     await reporter.ended();
     // Not when this process ends, nor with the pod: the kernel goes on forwarding.
@@ -174,6 +182,22 @@ async function keepLink(
         log.debug('the endpoint of the peer was not forgotten', { code: codeOf(error) }),
       );
   }
+}
+
+/** Not in each ping: an idle link says little. */
+const announceMs = 3_000;
+
+/** What ranges this cluster has, told to the peer every so often: only it can see that somebody there wrote down others (docs/gitops.md). */
+function createAnnouncement(clock: Clock, ranges: () => AnnouncedRanges | undefined) {
+  let notBefore = 0;
+  return {
+    due(): AnnouncedRanges | undefined {
+      const own = ranges();
+      if (own === undefined || clock.now() < notBefore) return undefined;
+      notBefore = clock.now() + announceMs;
+      return Math.max(own.pod.length, own.external.length) <= mostAnnounced ? own : undefined;
+    },
+  };
 }
 
 function sizeNow(place: GatewayPlace, which: 'configured' | 'effective'): number {

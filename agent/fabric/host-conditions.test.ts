@@ -59,4 +59,13 @@ describe('the status of a connection is written', () => {
   ])('$when: $written', ({ report: now_, last: before, after, written }) => {
     expect(worthWriting(now_, before, now + after) !== undefined).toBe(written);
   });
+
+  test('the peer says what ranges it has: once, and again when it says others', () => {
+    const ranges = { pod: ['10.1.0.0/16'], external: ['10.2.0.0/16'] };
+    const fields = worthWriting(report, last, now + 1, ranges);
+    expect(fields?.peerRanges).toEqual(ranges);
+    const told = { fields: fields!, at: now };
+    expect(worthWriting(report, told, now + 2, { ...ranges })).toBeUndefined();
+    expect(worthWriting(report, told, now + 2, { ...ranges, pod: ['10.3.0.0/16'] })).toBeDefined();
+  });
 });

@@ -25,6 +25,20 @@ describe('ping messages', () => {
     );
   });
 
+  test.each([
+    { what: 'ranges of the sender', ranges: { pod: ['10.1.0.0/16'], external: ['10.2.0.0/16'] }, counts: true },
+    { what: 'no external range', ranges: { pod: ['10.1.0.0/16'], external: [] }, counts: false },
+    { what: 'no list', ranges: { pod: '10.1.0.0/16', external: ['10.2.0.0/16'] }, counts: false },
+    { what: 'a text that is no range', ranges: { pod: ['; rm -rf /'], external: ['10.2.0.0/16'] }, counts: false },
+    { what: 'a host', ranges: { pod: ['10.1.2.3/16'], external: ['10.2.0.0/16'] }, counts: false },
+    { what: 'very many', ranges: { pod: Array(9).fill('10.1.0.0/16'), external: ['10.2.0.0/16'] }, counts: false },
+    { what: 'null', ranges: null, counts: false },
+  ])('a ping that announces $what is one; that it counts: $counts', ({ ranges, counts }) => {
+    const ping = parsePing(bytes(JSON.stringify({ clusterID: 'a', msgType: 'PING', timeStamp: 't', ranges })));
+    expect(ping).toEqual({ clusterID: 'a', msgType: 'PING', timeStamp: 't', ...(counts && { ranges }) });
+    expect(parsePing(encodePing(ping!))).toEqual(ping);
+  });
+
   test('an answer is not answered', () => {
     expect(answerTo({ clusterID: 'a', msgType: 'PONG', timeStamp: 't' })).toBeUndefined();
   });

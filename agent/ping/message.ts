@@ -1,4 +1,5 @@
 /** The pings of Liqo's gateways, byte for byte (reference 5.5): JSON in one UDP datagram, answered with the same time stamp. */
+import { rangeProblem } from '#shared/domain/cidr.ts';
 
 export interface PingMessage {
   /** Of the cluster that is pinged; only echoed, never checked. */
@@ -6,7 +7,17 @@ export interface PingMessage {
   readonly msgType: 'PING' | 'PONG';
   /** RFC 3339 with up to nanoseconds; for the sender alone, who finds his ping again by it. */
   readonly timeStamp: string;
+  /** Ours, in some pings: what ranges the sender's cluster really has. Liqo passes over it. */
+  readonly ranges?: AnnouncedRanges;
 }
+
+export interface AnnouncedRanges {
+  readonly pod: readonly string[];
+  readonly external: readonly string[];
+}
+
+/** A cluster with more of a kind announces none. */
+export const mostAnnounced = 8;
 
 /** Liqo reads no more of a datagram than this, and so do we: what follows may only be padding. */
 export const maxPingBytes = 1024;
@@ -20,21 +31,36 @@ export function parsePing(datagram: Uint8Array): PingMessage | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  const { clusterID, msgType, timeStamp } = value as Record<string, unknown>;
+  const { clusterID, msgType, timeStamp, ranges } = value as Record<string, unknown>;
   if (typeof clusterID !== 'string' || typeof timeStamp !== 'string') return undefined;
-  return msgType === 'PING' || msgType === 'PONG' ? { clusterID, msgType, timeStamp } : undefined;
+  if (msgType === 'PONG') return { clusterID, msgType, timeStamp };
+  const announced = parseRanges(ranges);
+  return msgType === 'PING' ? { clusterID, msgType, timeStamp, ...(announced && { ranges: announced }) } : undefined;
 }
+
+/** Undefined: none were announced, or not in a way that could be relied on. */
+function parseRanges(value: unknown): AnnouncedRanges | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { pod, external } = value as Record<string, unknown>;
+  return isRanges(pod) && isRanges(external) ? { pod, external } : undefined;
+}
+
+const isRanges = (list: unknown): list is readonly string[] =>
+  Array.isArray(list) &&
+  list.length > 0 &&
+  list.length <= mostAnnounced &&
+  list.every((range) => typeof range === 'string' && rangeProblem(range) === undefined);
 
 /**
  * Padded with blanks to `bytes`, which JSON permits behind a value: so one ping asks whether a packet of that size passes. Isthmus pads the
  * answer alike and so tests both directions; Liqo answers, too, without padding.
  */
-export const encodePing = ({ clusterID, msgType, timeStamp }: PingMessage, bytes = 0): Uint8Array =>
-  new TextEncoder().encode(JSON.stringify({ clusterID, msgType, timeStamp }).padEnd(bytes, ' '));
+export const encodePing = ({ clusterID, msgType, timeStamp, ranges }: PingMessage, bytes = 0): Uint8Array =>
+  new TextEncoder().encode(JSON.stringify({ clusterID, msgType, timeStamp, ranges }).padEnd(bytes, ' '));
 
 /** Undefined for a PONG: nobody answers answers. */
-export const answerTo = (message: PingMessage): PingMessage | undefined =>
-  message.msgType === 'PING' ? { ...message, msgType: 'PONG' } : undefined;
+export const answerTo = ({ clusterID, msgType, timeStamp }: PingMessage): PingMessage | undefined =>
+  msgType === 'PING' ? { clusterID, msgType: 'PONG', timeStamp } : undefined;
 
 /**
  * A time stamp that no other ping of this process has. Its last digit is never 0: Liqo parses and prints the time again, and Go drops

@@ -56,6 +56,16 @@ test('an answer reaches whoever waits, with the address that it came from', asyn
   stop();
 });
 
+test('a ping that announces ranges is answered like any other, and who listens is told of them', async () => {
+  const told: unknown[] = [];
+  const stop = socket.onPing((from, { ranges }) => told.push([from, ranges]));
+  const ranges = { pod: ['10.1.0.0/16'], external: ['10.2.0.0/16'] };
+  say(JSON.stringify({ clusterID: 'x', msgType: 'PING', timeStamp: 't', ranges }));
+  expect(await heard(1)).toEqual(['{"clusterID":"x","msgType":"PONG","timeStamp":"t"}']);
+  expect(told).toEqual([[theirs, ranges]]);
+  stop();
+});
+
 test('an address that this machine does not have is refused, and can be listened at later', async () => {
   await expect(socket.listenAt('192.0.2.1')).rejects.toThrow('EADDRNOTAVAIL');
   await socket.listenAt(ours);

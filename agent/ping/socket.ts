@@ -5,7 +5,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { answerTo, encodePing, maxPingBytes, type PingMessage, parsePing } from './message.ts';
 
 /** What arrived, and from which gateway (its overlay address). */
-export type PongListener = (from: string, message: PingMessage, bytes: number) => void;
+export type PingListener = (from: string, message: PingMessage, bytes: number) => void;
 
 export interface PingSocket {
   /** Listens at our overlay address; undefined: nowhere. The same address again keeps the socket. Fails when the address is not there. */
@@ -13,12 +13,14 @@ export interface PingSocket {
   /** Best effort, as pings are; `bytes` pads the datagram. */
   send(to: string, message: PingMessage, bytes?: number): void;
   /** Returns what ends it. */
-  onPong(listener: PongListener): () => void;
+  onPong(listener: PingListener): () => void;
+  /** Of pings of others, which are answered here; returns what ends it. */
+  onPing(listener: PingListener): () => void;
   close(): void;
 }
 
 export function createPingSocket(log: Log, port: number = networkPort.ping): PingSocket {
-  const listeners = new Set<PongListener>();
+  const listeners = { PING: new Set<PingListener>(), PONG: new Set<PingListener>() };
   let bound: { readonly address: string; readonly socket: Socket } | undefined;
 
   const post = (socket: Socket, data: Uint8Array, to: string, toPort: number): void =>
@@ -32,7 +34,7 @@ export function createPingSocket(log: Log, port: number = networkPort.ping): Pin
     // Only what is longer than a plain ping can be is padding: a prober of ours wants it back.
     if (answer !== undefined)
       post(socket, encodePing(answer, data.length > maxPingBytes ? data.length : 0), from, fromPort);
-    else for (const listener of listeners) listener(from, message, data.length);
+    for (const listener of listeners[message.msgType]) listener(from, message, data.length);
   }
 
   function close(): void {
@@ -66,10 +68,13 @@ export function createPingSocket(log: Log, port: number = networkPort.ping): Pin
     send(to, message, bytes) {
       if (bound !== undefined) post(bound.socket, encodePing(message, bytes), to, port);
     },
-    onPong(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onPong: (listener) => listen(listeners.PONG, listener),
+    onPing: (listener) => listen(listeners.PING, listener),
     close,
   };
+}
+
+function listen(listeners: Set<PingListener>, listener: PingListener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }

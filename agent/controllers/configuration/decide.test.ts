@@ -5,7 +5,7 @@ import { networkName } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { configurationStatus, planNetworks, refusedRange, verdictOf } from './decide.ts';
+import { configurationStatus, planNetworks, rangesDiffer, refusedRange, verdictOf } from './decide.ts';
 
 const configuration = (pod: string[], external: string[] = [], status?: Configuration['status']): Configuration => ({
   apiVersion: apiVersionOf(networkKinds.configurations),
@@ -66,6 +66,40 @@ test('what was granted stays visible while another range is awaited, but not as 
   const status = configurationStatus(one, verdictOf(one, [network(a, c), network(b)]), 0);
   expect(status.remote).toEqual(before.remote);
   expect(status.conditions).toMatchObject([{ status: 'False', reason: 'WaitingForNetworks', observedGeneration: 3 }]);
+});
+
+test.each([
+  { what: 'what the peer has', announced: { pod: [b, a], external: [] }, says: undefined },
+  { what: 'nothing, as Liqo does,', announced: undefined, says: undefined },
+  {
+    what: 'other pods',
+    announced: { pod: [c], external: [] },
+    says: `spec.remote.cidr.pod is ${a}, ${b}, the peer has ${c}`,
+  },
+  { what: 'more pods', announced: { pod: [a, b, c], external: [] }, says: `the peer has ${a}, ${b}, ${c}` },
+  {
+    what: 'external ones, too',
+    announced: { pod: [a, b], external: [c] },
+    says: `external is empty, the peer has ${c}`,
+  },
+])('of a peer that announces $what the Configuration says: $says', ({ announced, says }) => {
+  const differ = rangesDiffer(configuration([a, b]), announced);
+  if (says === undefined) expect(differ).toBeUndefined();
+  else expect(differ).toContain(says);
+});
+
+test('that the peer has other ranges stands beside what was granted, and goes when it is mended', () => {
+  const one = configuration([a]);
+  const verdict = verdictOf(one, [network(a, c)]);
+  const status = configurationStatus(one, verdict, 0, 'the peer has others');
+  expect(status.remote?.cidr.pod).toEqual([c]);
+  expect(status.conditions).toMatchObject([
+    { type: 'NetworkCIDRsConfigured', status: 'True' },
+    { type: 'PeerRanges', status: 'False', reason: 'RangesDiffer', message: 'the peer has others' },
+  ]);
+  const mended = configurationStatus(configuration([a], [], status), verdict, 1_000);
+  expect(mended.conditions).toMatchObject([{ type: 'NetworkCIDRsConfigured', status: 'True' }]);
+  expect(mended.conditions).toHaveLength(1);
 });
 
 test('whatever is edited in whatever order, passes lead to exactly the wanted Networks, and never hold an old and a new one at once', () => {

@@ -1,5 +1,11 @@
 /** From the ranges of a peer to the Networks by which they are granted, and back to one answer. Pure. */
-import { type Condition, findCondition, setCondition } from '#agent/kube/conditions.ts';
+import {
+  type Condition,
+  type ConditionInput,
+  findCondition,
+  removeCondition,
+  setCondition,
+} from '#agent/kube/conditions.ts';
 import type { Applied } from '#agent/kube/types.ts';
 import { formatAddress, isWithin, parseCidr, rangeProblem } from '#shared/domain/cidr.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
@@ -11,7 +17,12 @@ import {
   networkName,
   networkType,
 } from '#shared/domain/network-keys.ts';
-import type { ClusterConfig, Configuration, ConfigurationStatus } from '#shared/schema/liqo/configuration.ts';
+import type {
+  ClusterCidrs,
+  ClusterConfig,
+  Configuration,
+  ConfigurationStatus,
+} from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -150,11 +161,31 @@ export function verdictOf(configuration: Configuration, own: readonly Network[])
   return { reason: 'WaitingForNetworks', message: 'waiting for the Networks of the ranges' };
 }
 
+/** Only while it is False; says that these are not the ranges that the peer has. */
+export const peerRangesCondition = 'PeerRanges';
+
+/**
+ * How the ranges written down here differ from those that the peer itself announces through the link; undefined: not, or it announces none, as Liqo
+ * does not. A wrong range breaks no link: it only leads pods nowhere.
+ */
+export function rangesDiffer({ spec }: Configuration, announced: ClusterCidrs | undefined): string | undefined {
+  if (announced === undefined) return undefined;
+  const text = (ranges: readonly string[] = []): string => [...new Set(ranges)].sort().join(', ');
+  const different = (['pod', 'external'] as const).flatMap((type) => {
+    const [written, real] = [text(spec.remote.cidr[type]), text(announced[type])];
+    return written === real ? [] : [`spec.remote.cidr.${type} is ${written || 'empty'}, the peer has ${real}`];
+  });
+  return different.length === 0
+    ? undefined
+    : `${different.join('; ')}, as it says itself through the link; pods do not reach each other until both are the same`;
+}
+
 /** Views that were granted stay visible while others are awaited: the condition says that they are not those of this generation. */
 export function configurationStatus(
   configuration: Configuration,
   verdict: Verdict,
   nowMs: number,
+  differ?: string,
 ): ConfigurationStatus {
   const { status, metadata } = configuration;
   const input = {
@@ -163,10 +194,23 @@ export function configurationStatus(
     reason: verdict.reason,
     message: verdict.message,
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-  } as const;
+  } satisfies ConditionInput;
   const remote = verdict.remote ?? status?.remote;
-  return {
-    ...(remote === undefined ? {} : { remote }),
-    conditions: [...setCondition(status?.conditions as readonly Condition[] | undefined, input, nowMs)],
-  };
+  const known = setCondition(status?.conditions as readonly Condition[] | undefined, input, nowMs);
+  const { observedGeneration } = input;
+  const said =
+    differ === undefined
+      ? removeCondition(known, peerRangesCondition)
+      : setCondition(
+          known,
+          {
+            type: peerRangesCondition,
+            status: 'False',
+            reason: 'RangesDiffer',
+            message: differ,
+            ...(observedGeneration === undefined ? {} : { observedGeneration }),
+          },
+          nowMs,
+        );
+  return { ...(remote === undefined ? {} : { remote }), conditions: [...said] };
 }

@@ -1,8 +1,9 @@
 /** Configurations: asks for a range here for every range of the peer, and says which it got. */
 import { isOwnedBy, ownerName, ownerOf } from '#agent/forge/owner.ts';
+import { findCondition } from '#agent/kube/conditions.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
-import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
@@ -19,7 +20,9 @@ import {
   forgeRemoteNetwork,
   forgeUnknownSource,
   localConfig,
+  peerRangesCondition,
   planNetworks,
+  rangesDiffer,
   refusedRange,
   type Verdict,
   verdictOf,
@@ -35,6 +38,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const cache = caches.cache(type);
   const networkCache = caches.cache(networks);
   const ipCache = rangeIps(caches);
+  const connections = caches.cache(networkKinds.connections);
   const namespaces = tenantNamespaces(caches);
   const explain = createExplain(events, clock);
 
@@ -66,6 +70,8 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
       );
     }
     await ensureUnknownSource(configuration, verdict.remote.cidr.external[0], placement.peer, signal);
+    const differ = differOf(configuration);
+    if (differ !== undefined) return explain(configuration, stalled('RangesDiffer', differ));
     return written ? settled : explain(configuration, settled);
   }
 
@@ -75,7 +81,22 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
       .filter((one) => one.metadata.namespace === configuration.metadata.namespace && isOwnedBy(one, configuration));
 
   const report = (configuration: Configuration, verdict: Verdict, signal: AbortSignal): Promise<boolean> =>
-    writeStatus(api, type, configuration, configurationStatus(configuration, verdict, clock.now()), signal);
+    writeStatus(
+      api,
+      type,
+      configuration,
+      configurationStatus(configuration, verdict, clock.now(), differOf(configuration)),
+      signal,
+    );
+
+  const sameLink = (a: KubeObject, b: KubeObject): boolean =>
+    a.metadata.namespace === b.metadata.namespace && peerOf(a) === peerOf(b);
+  const saidOf = ({ status }: Configuration): string | undefined =>
+    findCondition(status?.conditions, peerRangesCondition)?.message;
+  function differOf(configuration: Configuration): string | undefined {
+    const said = connections.list().filter((one) => sameLink(one, configuration));
+    return rangesDiffer(configuration, said.find(({ status }) => status?.peerRanges !== undefined)?.status?.peerRanges);
+  }
 
   /** Liqo fills this in once; here it follows. */
   async function followLocal(configuration: Configuration, signal: AbortSignal): Promise<Configuration> {
@@ -126,6 +147,13 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
           network.metadata.labels?.[networkLabel.networkType] ? cache.list().map(keyOf) : owning(network),
         ),
         watch(ipCache, owning),
+        // Figures of a link are written all the time; what it tells of ranges changes once in its life.
+        watch(connections, (connection) =>
+          cache
+            .list()
+            .filter((one) => sameLink(one, connection) && differOf(one) !== saidOf(one))
+            .map(keyOf),
+        ),
         watch(namespaces, (namespace) =>
           cache
             .list()

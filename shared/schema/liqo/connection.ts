@@ -1,6 +1,7 @@
 /** networking.liqo.io Connection: how the link to one peer is doing. Tenant namespace, named like the gateway's pods. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
+import { Cidr } from '../addresses.ts';
 import { Conditions, ObjectReference, Timestamp } from '../fields.ts';
 import { ageColumn, defineKind } from '../kind.ts';
 import { networkKinds } from './network-resources.ts';
@@ -18,6 +19,9 @@ export const ConnectionSpec = z.object({
 });
 export type ConnectionSpec = z.infer<typeof ConnectionSpec>;
 
+export const AnnouncedRanges = z.object({ pod: z.array(Cidr), external: z.array(Cidr) });
+export type AnnouncedRanges = z.infer<typeof AnnouncedRanges>;
+
 export const ConnectionStatus = z.object({
   value: z
     .string()
@@ -33,6 +37,7 @@ export const ConnectionStatus = z.object({
   peerEndpoint: z.string().optional().describe('`address:port` from which the peer sends.'),
   lastHandshakeTime: Timestamp.optional(),
   packetLoss: z.int().min(0).max(100).optional().describe('Of the recent pings, in percent.'),
+  peerRanges: AnnouncedRanges.optional().describe('What the peer says that its ranges are.'),
   conditions: Conditions.optional(),
 });
 export type ConnectionStatus = z.infer<typeof ConnectionStatus>;
