@@ -1,6 +1,7 @@
 /** The consumer's side of `GET /certificate`: asks the provider's proxy, through the link, for the certificate that it holds ready. */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { abortsWith } from '#agent/kube/linked-abort.ts';
 import { challengeOf, type ProxyToken } from '#agent/kube/tls-agent.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { certificatePath } from './gate.ts';
@@ -16,7 +17,7 @@ const mostBytes = 16_384;
 
 /** What the proxy answers is somebody else's text: whoever asks checks that it is a certificate for the own key. Fails with `kube_unreachable`. */
 export async function askForCertificate(place: ProxyPlace, token: ProxyToken, signal: AbortSignal): Promise<string> {
-  const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+  const until = abortsWith(signal, AbortSignal.timeout(answerMs));
   const where = `the proxy ${place.host}:${place.port} of the provider`;
   try {
     const first = await get(place, undefined, until);

@@ -2,7 +2,7 @@
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { ClusterConnection } from './connect.ts';
 import { defaultTiming, Informer, type InformerDeps, type InformerTiming } from './informer.ts';
-import { sharedByMany } from './linked-abort.ts';
+import { abortsWith, sharedByMany } from './linked-abort.ts';
 import { createListWatch } from './list-watch.ts';
 import { createSender } from './sender.ts';
 import type { Cache, CacheOptions, Caches } from './types.ts';
@@ -59,7 +59,7 @@ export function createCaches(
       for (const [name, of] of wanted) if (informer.index(name) === undefined) informer.addIndex(name, of);
       return informer;
     },
-    scoped: (type, options, until) => start(type, options, AbortSignal.any([signal, until])),
+    scoped: (type, options, until) => start(type, options, abortsWith(signal, until)),
     async synced(until) {
       await Promise.all(shared.map(({ informer }) => informer.synced(until)));
     },

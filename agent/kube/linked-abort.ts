@@ -25,3 +25,15 @@ export function linkedAbort(parent: AbortSignal): LinkedAbort {
     unlink: () => parent.removeEventListener('abort', follow),
   };
 }
+
+/** Aborts with either. `until` is the shorter of the two and aborts in any case: by then the parent has let go of it. */
+export function abortsWith(parent: AbortSignal, until: AbortSignal): AbortSignal {
+  const link = linkedAbort(parent);
+  const end = (): void => {
+    link.unlink();
+    link.abort(until.reason);
+  };
+  if (until.aborted) end();
+  else until.addEventListener('abort', end, { once: true });
+  return link.signal;
+}

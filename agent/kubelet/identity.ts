@@ -1,6 +1,7 @@
 /** Follows the Secret that holds a virtual node's kubeconfig, wherever the VirtualNode says it is. */
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
+import { abortsWith } from '../kube/linked-abort.ts';
 import type { Cache, Caches } from '../kube/types.ts';
 import { fromBase64 } from '../pki/pem.ts';
 
@@ -29,7 +30,7 @@ export class Identity {
     this.#cache = undefined;
     if (name === undefined) return;
     const options = { namespace, fieldSelector: `metadata.name=${name}` };
-    this.#cache = this.#caches.scoped(secrets, options, AbortSignal.any([this.#signal, this.#stop.signal]));
+    this.#cache = this.#caches.scoped(secrets, options, abortsWith(this.#signal, this.#stop.signal));
     this.#cache.subscribe(({ after }) => {
       const text = after?.data?.kubeconfig;
       if (text !== undefined) this.#use(fromBase64(text));

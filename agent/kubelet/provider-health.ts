@@ -1,5 +1,6 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
 import type { Clock } from '#shared/ports/clock.ts';
+import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { KubeApi } from '../kube/types.ts';
 
 export interface ProviderHealthDeps {
@@ -28,7 +29,7 @@ export class ProviderHealth {
   readonly #deps: ProviderHealthDeps;
   #health: Health = { answers: false, version: undefined, problem: 'there is no connection to the provider yet' };
   #versionAt = Number.NEGATIVE_INFINITY;
-  #wake = new AbortController();
+  #wake: LinkedAbort | undefined;
   #lostAt: number | undefined;
 
   constructor(deps: ProviderHealthDeps) {
@@ -42,13 +43,14 @@ export class ProviderHealth {
   /** Looks again at once: the connection was replaced. */
   again(): void {
     this.#versionAt = Number.NEGATIVE_INFINITY;
-    this.#wake.abort();
+    this.#wake?.abort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, intervalMs = 10_000, onLook } = this.#deps;
     while (!signal.aborted) {
-      this.#wake = new AbortController();
+      const wake = linkedAbort(signal);
+      this.#wake = wake;
       const before = this.#health;
       this.#health = await this.#look(signal);
       if (signal.aborted) return;
@@ -58,7 +60,8 @@ export class ProviderHealth {
       if (answers) this.#lostAt = undefined;
       onLook(before.answers !== answers || before.version !== version, outageMs);
       const pauseMs = this.#health.answers ? intervalMs : impatientMs;
-      await clock.sleep(pauseMs, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
+      await clock.sleep(pauseMs, wake.signal).catch(() => undefined);
+      wake.unlink();
     }
   }
 
@@ -67,16 +70,15 @@ export class ProviderHealth {
     const api = of();
     const { version } = this.#health;
     if (!api) return { answers: false, version, problem: 'there is no connection to the provider yet' };
-    const deadline = new AbortController();
-    const ended = new AbortController();
-    const until = AbortSignal.any([signal, deadline.signal]);
-    clock.sleep(timeoutMs, AbortSignal.any([until, ended.signal])).then(
+    const deadline = linkedAbort(signal);
+    const patience = linkedAbort(deadline.signal);
+    clock.sleep(timeoutMs, patience.signal).then(
       () => deadline.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
       () => undefined,
     );
     try {
       const stale = version === undefined || clock.now() - this.#versionAt >= versionEveryMs;
-      const text = await api.getPath(stale ? '/version' : '/livez', until);
+      const text = await api.getPath(stale ? '/version' : '/livez', deadline.signal);
       if (!stale) return { answers: true, version, problem: undefined };
       this.#versionAt = clock.now();
       return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
@@ -84,7 +86,8 @@ export class ProviderHealth {
       this.#versionAt = Number.NEGATIVE_INFINITY;
       return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
     } finally {
-      ended.abort();
+      patience.abort();
+      deadline.unlink();
     }
   }
 }

@@ -5,6 +5,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { leanRemotePod, leanShadowPod } from '../controllers/offloaded-pod/prune.ts';
+import { abortsWith } from '../kube/linked-abort.ts';
 import type { Cache, Caches } from '../kube/types.ts';
 
 export interface RemoteNamespace {
@@ -72,7 +73,7 @@ export class RemoteNamespaces {
   #start(local: string, remote: string): void {
     const { caches, consumer, provider, nodeName, log, onChange, onNamespace } = this.#deps;
     const stop = new AbortController();
-    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const signal = abortsWith(this.#signal, stop.signal);
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider},${label.nodeName}=${nodeName}`;
     const options = { namespace: remote, labelSelector };
     const shadows = caches.scoped(shadowPods, { ...options, transform: leanShadowPod }, signal);

@@ -6,6 +6,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { abortsWith } from '../kube/linked-abort.ts';
 import type { Caches, KubeApi } from '../kube/types.ts';
 import { lifetimeOf } from '../pki/certificate.ts';
 import { fromBase64, toBase64 } from '../pki/pem.ts';
@@ -62,7 +63,7 @@ export async function requestCertificate(
   const key = newKey();
   const name = requestName(subject.nodeName);
   const stop = new AbortController();
-  const until = AbortSignal.any([signal, stop.signal]);
+  const until = abortsWith(signal, stop.signal);
   try {
     await api.delete(certificateSigningRequests, { name }, {}, signal);
     const created = await api.create(certificateSigningRequests, signingRequest(name, subject, key), {}, signal);

@@ -1,6 +1,7 @@
 /** The two sides of each offloaded namespace, for one kind: caches that come and go with the mapping. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { abortsWith } from '../kube/linked-abort.ts';
 import type { Cache, Change } from '../kube/types.ts';
 
 export interface Sides<L extends KubeObject, R extends KubeObject> {
@@ -68,7 +69,7 @@ export class FollowedNamespaces<L extends KubeObject, R extends KubeObject> {
   #start(local: string, remote: string): void {
     const { open, onHere, onThere, onSynced, log } = this.#deps;
     const stop = new AbortController();
-    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const signal = abortsWith(this.#signal, stop.signal);
     const sides = { local, remote, ...open(local, remote, signal) };
     const unsubscribes = [
       sides.here.subscribe((change) => onHere(local, change)),

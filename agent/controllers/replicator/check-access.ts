@@ -1,4 +1,5 @@
 /** Tries new control-plane credentials once, so that what is wrong with them is said on their Secret and not only on what waits for them. */
+import { abortsWith } from '#agent/kube/linked-abort.ts';
 import { again, type Outcome, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
@@ -20,7 +21,7 @@ export function createAccessCheck(clusterId: string): (session: Session, signal:
   return async (session, signal) => {
     const { secretKey, fingerprint, peer, remoteNamespace } = session;
     if (proven.get(secretKey) === fingerprint) return {};
-    const impatient = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+    const impatient = abortsWith(signal, AbortSignal.timeout(answerMs));
     try {
       const labelSelector = `liqo.io/originID=${clusterId}`;
       await atProvider(session.connection.api.list(renews, { namespace: remoteNamespace, labelSelector }, impatient));

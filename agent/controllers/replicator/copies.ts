@@ -1,5 +1,6 @@
 /** Taking copies back from a provider. What fails there is thrown as `ProviderError`; so is what was under way when the session ended. */
 import type { Replicated } from '#agent/forge/replica.ts';
+import { abortsWith } from '#agent/kube/linked-abort.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -20,7 +21,7 @@ export async function withdrawn(
   consumer: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const until = AbortSignal.any([signal, ended]);
+  const until = abortsWith(signal, ended);
   const ref = { namespace: remoteNamespace, name };
   const remote = connection.api;
   try {
@@ -40,7 +41,7 @@ export async function copiesLeft(
   consumer: string,
   signal: AbortSignal,
 ): Promise<readonly Replicated[]> {
-  const until = AbortSignal.any([signal, ended]);
+  const until = abortsWith(signal, ended);
   const left: Replicated[] = [];
   const labelSelector = `${label.originId}=${consumer},${label.replicated}=true`;
   for (const type of replicatedKinds) {

@@ -1,6 +1,7 @@
 /** Connections to providers, one per control-plane kubeconfig Secret, each with caches of the copies we have there. */
 import { createHash } from 'node:crypto';
 import type { Replicated } from '#agent/forge/replica.ts';
+import { abortsWith } from '#agent/kube/linked-abort.ts';
 import type { Cache } from '#agent/kube/types.ts';
 import type { KubeObject, ResourceType, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
@@ -71,7 +72,7 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<Session> {
   const ended = new AbortController();
-  const until = AbortSignal.any([signal, ended.signal]);
+  const until = abortsWith(signal, ended.signal);
   const connection = await connect(credentials.kubeconfig, until);
   const selection = {
     namespace: credentials.remoteNamespace,

@@ -8,6 +8,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
 import { type ControllerMetrics, createController } from '../../kube/controller.ts';
+import { abortsWith } from '../../kube/linked-abort.ts';
 import type { Cache, Cluster, Controller } from '../../kube/types.ts';
 import { toBase64 } from '../../pki/pem.ts';
 import { withDigests } from '../kinds/digests.ts';
@@ -97,7 +98,7 @@ export class TokenReflector {
   #start(local: string, remote: string): void {
     const { consumer, provider, nodeName, peer, localPods, log } = this.#deps;
     const stop = new AbortController();
-    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const signal = abortsWith(this.#signal, stop.signal);
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider},${label.nodeName}=${nodeName}`;
     const transform = (secret: Secret): Secret => withDigests(leanMetadata(secret), ['data']);
     const there = peer.caches.scoped(secrets, { namespace: remote, labelSelector, transform }, signal);
