@@ -122,9 +122,13 @@ describe('pods', () => {
     const own = [{ matchFields }, { matchExpressions: [{ key: 'gpu', operator: 'Exists' }] }];
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: own } } };
     const terms = required(await createPod('chosen', 'pinned', { affinity })) ?? [];
-    expect(terms).toHaveLength(4);
-    expect(terms.slice(0, 2).map((t) => t.matchFields)).toEqual([matchFields, matchFields]);
-    expect(terms[3]).toEqual({ matchExpressions: [{ key: 'gpu', operator: 'Exists' }, zone('b'), type('In')] });
+    const gpu = { key: 'gpu', operator: 'Exists' };
+    expect(terms).toEqual([
+      { matchFields, matchExpressions: [zone('a'), type('In')] },
+      { matchFields, matchExpressions: [zone('b'), type('In')] },
+      { matchExpressions: [gpu, zone('a'), type('In')] },
+      { matchExpressions: [gpu, zone('b'), type('In')] },
+    ]);
   });
 
   test('B047 B048 of a Local namespace and those that chose the runtime class are unchanged', async () => {
@@ -134,7 +138,9 @@ describe('pods', () => {
       { name: 'home' },
       { metadata: { labels: { 'liqo.io/scheduling-enabled': 'true' } } },
     );
-    expect((await createPod('home', 'web')).spec?.tolerations).not.toContainEqual(toleration);
+    const home = await createPod('home', 'web');
+    expect(home.spec?.tolerations).not.toContainEqual(toleration);
+    expect(home.spec?.affinity).toBeUndefined();
     await create({ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'liqo' }, handler: 'runc' });
     const pod = await until(() => createPod('chosen', 'classy', { runtimeClassName: 'liqo' }));
     expect(pod.spec?.tolerations).not.toContainEqual(toleration);
@@ -189,6 +195,7 @@ describe('NamespaceOffloadings', () => {
       /remoteNamespaceName is required with namespaceMappingStrategy SelectedName/,
     ],
     ['plain', { podOffloadingStrategy: 'Everywhere' as never }, /Unsupported value: "Everywhere"/],
+    ['plain', { namespaceMappingStrategy: 'Somehow' as never }, /Unsupported value: "Somehow"/],
   ])('B050 B053 B054 B055 in %s with %j are refused', async (namespace, spec, message) => {
     if (namespace === long) await makeNamespace(long);
     expect(await create(offloading(namespace, spec))).toMatch(message);
@@ -221,7 +228,12 @@ describe('NamespaceOffloadings', () => {
         '-p',
         JSON.stringify({ spec }),
       ]);
+    const spec = async () =>
+      (await cluster.api.get(namespaceOffloadings, { namespace: 'both', name: 'offloading' }))?.spec;
+    const before = await spec();
     expect(await patch({ namespaceMappingStrategy: 'EnforceSameName' })).toMatch(/namespaceMappingStrategy.*immutable/);
+    expect(await patch({ remoteNamespaceName: 'elsewhere' })).toMatch(/remoteNamespaceName.*immutable/);
+    expect(await spec()).toEqual(before);
     expect(await patch({ podOffloadingStrategy: 'Remote' })).toMatch(
       /Warning: podOffloadingStrategy Remote holds for new pods/,
     );

@@ -368,6 +368,35 @@ test('B119: what was created and deleted while nobody led is made up for, and wh
   expect((await sides.there(configMaps, 'shared'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
 });
 
+test('B112: nothing is written or said about what has not changed, however often everything is looked at', async () => {
+  await agent.stop();
+  agent = startConsumer(world, { connectPeer: counting, reflectionResyncMs: 100 });
+  // What the provider refuses is tried again: a node port that is taken, a class that went with its virtual node.
+  for (const name of ['free', 'lb']) await sides.remove(services, name);
+  for (const name of ['free', 'lb']) await sides.gone(services, name);
+  await sides.create(configMaps, { metadata: { name: 'restarted' } });
+  await sides.arrived(configMaps, 'restarted');
+  const versions = async () => {
+    const all = await Promise.all(
+      [configMaps, secrets, services, ingresses, shadowEndpointSlices].map((type) =>
+        world.provider.api.list(type as unknown as ResourceType<KubeObject>, { namespace: 'demo-cons' }),
+      ),
+    );
+    const events = await world.consumer.api.list(coreEvents, { namespace: 'demo' });
+    return [...all.flat(), ...events].map(
+      ({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`,
+    );
+  };
+  // Our events are written in bundles, at most each second.
+  await systemClock.sleep(3_000);
+  const [before, written] = [await versions(), applied.length];
+  await systemClock.sleep(3_000);
+  expect(await versions()).toEqual(before);
+  expect(applied.slice(written)).toEqual([]);
+  await agent.stop();
+  agent = startConsumer(world);
+});
+
 test('B093: with an AllowList only what is allowed is reflected, and the root CA always; a change of the policy counts at once', async () => {
   const template = {
     apiVersion: 'offloading.liqo.io/v1beta1',
