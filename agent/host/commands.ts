@@ -1,6 +1,7 @@
 /** Runs the network tools in one network namespace: our own, or that of another process. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -11,11 +12,21 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface FollowEars {
+  line(text: string): void;
+  /** It printed an error. */
+  complaint(): void;
+  /** The last call; not after `stop`. */
+  ended(): void;
+}
+
 export interface Commands {
   /** Whatever the exit code is. Rejects with `host_unsupported` when the program does not exist. */
   run(program: string, args: readonly string[]): Promise<Ended>;
   /** Rejects with `command_failed` unless the program succeeds. */
   must(program: string, args: readonly string[]): Promise<string>;
+  /** Runs until it is stopped, or ends by itself. Nobody waits for it: it keeps no process from ending. */
+  follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void };
   /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
   file(name: string, content: string): Promise<string>;
   close(): void;
@@ -26,8 +37,9 @@ const longestMs = 60_000;
 /** `netns`: a path such as /proc/PID/ns/net. */
 export function commandsIn(netns: string | undefined): Commands {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-host-'));
-  const run = (program: string, args: readonly string[]): Promise<Ended> =>
-    netns === undefined ? execute(program, args) : execute('nsenter', [`--net=${netns}`, program, ...args]);
+  const inside = (program: string, args: readonly string[]): [string, readonly string[]] =>
+    netns === undefined ? [program, args] : ['nsenter', [`--net=${netns}`, program, ...args]];
+  const run = (program: string, args: readonly string[]): Promise<Ended> => execute(...inside(program, args));
   return {
     run,
     async must(program, args) {
@@ -35,6 +47,7 @@ export function commandsIn(netns: string | undefined): Commands {
       if (code === 0) return stdout;
       throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
     },
+    follow: (program, args, ears) => follow(...inside(program, args), ears),
     async file(name, content) {
       const file = path.join(folder, name);
       // Small and in memory: four turns through the thread pool would cost more than the writing.
@@ -63,4 +76,32 @@ function execute(program: string, args: readonly string[]): Promise<Ended> {
       }),
     );
   });
+}
+
+function follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void } {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let rest = '';
+  let isOver = false;
+  const over = (): void => {
+    if (isOver) return;
+    isOver = true;
+    ears.ended();
+  };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (!isOver) ears.line(line);
+  });
+  child.stderr.on('data', () => {
+    if (!isOver) ears.complaint();
+  });
+  child.on('error', over).on('close', over);
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
+  return {
+    stop() {
+      isOver = true;
+      child.kill();
+    },
+  };
 }

@@ -22,6 +22,7 @@ export const nodeModel: NodeModel = {
   masqueradedHosts: [{ host: '192.0.2.7', exposed: '10.70.4.1' }],
   fullMasquerade: false,
   rulePriority: 101,
+  matchesSockets: true,
   firewalls: [],
   routes: [],
 };

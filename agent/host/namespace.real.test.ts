@@ -8,6 +8,7 @@ import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import type { NodeModel } from '../fabric/model.ts';
 import { planNode } from '../fabric/plan.ts';
 import { planGateway } from '../gateway/plan.ts';
+import { commandsIn } from './commands.ts';
 import { gatewayModel, nodeModel } from './example-models.ts';
 import { type Namespace, openNamespace } from './namespace.ts';
 import { kernelTunnel } from './wireguard.ts';
@@ -251,6 +252,60 @@ describe('drift', () => {
     expect(repairs).toBe(1);
   });
 
+  test('is not looked for while nothing of ours changes, and found when somebody changes it', async () => {
+    const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
+    let processes = 0;
+    const counted = <T>(work: Promise<T>): Promise<T> => {
+      processes += 1;
+      return work;
+    };
+    const listening = openNamespace({
+      pid: netns.pid,
+      commands: {
+        ...commands,
+        run: (...call) => counted(commands.run(...call)),
+        must: (...call) => counted(commands.must(...call)),
+      },
+    });
+    await listening.apply(planNode(nodeModel));
+    // Of ours only: IPv6 comes and goes by itself.
+    const own = async (): Promise<string> => {
+      const { devices, ...rest } = await host.read();
+      const tables = await netns.exec('nft', '-s', 'list', 'ruleset');
+      return JSON.stringify([[...devices.keys()], rest, tables]);
+    };
+    const before = await own();
+    let repairs = 0;
+    const watch = listening.watchDrift(
+      () => {
+        repairs += 1;
+        void listening.apply(planNode(nodeModel));
+      },
+      { everyMs: 50 },
+    );
+    const counts: number[] = [];
+    const isQuiet = (): boolean => {
+      counts.push(processes);
+      return counts.length > 10 && counts.at(-1) === counts.at(-10);
+    };
+    for (const [program, ...args] of [
+      ['ip', 'rule', 'del', 'priority', '101'],
+      ['nft', 'flush', 'table', 'ip', 'isthmus'],
+      ['ip', 'neigh', 'flush', 'dev', 'liqo-overlay', 'nud', 'permanent'],
+      ['ip', 'link', 'del', 'liqo-overlay'],
+    ] as const) {
+      counts.length = 0;
+      await eventually('nobody looks any more', isQuiet, { withinMs: 10_000, everyMs: 50 });
+      await netns.exec(program, ...args);
+      await eventually(`it is repaired after ${program} ${args.join(' ')}`, async () => (await own()) === before, {
+        withinMs: 5_000,
+      });
+    }
+    expect(repairs).toBeGreaterThanOrEqual(4);
+    watch.stop();
+    await listening.close();
+  });
+
   test('is not what other people change', async () => {
     await host.apply(planNode(nodeModel));
     let repairs = 0;
@@ -317,13 +372,11 @@ describe('the tunnel device', () => {
     const files: string[] = [];
     const control = kernelTunnel(
       {
-        run: (program, args) => netns.tryExec(program, ...args),
         must: (program, args) => netns.exec(program, ...args),
         file: async (name, content) => {
           files.push(content);
           return world.file(content, name);
         },
-        close: () => undefined,
       },
       'liqo-tunnel',
     );

@@ -8,9 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
+import { type Ears, listen } from './ears.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
 import { NftTables } from './nft-tables.ts';
-import { type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
+import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
 
 export interface Applied {
@@ -39,21 +40,36 @@ export interface Namespace {
   close(): Promise<void>;
 }
 
-/** `pid`: of the process whose namespace it is, in a pod one of the tunnel's container (not the sandbox: its file system is looked into). */
-export function openNamespace({ pid }: { readonly pid?: number } = {}): Namespace {
-  return new HostNamespace(commandsIn(pid === undefined ? undefined : `/proc/${pid}/ns/net`), pid);
+export interface NamespaceOptions {
+  /** Of the process whose namespace it is, in a pod one of the tunnel's container (not the sandbox: its file system is looked into). */
+  readonly pid?: number;
+  /** In that namespace. */
+  readonly commands?: Commands;
+}
+
+export function openNamespace({ pid, commands }: NamespaceOptions = {}): Namespace {
+  return new HostNamespace(commands ?? commandsIn(pid === undefined ? undefined : `/proc/${pid}/ns/net`), pid);
 }
 
 const devices = [overlayDevice, tunnelDevice];
 /** Nobody but an administrator changes them. */
 const sysctlsMs = 30_000;
 
+/** What is programmed by which tool. */
+type Part = 'ip' | 'nft';
+type Listening = { readonly ip: Ears; readonly nft?: Ears };
+
+/** What nobody heard of is found by then. */
+const safetyMs = 30_000;
+
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
   readonly #pid: number | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   readonly #tables: NftTables;
-  #expected: string | undefined;
+  #expected: Readonly<Record<Part, string>> | undefined;
+  /** When the last look at each began. */
+  #lookedAt: Record<Part, number> = { ip: Number.NEGATIVE_INFINITY, nft: Number.NEGATIVE_INFINITY };
   #applies = 0;
   #sysctls: { readonly as: string | undefined; readonly at: number } = { as: undefined, at: 0 };
   #appliedAt = Number.NEGATIVE_INFINITY;
@@ -95,6 +111,12 @@ class HostNamespace implements Namespace {
   watchDrift(onChange: () => void, { everyMs = 2_500 } = {}): { stop(): void } {
     const stopped = new AbortController();
     const { signal } = stopped;
+    const ears = this.#listen();
+    const hush = (): void => {
+      ears.ip.stop();
+      ears.nft?.stop();
+    };
+    signal.addEventListener('abort', hush, { once: true });
     let told = -1;
     const watch = async (): Promise<void> => {
       let waitMs = everyMs;
@@ -105,10 +127,7 @@ class HostNamespace implements Namespace {
         if (waitMs > 0) continue;
         waitMs = everyMs;
         if (this.#expected === undefined || told === this.#applies) continue;
-        const drifted = await this.#inTurn(async () => {
-          this.#tables.lookAgain();
-          return this.#expected !== (await this.#fingerprint(await this.#readText()));
-        });
+        const drifted = await this.#inTurn(() => this.#hasDrifted(ears));
         if (!drifted || signal.aborted) continue;
         told = this.#applies;
         onChange();
@@ -120,6 +139,30 @@ class HostNamespace implements Namespace {
 
   close(): Promise<void> {
     return this.#inTurn(async () => this.#commands.close());
+  }
+
+  #listen(): Listening {
+    const [commands, now] = [this.#commands, () => performance.now()];
+    const tables = { name: 'nft', args: ['monitor'], isOurs: (line: string) => this.#tables.isOurs(line) };
+    return {
+      ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }),
+      // It keeps in memory whatever tables there are, and those of others may be large.
+      ...(this.#pid === undefined ? {} : { nft: listen({ commands, now, ...tables }) }),
+    };
+  }
+
+  /** Looks at what somebody may have changed since the last look, and at all of it now and then. */
+  async #hasDrifted(ears: Listening): Promise<boolean> {
+    const startedAt = performance.now();
+    for (const part of ['ip', 'nft'] as const) {
+      const lookedAt = this.#lookedAt[part];
+      if (startedAt - lookedAt < safetyMs && ears[part]?.mayHaveChanged(lookedAt) === false) continue;
+      this.#lookedAt[part] = startedAt;
+      this.#tables.lookAgain();
+      const found = part === 'ip' ? fingerprintOf(await this.#readText()) : await this.#fingerprintOfTables();
+      if (this.#expected?.[part] !== found) return true;
+    }
+    return false;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -140,6 +183,7 @@ class HostNamespace implements Namespace {
       }
     };
     this.#tables.lookAgain();
+    const startedAt = performance.now();
     // guards before devices: nothing is ever open in between
     await attempt(() => this.#tables.applyOwn(state));
     const text = await this.#readText();
@@ -175,7 +219,11 @@ class HostNamespace implements Namespace {
       without.push(...optional.without);
       return optional.written;
     });
-    this.#expected = await this.#fingerprint(commands.length === 0 ? text : (written ?? (await this.#readText())));
+    this.#expected = {
+      ip: fingerprintOf(commands.length === 0 ? text : (written ?? (await this.#readText()))),
+      nft: await this.#fingerprintOfTables(),
+    };
+    this.#lookedAt = { ip: startedAt, nft: startedAt };
     this.#applies += 1;
     this.#appliedAt = performance.now();
     if (problems.length > 0) throw new AppError('command_failed', problems.join('; '));
@@ -249,14 +297,19 @@ class HostNamespace implements Namespace {
     return settings.map((setting) => `sysctl ${setting}`);
   }
 
-  /** Equal as long as nothing of ours changed; traffic and other people's rules do not count. */
-  async #fingerprint(text: string): Promise<string> {
+  async #fingerprintOfTables(): Promise<string> {
     const hash = createHash('sha256');
-    for (const line of text.split('\n')) {
-      const foreignRule = /^\d+:\t/.test(line) && !line.includes(`proto ${ownedProtocol}`);
-      if (!foreignRule) hash.update(`${line}\n`);
-    }
     for (const listing of await this.#tables.listings()) hash.update(listing);
     return hash.digest('base64');
   }
+}
+
+/** Equal as long as nothing of ours changed; traffic and other people's rules do not count. */
+function fingerprintOf(text: string): string {
+  const hash = createHash('sha256');
+  for (const line of text.split('\n')) {
+    const foreignRule = /^\d+:\t/.test(line) && !line.includes(`proto ${ownedProtocol}`);
+    if (!foreignRule) hash.update(`${line}\n`);
+  }
+  return hash.digest('base64');
 }

@@ -1,6 +1,14 @@
 /** What iproute2 prints of ours, as data. Pure: text in, facts out. */
 import { canonicalCidr } from './ipv4.ts';
-import { localTable, type Neighbour, overlayDevice, ownedProtocol, type Route, type Rule } from './kernel-state.ts';
+import {
+  localTable,
+  type Neighbour,
+  overlayDevice,
+  ownedProtocol,
+  type Route,
+  type Rule,
+  tunnelDevice,
+} from './kernel-state.ts';
 
 export interface ObservedDevice {
   /** `vxlan`, `wireguard`, `tun`; undefined for others. */
@@ -37,6 +45,27 @@ export const readBatch = (devices: readonly string[]): string =>
     ...devices.map((device) => `link show dev ${device}`),
     '',
   ].join('\n');
+
+/** For `ip`: it tells of changes of what `readBatch` reads, and of more. */
+export const monitorArguments = [
+  '-4',
+  '-details',
+  '-Numeric',
+  '-oneline',
+  'monitor',
+  'address',
+  'link',
+  'route',
+  'rule',
+  'neigh',
+];
+
+const devicesOfOurs = [overlayDevice, tunnelDevice];
+const ownInMonitor = new RegExp(`\\bproto(col)? ${ownedProtocol}\\b|^(Deleted )?0:`);
+
+/** Whether a line of it is about something that is ours, or the kernel's rule 0. */
+export const isOursInMonitor = (line: string): boolean =>
+  devicesOfOurs.some((device) => line.includes(device)) || ownInMonitor.test(line);
 
 export function parseObserved(text: string): Observed {
   const devices = new Map<string, ObservedDevice>();

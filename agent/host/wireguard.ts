@@ -200,7 +200,7 @@ function peerOf(fields: Readonly<Record<string, string>>): TunnelPeerStatus {
 }
 
 /** The kernel's device, by wireguard-tools, whose key file only we can read. */
-export function kernelTunnel(commands: Commands, device: string): TunnelControl {
+export function kernelTunnel(commands: Pick<Commands, 'must' | 'file'>, device: string): TunnelControl {
   return controlOf({
     get: async () => parseDump(await commands.must('wg', ['show', device, 'dump'])),
     async set({ privateKey, listenPort, removed = [], peer }) {

@@ -30,7 +30,7 @@ export interface Broker {
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
-export type OwnPids = Readonly<Record<'agent' | 'node' | 'gateway', readonly number[]>>;
+export type OwnPids = Readonly<Record<'agent' | 'node' | 'gateway' | 'tools', readonly number[]>>;
 
 export interface World {
   readonly bed: Bed;
@@ -47,7 +47,7 @@ export interface World {
   join(name: string, ...flags: readonly string[]): Promise<void>;
   /** Pids of the agent processes of a cluster, on this host. */
   agentPids(name: string): number[];
-  /** Pids of all that is ours in a cluster, by what runs: controllers, node processes and what holds the tunnels. */
+  /** Pids of all that is ours in a cluster, by what runs: controllers, node processes, what holds the tunnels, and tools that listen for them. */
   ownPids(name: string): OwnPids;
   close(): Promise<void>;
 }
@@ -87,6 +87,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       agent: pidsOf(dir, bed.cluster(name), agentProgram),
       node: pidsOf(dir, bed.cluster(name), /\/app\/fabric\.mjs/),
       gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
+      tools: pidsOf(dir, bed.cluster(name), /^(ip|nft)\0(.*\0)?monitor\0/),
     }),
     async close() {
       await broker.stop();

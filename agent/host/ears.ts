@@ -1,0 +1,66 @@
+/** Hears of changes in a network namespace, so that nobody has to look for them all the time: each look is a process, this is one for good. */
+import type { Commands } from './commands.ts';
+
+export interface EarsOptions {
+  readonly commands: Pick<Commands, 'follow'>;
+  /** Milliseconds of any clock that only goes forward. */
+  readonly now: () => number;
+  /** The program that listens. */
+  readonly name: string;
+  readonly args: readonly string[];
+  /** Whether what it prints concerns us. */
+  readonly isOurs: (line: string) => boolean;
+}
+
+export interface Ears {
+  /**
+   * Whether something of ours may have become different since `at`: the program said so, or was not listening all the time. A change
+   * that it has not told yet is one of later.
+   */
+  mayHaveChanged(at: number): boolean;
+  stop(): void;
+}
+
+/** A program says nothing when it has begun to listen. */
+const beginsMs = 1_000;
+const restartMs = { first: 1_000, most: 60_000 } as const;
+
+/** Starts it, and again whenever it ends. */
+export function listen({ commands, now, name, args, isOurs }: EarsOptions): Ears {
+  let listensFrom = Number.POSITIVE_INFINITY;
+  let heardAt = Number.NEGATIVE_INFINITY;
+  let pauseMs: number = restartMs.first;
+  let running: { stop(): void } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  function start(): void {
+    listensFrom = now() + beginsMs;
+    running = commands.follow(name, args, {
+      line(text) {
+        if (isOurs(text)) heardAt = now();
+      },
+      // It may have missed something.
+      complaint() {
+        heardAt = now();
+      },
+      ended() {
+        if (stopped) return;
+        pauseMs = now() - listensFrom > restartMs.most ? restartMs.first : Math.min(restartMs.most, 2 * pauseMs);
+        listensFrom = Number.POSITIVE_INFINITY;
+        timer = setTimeout(start, pauseMs);
+        timer.unref();
+      },
+    });
+  }
+
+  start();
+  return {
+    mayHaveChanged: (at) => heardAt >= at || listensFrom > at,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      running?.stop();
+    },
+  };
+}
