@@ -1,6 +1,6 @@
 /** Nodes without machines (kwok): pods bound to them run at once and cost nothing, so that what is measured is the control planes and us. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { KubeApi } from '#agent/kube/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
@@ -27,16 +27,26 @@ export interface HollowNodes {
   stop(): Promise<void>;
 }
 
+/** Of its four workers each waits for the API server's answer; a kubelet has one for each pod. */
+const configuration = {
+  apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
+  kind: 'KwokConfiguration',
+  options: { podPlayStageParallelism: 64, nodePlayStageParallelism: 4 },
+};
+
 /** Resolves when all of them are Ready. */
 export async function startHollowNodes(options: HollowOptions): Promise<HollowNodes> {
   const { api, kubeconfigPath, podsPerNode, podCidr, logFile, gcPercent, log } = options;
   const kwok = await buildKwok({ log });
   const names = Array.from({ length: options.nodes }, (_, i) => `hollow-${i + 1}`);
   for (const [index, name] of names.entries()) await api.create(nodes, hollowNode(name, index, podsPerNode));
+  const configFile = `${logFile}.yaml`;
+  writeFileSync(configFile, `${JSON.stringify(configuration)}\n`);
   const output = openSync(logFile, 'a');
   const child = spawn(
     kwok,
     [
+      `--config=${configFile}`,
       `--kubeconfig=${kubeconfigPath}`,
       `--manage-nodes-with-label-selector=${hollowLabel}=true`,
       `--cidr=${podCidr}`,
