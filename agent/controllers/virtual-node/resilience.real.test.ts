@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
+import { nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -178,6 +178,16 @@ test('B117 without a Node the virtual node drains, stays, and gets its Node back
   expect(await api().get(nodes, { name: 'vn1' })).toBeUndefined();
   expect(await local('web')).toBeUndefined();
   expect((await condition('VirtualKubelet'))?.status).toBe('Running');
+  await api().create(services, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'demo', name: 'nodeless' },
+    spec: { ports: [{ port: 80 }] },
+  } as never);
+  await eventually('the Service without a Node', () =>
+    world.provider.api.get(services, { namespace: 'demo-cons', name: 'nodeless' }),
+  );
+  await api().delete(services, { namespace: 'demo', name: 'nodeless' });
   await api().mergePatch(virtualNodes, ref('vn1'), { spec: { createNode: true } });
   await eventually('the Node again', () => isReady('vn1'));
 });

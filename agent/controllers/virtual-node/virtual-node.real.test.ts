@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { certificateSigningRequests, leases, nodes, pods } from '#shared/domain/core-kinds.ts';
+import { certificateSigningRequests, coreEvents, leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -259,9 +259,16 @@ test('B031 B032 B033 B034 a pod of a namespace that is not offloaded waits, star
   await offloadedNode();
   await mapNamespaces(world, []);
   await world.consumer.api.create(pods, boundPod('demo', 'web', 'vn1'));
-  await eventually('the explanation', async () => (await local('web'))?.status?.reason === 'OffloadingBackOff');
-  const events = () => world.consumer.api.getPath('/apis/events.k8s.io/v1/namespaces/demo/events');
-  await eventually('the event', async () => (await events()).includes('ReflectionDisabled'));
+  const explained = await eventually('the explanation', async () => {
+    const found = await local('web');
+    return found?.status?.reason === 'OffloadingBackOff' && found;
+  });
+  expect(explained.status?.phase).toBe('Pending');
+  await eventually('the event about this very pod', async () =>
+    (await world.consumer.api.list(coreEvents, { namespace: 'demo' })).some(
+      ({ reason, involvedObject }) => reason === 'ReflectionDisabled' && involvedObject.uid === explained.metadata.uid,
+    ),
+  );
   await mapNamespaces(world, ['demo']);
   await runPod(world, 'demo-cons', 'web');
   await eventually('running', async () => {

@@ -275,9 +275,9 @@ test('B085 B110 labels, image, sizes, deadline, tolerations and ephemeral contai
 });
 
 test('B126 what is reflected is counted by namespace, kind, provider and node', async () => {
-  const counted = (kind: string): number => {
+  const counted = (kind: string, what: 'item' | 'error' = 'item'): number => {
     const labels = `{namespace="demo",reflector_resource="${kind}",cluster_id="milan",node_name="milan"}`;
-    const line = `liqo_virtual_kubelet_reflection_item_counter${labels} `;
+    const line = `liqo_virtual_kubelet_reflection_${what}_counter${labels} `;
     const found = countersOf('rome')
       .text()
       .split('\n')
@@ -291,8 +291,19 @@ test('B126 what is reflected is counted by namespace, kind, provider and node', 
   await here().create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: settings, data: { a: 'b' } });
   await soon('the copy', () => there().get(configMaps, { namespace: remote, name: 'settings' }));
   await soon('both counted', async () => counted('Pod') > before.pods && counted('ConfigMap') > before.configMaps);
-  expect(countersOf('rome').text()).toMatch(/^liqo_virtual_kubelet_reflection_error_counter\{.*\} \d+$/m);
   await remove('counted');
+  const failed = counted('ConfigMap', 'error');
+  await pair.provider.server.kill();
+  try {
+    await here().mergePatch(configMaps, settings, { data: { a: 'c' } });
+    await soon('a failure counted', async () => counted('ConfigMap', 'error') > failed);
+  } finally {
+    await pair.provider.server.start();
+  }
+  await soon('the change', async () => {
+    const copy = await there().get(configMaps, { namespace: remote, name: 'settings' });
+    return copy?.data?.a === 'c';
+  });
 });
 
 test('B115 a restart of the agent writes nothing about fifty running pods', async () => {
