@@ -1,5 +1,6 @@
-/** `liqoctl test network` (reference/liqo-control-plane.md 3.14, liqo-networking.md 8), without `--lb` and `--ip`, which need a load balancer and the internet. */
+/** `liqoctl test network` (reference/liqo-control-plane.md 3.14, liqo-networking.md 8), with `--pod-np`, and `--np-ext`, `--lb` and `--ip` where they are asked for. */
 import { setTimeout as timer } from 'node:timers/promises';
+import { moveAddress } from '#shared/domain/cidr.ts';
 import {
   type Deployment,
   deployments,
@@ -11,7 +12,9 @@ import {
   services,
 } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { clusterIdOf, createOrUpdate, createWaits, peerLabel, type Target, type Waits } from './requests.ts';
 
 const namespace = 'liqo-test-network';
@@ -27,6 +30,19 @@ export interface Tools {
   readonly port: number;
   /** `curl` in a pod, by exec through the consumer's API server; false: no answer. */
   fetch(pod: string, url: string): Promise<boolean>;
+  /** The same from the machine that liqoctl runs on. */
+  fetchHere(url: string): Promise<boolean>;
+  /** What stands for 1.1.1.1, and serves HTTP. */
+  readonly internet: { readonly ip: string; readonly port: number };
+}
+
+export interface TestFlags {
+  /** `--np-ext`. */
+  readonly nodePortsFromHere?: boolean;
+  /** `--lb`. */
+  readonly loadBalancer?: boolean;
+  /** `--ip`. */
+  readonly externalIp?: boolean;
 }
 
 interface Side {
@@ -45,19 +61,31 @@ export async function testNetwork(
   consumer: Target,
   providers: readonly Target[],
   tools: Tools,
+  flags: TestFlags = {},
 ): Promise<readonly Checked[]> {
   const waits = createWaits(timeoutMs, consumer.pollMs);
   const sides = await Promise.all(
     [consumer, ...providers].map(async (target): Promise<Side> => ({ id: await clusterIdOf(target), target })),
   );
-  const replicas = await setUp(consumer, sides, tools, waits);
+  const replicas = await setUp(consumer, sides, tools, flags, waits);
   const total = sides.length * replicas;
   for (const [index, { id, target }] of sides.entries())
     await waits.until(`slices of ${id}`, () => hasSlices(target, index === 0 ? 1 : 2, total));
-  return probe(consumer, sides, replicas, tools);
+  return [
+    ...(await probe(consumer, sides, replicas, tools)),
+    ...(flags.nodePortsFromHere ? await probeNodePorts(sides, tools) : []),
+    ...(flags.loadBalancer ? await probeLoadBalancers(sides, tools, waits) : []),
+    ...(flags.externalIp ? await probeExternalIps(consumer, sides, tools, waits) : []),
+  ];
 }
 
-async function setUp({ api }: Target, sides: readonly Side[], tools: Tools, waits: Waits): Promise<number> {
+async function setUp(
+  { api }: Target,
+  sides: readonly Side[],
+  tools: Tools,
+  flags: TestFlags,
+  waits: Waits,
+): Promise<number> {
   const [consumer] = sides;
   const workers = (await api.list(nodes)).filter(isWorker);
   for (const { metadata } of workers)
@@ -83,7 +111,10 @@ async function setUp({ api }: Target, sides: readonly Side[], tools: Tools, wait
       const found = await api.get(deployments, refOf(one));
       return found?.status?.readyReplicas === workers.length;
     });
-  for (const type of ['ClusterIP', 'NodePort'] as const) await createOrUpdate(api, services, serviceOf(type, tools));
+  for (const type of serviceTypes)
+    if (type !== 'LoadBalancer' || flags.loadBalancer) await createOrUpdate(api, services, serviceOf(type, tools));
+  if (flags.externalIp)
+    for (const { target } of sides) await createOrUpdate(target.api, networkKinds.ips, externalIpOf(tools));
   await timer(pauses.afterServices);
   return workers.length;
 }
@@ -109,13 +140,25 @@ function deploymentOf(id: string, isOnHost: boolean, replicas: number, { contain
   } as unknown as Deployment;
 }
 
-const serviceOf = (type: 'ClusterIP' | 'NodePort', { port }: Tools): Service =>
+const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer'] as const;
+const serviceNames = { ClusterIP: app, NodePort: `${app}np`, LoadBalancer: `${app}lb` } as const;
+
+const serviceOf = (type: (typeof serviceTypes)[number], { port }: Tools): Service =>
   ({
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: type === 'NodePort' ? `${app}np` : app, namespace },
+    metadata: { name: serviceNames[type], namespace },
     spec: { type, selector: { app }, ports: [{ name: 'http', port: 80, targetPort: port }] },
   }) as unknown as Service;
+
+const externalIp = { name: 'external-ip', namespace } as const;
+const externalIpOf = ({ internet }: Tools): Ip =>
+  ({
+    apiVersion: apiVersionOf(networkKinds.ips),
+    kind: 'IP',
+    metadata: externalIp,
+    spec: { ip: internet.ip, masquerade: true },
+  }) as Ip;
 
 const slicesOf = async ({ api }: Target) =>
   api.list(endpointSlices, { namespace, labelSelector: `kubernetes.io/service-name=${app}` });
@@ -135,15 +178,15 @@ async function probe(
 ): Promise<Checked[]> {
   const done: Checked[] = [];
   const check = async (what: string, pod: Pod, to: string): Promise<void> => {
-    let passed = false;
-    for (let tries = 0; tries < attempts && !passed; tries++) passed = await fetch(pod.metadata.name, `http://${to}/`);
+    const passed = await attempt(() => fetch(pod.metadata.name, `http://${to}/`));
     done.push({ what, from: pod.metadata.name, to, passed });
   };
   for (const { id, target } of sides) {
     const here = await consumer.api.list(pods, { namespace, labelSelector: `cluster=${id}` });
     const addresses = addressesIn(await slicesOf(target));
     const clusterIp = (await target.api.get(services, { namespace, name: app }))?.spec?.clusterIP ?? '';
-    const nodePort = (await target.api.get(services, { namespace, name: `${app}np` }))?.spec?.ports?.[0]?.nodePort;
+    const nodePort = (await target.api.get(services, { namespace, name: serviceNames.NodePort }))?.spec?.ports?.[0]
+      ?.nodePort;
     const hosts = (await target.api.list(nodes)).filter(isWorker).flatMap(internalAddresses);
     for (const pod of here) {
       const isOnHost = pod.metadata.labels?.app !== app;
@@ -152,6 +195,76 @@ async function probe(
       for (let call = 0; call < 2 * replicas * sides.length; call++) await check('pod to Service', pod, clusterIp);
       for (const host of hosts) await check('pod to NodePort', pod, `${host}:${nodePort}`);
     }
+  }
+  return done;
+}
+
+/** Every check is made so often until it passes. */
+async function attempt(look: () => Promise<boolean>): Promise<boolean> {
+  for (let tries = 0; tries < attempts; tries++) if (await look()) return true;
+  return false;
+}
+
+async function checkHere(what: string, to: string, { fetchHere }: Tools): Promise<Checked> {
+  return { what, from: 'here', to, passed: await attempt(() => fetchHere(`http://${to}/`)) };
+}
+
+async function probeNodePorts(sides: readonly Side[], tools: Tools): Promise<Checked[]> {
+  const done: Checked[] = [];
+  for (const { target } of sides) {
+    const nodePort = (await target.api.get(services, { namespace, name: serviceNames.NodePort }))?.spec?.ports?.[0]
+      ?.nodePort;
+    for (const host of (await target.api.list(nodes)).filter(isWorker).flatMap(internalAddresses))
+      done.push(await checkHere('outside to NodePort', `${host}:${nodePort}`, tools));
+  }
+  return done;
+}
+
+async function probeLoadBalancers(sides: readonly Side[], tools: Tools, waits: Waits): Promise<Checked[]> {
+  const done: Checked[] = [];
+  for (const { id, target } of sides) {
+    const addresses = async (): Promise<readonly string[]> => {
+      const service = await target.api.get(services, { namespace, name: serviceNames.LoadBalancer });
+      return (service?.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
+    };
+    await waits.until(`a load balancer of ${id}`, async () => (await addresses()).length > 0);
+    for (const address of await addresses()) done.push(await checkHere('outside to LoadBalancer', address, tools));
+  }
+  return done;
+}
+
+/** From every pod the address itself, and what its cluster calls the one that each peer has granted for it. */
+async function probeExternalIps(
+  consumer: Target,
+  sides: readonly Side[],
+  { internet, fetch }: Tools,
+  waits: Waits,
+): Promise<Checked[]> {
+  const done: Checked[] = [];
+  const granted = new Map<string, string>();
+  for (const { id, target } of sides)
+    await waits.until(`an address of ${id} for ${internet.ip}`, async () => {
+      const ip = (await target.api.get(networkKinds.ips, externalIp))?.status?.ip;
+      if (ip !== undefined) granted.set(id, ip);
+      return ip !== undefined;
+    });
+  for (const { id, target } of sides) {
+    const configurations = await target.api.list(networkKinds.configurations);
+    const views = configurations.flatMap(({ metadata, spec, status }) => {
+      const of = metadata.labels?.[peerLabel] ?? '';
+      const [real = '', view = ''] = [spec.remote.cidr.external[0], status?.remote?.cidr.external[0]];
+      return moveAddress(granted.get(of) ?? '', real, view) ?? [];
+    });
+    const labelSelector = `cluster=${id},app=${app}`;
+    for (const { metadata } of await consumer.api.list(pods, { namespace, labelSelector }))
+      for (const [what, ip] of [
+        ['pod to internet', internet.ip] as const,
+        ...views.map((view) => ['pod to remapped IP', view] as const),
+      ]) {
+        const to = `${ip}:${internet.port}`;
+        const passed = await attempt(() => fetch(metadata.name, `http://${to}/`));
+        done.push({ what, from: metadata.name, to, passed });
+      }
   }
   return done;
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
@@ -20,7 +21,9 @@ import { type ClusterName, clusterNames, isReady, patience } from '../world/stag
 import { container, pod } from '../world/workloads.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
+import { openOutside } from './outside.ts';
 import { rotation } from './rotation.ts';
+import { separation } from './separation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -99,6 +102,34 @@ describe('a PublicKey of another cluster than the peer', () => {
     await isPeered(ground);
     for (const cluster of clusterNames)
       await eventually('nothing to be said', async () => (await conditionOf(cluster)) === undefined, patience);
+  });
+});
+
+describe('a range in a Configuration that the peer does not have', () => {
+  const type = networkKinds.configurations;
+  const said = async (cluster: ClusterName): Promise<string | undefined> => {
+    const [configuration] = await ground.stage.api(cluster).list(type);
+    return configuration?.status?.conditions?.find((one) => one.type === 'PeerRanges')?.message;
+  };
+  const write = async (pod: readonly string[] | undefined): Promise<readonly string[] | undefined> => {
+    const api = ground.stage.api('rome');
+    const [configuration] = await api.list(type);
+    if (configuration === undefined) throw new Error('rome has no Configuration');
+    await api.mergePatch(type, refOf(configuration), { spec: { remote: { cidr: { pod } } } });
+    return configuration.spec.remote.cidr.pod;
+  };
+
+  test('is named on it within 5 s, with the one that it has, and on no other; and once it is right, nothing is said', async () => {
+    const within = { withinMs: 5_000, everyMs: 50 };
+    for (const cluster of clusterNames) expect(await said(cluster)).toBeUndefined();
+    const right = await write(['10.177.0.0/16']);
+    expect(await eventually('rome to say it', () => said('rome'), within)).toContain(
+      `spec.remote.cidr.pod is 10.177.0.0/16, the peer has ${right?.join(', ')}`,
+    );
+    expect(await said('milan')).toBeUndefined();
+    await write(right);
+    await eventually('nothing to be said', async () => (await said('rome')) === undefined, within);
+    await isPeered(ground);
     await deleteGuide(ground.stage, ground.guide, 4);
     await isAsBefore(ground, unlinked);
   });
@@ -116,6 +147,8 @@ const isNodeReady = async (name: string): Promise<boolean | undefined> =>
   (await ground.stage.api('rome').get(nodes, { name }))?.status?.conditions?.some(
     ({ type, status }) => type === 'Ready' && status === 'True',
   );
+
+separation(() => ground);
 
 describe('liqoctl', () => {
   const [rome, milan] = [() => ground.target('rome'), () => ground.target('milan')];
@@ -149,21 +182,29 @@ describe('liqoctl', () => {
     await eventually('none', async () => (await cordoned()).length === 0, patience);
   });
 
-  test('test network: the slices of its Service, and every pod reaches every address, the Service and node ports', async () => {
-    const checked = await testNetwork(rome(), [milan()], {
+  test('test network --np-ext --lb --ip: every pod reaches all it should, and so does who is neither node nor pod', async () => {
+    const outside = await openOutside(ground.stage);
+    const tools = {
+      ...outside,
       container: container(['serve']),
       port: 8080,
-      fetch: async (name, url) => {
+      fetch: async (name: string, url: string) => {
         const words = ['-n', 'liqo-test-network', 'exec', name, '--', 'get', url];
         return (await ground.stage.kubectl('rome', words)).code === 0;
       },
-    });
+    };
+    const flags = { nodePortsFromHere: true, loadBalancer: true, externalIp: true };
+    const checked = await testNetwork(rome(), [milan()], tools, flags).finally(outside.close);
     expect(checked.filter(({ passed }) => !passed)).toEqual([]);
     expect([...new Set(checked.map(({ what }) => what))].sort()).toEqual([
       'node to pod',
+      'outside to LoadBalancer',
+      'outside to NodePort',
       'pod to NodePort',
       'pod to Service',
+      'pod to internet',
       'pod to pod',
+      'pod to remapped IP',
     ]);
     expect((await ground.stage.api('rome').list(foreignClusters)).map(({ metadata }) => metadata.name)).toEqual([
       'milan',

@@ -1,41 +1,16 @@
 /** A consumer gets a new key, and with it new certificates for its control plane and its slice, while one of its pods runs next door. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
-import { authenticationKeysSecret, name, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { pods, secrets } from '#shared/domain/core-kinds.ts';
+import { authenticationKeysSecret, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, isReady, patience, provider } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+import { consumer, patience, provider } from '../world/stage.ts';
 import type { Ground } from './ground.ts';
-
-const [here, there] = ['demo', 'demo-rome'] as const;
-const steady = 'steady';
+import { answersExec, credentials, here, lives, startSteady, steady } from './lives.ts';
 
 export function rotation(on: () => Ground): void {
   const stage = () => on().stage;
 
-  /** What a pod that was touched would not keep. */
-  async function lives(): Promise<readonly unknown[]> {
-    const both = [
-      await stage().api(consumer).get(pods, { namespace: here, name: steady }),
-      await stage().api(provider).get(pods, { namespace: there, name: steady }),
-    ];
-    const node = await stage().api(consumer).get(nodes, { name: provider });
-    return [
-      ...both.map((one) => ({
-        uid: one?.metadata.uid,
-        containers: one?.status?.containerStatuses?.map(({ containerID, restartCount }) => [containerID, restartCount]),
-      })),
-      node?.metadata.uid,
-    ];
-  }
-  const credentials = async (): Promise<readonly (string | undefined)[]> =>
-    Promise.all(
-      [name.controlPlaneIdentity(provider), name.sliceIdentity(provider)].map(async (identity) => {
-        const ref = { namespace: name.tenantNamespace(provider), name: name.kubeconfigSecret(identity) };
-        return (await stage().api(consumer).get(secrets, ref))?.data?.kubeconfig;
-      }),
-    );
   const keys = async () =>
     (await stage().api(consumer).get(secrets, { namespace: systemNamespace, name: authenticationKeysSecret }))?.data;
 
@@ -45,13 +20,12 @@ export function rotation(on: () => Ground): void {
     beforeAll(async () => {
       await stage().mustPeer();
       await stage().mustOffload(here, '--strategy', 'Remote');
-      await stage().apply(consumer, pod(here, steady, [container(['serve'])]));
-      await stage().podThat(consumer, [here, steady], 'is ready', isReady);
-      before = await lives();
+      await startSteady(stage());
+      before = await lives(stage());
     }, 120_000);
 
     test('brings both kinds of credentials new certificates, and touches neither pod nor node', async () => {
-      const [former, held] = [await keys(), await credentials()];
+      const [former, held] = [await keys(), await credentials(stage())];
       await stage().world.mustIsthmus('rotate-key', '--kubeconfig', stage().world.cluster(consumer).kubeconfigPath);
       await stage().world.join(consumer);
       await eventually(
@@ -65,16 +39,11 @@ export function rotation(on: () => Ground): void {
       );
       await eventually(
         'both kubeconfigs to be others',
-        async () => (await credentials()).every((one, at) => one !== undefined && one !== held[at]),
+        async () => (await credentials(stage())).every((one, at) => one !== undefined && one !== held[at]),
         patience,
       );
-      const url = 'http://localhost:8080/env';
-      await eventually(
-        'a command in the pod, through the new credentials',
-        async () => (await stage().kubectl(consumer, ['-n', here, 'exec', steady, '--', 'get', url])).code === 0,
-        patience,
-      );
-      expect(await lives()).toEqual(before);
+      await eventually('a command in the pod, through the new credentials', () => answersExec(stage()), patience);
+      expect(await lives(stage())).toEqual(before);
     });
 
     test('and leaves nothing behind but the new key when the peering ends', async () => {
