@@ -55,3 +55,17 @@ test('a look before its time does not put the explanation off', () => {
   explain(object, waiting('the peer', 60_000));
   expect(said).toEqual(['Normal Waiting waiting for the peer']);
 });
+
+test('what nobody looked at for an hour is forgotten, and what waits on is not', () => {
+  const { said, explain, clock } = setUp();
+  const other: KubeObject = { ...object, metadata: { name: 'other', uid: 'v' } };
+  explain(object, waiting('the peer', 60_000));
+  for (let minute = 0; minute <= 60; minute++) {
+    explain(other, waiting('the key', 60_000));
+    clock.advance(60_000);
+  }
+  said.length = 0;
+  explain(other, waiting('the key', 60_000));
+  expect(said).toEqual(['Normal Waiting waiting for the key']);
+  expect(explain(object, waiting('the peer', 60_000))).toEqual(waiting('the peer', 3_000));
+});

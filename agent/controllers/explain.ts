@@ -6,26 +6,41 @@ import type { Clock } from '#shared/ports/clock.ts';
 
 /** Shorter waits are the normal course of things and would only be noise. */
 const patienceMs = 3_000;
+/** No wait of ours is looked at less often: what was not, is about an object that went away while it waited. */
+const forgetMs = 3_600_000;
 const mostWaits = 10_000;
+
+interface Wait {
+  readonly on: string;
+  readonly since: number;
+  readonly seenAt: number;
+}
 
 export type Explain = (object: KubeObject, outcome: Outcome) => Outcome;
 
 /** Returns the outcome it was given, shortening a first wait so that it is looked at again when it begins to matter. */
 export function createExplain(events: EventRecorder, clock: Clock): Explain {
-  const waits = new Map<string, { readonly on: string; readonly since: number }>();
+  /** Whoever was looked at last stands last. */
+  const waits = new Map<string, Wait>();
+
+  function remember(key: string, wait: Wait): void {
+    for (const [old, { seenAt }] of waits) {
+      if (wait.seenAt - seenAt < forgetMs && waits.size < mostWaits) break;
+      waits.delete(old);
+    }
+    waits.set(key, wait);
+  }
+
   return (object, outcome) => {
     const key = object.metadata.uid ?? keyOf(object);
-    if (outcome.kind !== 'waiting') waits.delete(key);
+    const known = waits.get(key);
+    waits.delete(key);
     if (outcome.kind === 'stalled') events.emit(object, 'Warning', outcome.reason, outcome.message);
     if (outcome.kind !== 'waiting') return outcome;
-    const known = waits.get(key);
-    if (known?.on !== outcome.on) {
-      // Objects that went away while they waited are never heard of again.
-      if (waits.size >= mostWaits) waits.clear();
-      waits.set(key, { on: outcome.on, since: clock.now() });
-      return { ...outcome, afterMs: Math.min(outcome.afterMs, patienceMs) };
-    }
-    const leftMs = patienceMs - (clock.now() - known.since);
+    const now = clock.now();
+    const since = known?.on === outcome.on ? known.since : now;
+    remember(key, { on: outcome.on, since, seenAt: now });
+    const leftMs = patienceMs - (now - since);
     // Somebody looked early: without another look in time, a long wait would go unsaid until it ends.
     if (leftMs > 0) return { ...outcome, afterMs: Math.min(outcome.afterMs, leftMs) };
     events.emit(object, 'Normal', 'Waiting', `waiting for ${outcome.on}`);
