@@ -13,6 +13,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from './cache.ts';
 import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
+import { type Departed, departed } from './departed.ts';
 import { podOf } from './forge.ts';
 import { type Newcomers, newcomers } from './newcomers.ts';
 import { createQuotaGate, type QuotaGate } from './quota-gate.ts';
@@ -28,6 +29,7 @@ interface Caches {
   readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
   readonly newcomers: Newcomers;
+  readonly departed: Departed;
 }
 
 type Follow = Extract<Decision, { do: 'follow' }>;
@@ -51,6 +53,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     configurations: cluster.caches.cache(networkKinds.configurations),
     gate: createQuotaGate(cluster.caches, shadows, offloaded),
     newcomers: newcomers(shadows),
+    departed: departed(shadows),
   };
   return createController(
     {
@@ -90,7 +93,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
     case 'create':
       return create(cluster, caches, ref, signal);
     case 'delete':
-      return remove(cluster, decision.pod, signal);
+      return remove(cluster, caches.departed, decision.pod, signal);
     case 'follow':
       if (shadow && isEarly(shadow, decision, deps.clock.now())) {
         const { phase: _, ...rest } = decision;
@@ -188,10 +191,13 @@ async function explain(
 }
 
 /** With the grace period that the pod itself asks for. */
-async function remove({ api }: Cluster, pod: Pod, signal: AbortSignal): Promise<Outcome> {
+async function remove({ api }: Cluster, gone: Departed, pod: Pod, signal: AbortSignal): Promise<Outcome> {
   const ref = refOf(pod);
-  const shadow = await api.get(shadowPods, ref, signal);
-  if (shadow && shadow.metadata.uid === ownerUid(pod) && !shadow.metadata.deletionTimestamp) return again(staleMs);
+  const owner = ownerUid(pod);
+  if (!owner || !gone.has(owner)) {
+    const shadow = await api.get(shadowPods, ref, signal);
+    if (shadow && shadow.metadata.uid === owner && !shadow.metadata.deletionTimestamp) return again(staleMs);
+  }
   await api.delete(pods, ref, pod.metadata.uid ? { uid: pod.metadata.uid } : {}, signal);
   return settled;
 }
