@@ -33,13 +33,13 @@ const clientFlags: Readonly<Record<ClientLimits, Readonly<Record<string, readonl
     'kube-scheduler': ['--kube-api-qps=5000', '--kube-api-burst=5000'],
   },
 };
-/** Of the control planes: two of them and what they serve have two cores, but memory enough. */
-const sparingGcPercent = 800;
+/** Of the control planes, with and without offloading: two of them and what they serve have two cores, but memory enough, and nobody to be fair to. */
+const sparing = { gcPercent: 800, apiServerFlags: ['--enable-priority-and-fairness=false'] } as const;
 /** A hollow node whose lease came late would lose its pods. */
 const patience = '--node-monitor-grace-period=15m';
 
 export async function openScaleWorld(root: string, pods: number, log: (line: string) => void): Promise<ScaleWorld> {
-  const bench = await openBenchWorld(root, log, { gcPercent: sparingGcPercent });
+  const bench = await openBenchWorld(root, log, sparing);
   const closing: (() => Promise<void>)[] = [() => bench.close()];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
@@ -65,7 +65,7 @@ export async function openScaleWorld(root: string, pods: number, log: (line: str
       podsPerNode: Math.ceil((3 * pods + 500) / count),
       podCidr: provider.podCidr.replace('.0.0/16', '.64.0/18'),
       logFile: path.join(provider.dir, 'kwok.log'),
-      gcPercent: sparingGcPercent,
+      gcPercent: sparing.gcPercent,
       log,
     });
     closing.push(() => hollow.stop());

@@ -72,7 +72,7 @@ function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): r
   const kubebox = `${inNode.bin}/kubebox`;
   const commands: Record<Component, () => readonly string[]> = {
     etcd: () => [kubebox, ...etcdArgs(plane)],
-    'kube-apiserver': () => [kubebox, ...apiServerArgs(plane)],
+    'kube-apiserver': () => [kubebox, ...apiServerArgs(plane, spec.apiServerFlags)],
     // Node ranges are fixed beforehand, hence no allocation by the controller manager.
     'kube-controller-manager': () => [kubebox, ...controllerManagerArgs(plane, [`--cluster-cidr=${spec.podCidr}`])],
     'kube-scheduler': () => [kubebox, ...schedulerArgs(plane)],

@@ -91,11 +91,14 @@ test('a cluster that exists differs only from a request that says otherwise', ()
   );
 });
 
-test('how often its control plane collects garbage belongs to what a cluster is', () => {
+test('how often its control plane collects garbage and what its API server is told belong to what a cluster is', () => {
   const sparing = planCluster(0, 1, { name: 'rome', gcPercent: 800 });
   expect(sparing.gcPercent).toBe(800);
   expect(differsFrom(sparing, { name: 'rome', gcPercent: 800 })).toBeUndefined();
   expect(differsFrom(sparing, { name: 'rome', gcPercent: 100 })).toMatch('gcPercent 800, asked for 100');
   expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', gcPercent: 800 })).toMatch('gcPercent 100');
+  const unfair = planCluster(0, 1, { name: 'rome', apiServerFlags: ['--enable-priority-and-fairness=false'] });
+  expect(differsFrom(unfair, { name: 'rome', apiServerFlags: [] })).toMatch('--enable-priority-and-fairness=false');
+  expect(differsFrom(unfair, { name: 'rome' })).toBeUndefined();
   expect(() => planCluster(0, 1, { name: 'rome', gcPercent: 0 })).toThrow(/gcPercent is 0: .* from 10 to 10000/);
 });

@@ -10,6 +10,8 @@ export interface ClusterRequest {
   readonly serviceCidr?: string;
   /** How far heaps of the control plane grow between two collections, in percent: Go's 100 unless told. More takes memory and spares processor time. */
   readonly gcPercent?: number;
+  /** Of kube-apiserver; they win over the bed's own. */
+  readonly apiServerFlags?: readonly string[];
 }
 
 export interface NodeSpec {
@@ -32,6 +34,7 @@ export interface ClusterSpec {
   readonly serviceIp: string;
   readonly dnsIp: string;
   readonly gcPercent?: number;
+  readonly apiServerFlags?: readonly string[];
   readonly nodes: readonly NodeSpec[];
 }
 
@@ -120,6 +123,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     serviceIp: toAddress(services.first + 1),
     dnsIp: toAddress(services.first + 10),
     ...(gcPercent === undefined ? {} : { gcPercent }),
+    ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
     nodes: Array.from({ length: nodes }, (_, i) => ({
       name: `${name}-${i + 1}`,
       ip: internetAddress(slot, index, 11 + i),
@@ -136,6 +140,7 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['podCidr', existing.podCidr, request.podCidr],
     ['serviceCidr', existing.serviceCidr, request.serviceCidr],
     ['gcPercent', existing.gcPercent ?? 100, request.gcPercent],
+    ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
   ];
   const other = wanted.find(([, is, asked]) => asked !== undefined && asked !== is);
   return other && `${existing.name} is up with ${other[0]} ${other[1]}, asked for ${other[2]}: take it down first`;
