@@ -22,7 +22,7 @@ describe('the line to an API server', () => {
     expect(heard).toEqual(['a', 'b']);
   });
 
-  test('gives up what was asked in the outage, and neither what was just asked nor what has ended', () => {
+  test('gives up what was asked in a long outage, neither what was just asked nor what has ended', () => {
     const clock = new ManualClock();
     const line = new Line();
     const givenUp: string[] = [];
@@ -30,11 +30,22 @@ describe('the line to an API server', () => {
     line.failed(clock.now());
     ask('long ago');
     const ended = ask('ended');
-    clock.advance(3_000);
+    clock.advance(5_000);
     ask('just now');
     ended();
     line.answered(clock.now());
     expect(givenUp).toEqual(['long ago']);
+  });
+
+  test('gives up nothing after a short one, for a server that is slow would only be asked more', () => {
+    const clock = new ManualClock();
+    const line = new Line();
+    const givenUp: string[] = [];
+    line.failed(clock.now());
+    whenLeftBehind(line, clock, () => givenUp.push('slow'));
+    clock.advance(4_999);
+    line.answered(clock.now());
+    expect(givenUp).toEqual([]);
   });
 
   test('wakes nobody while the server answers others, so that who fails alone does not fail more often', () => {

@@ -7,7 +7,9 @@ import type { ClusterConnection } from './connect.ts';
 
 /** Who fails for less while others succeed has a trouble of its own, and goes on waiting. */
 const shortestOutageMs = 1_000;
-/** Who has asked for so long when others get answers asked while nobody got any, on a connection that may never bring one. */
+/** After less TCP has sent again what was lost, and who waits may only wait for a server that is busy. */
+const lossyOutageMs = 5_000;
+/** Who has waited for so long at the end of an outage has not just asked. */
 const lostAfterMs = 1_000;
 
 /** Called with the moment from which on nobody had got an answer. */
@@ -40,14 +42,18 @@ export class Line {
   }
 }
 
+/** Whether what was sent in an outage that is over now may have been lost in it. */
+export const isLossy = (deafSince: number, now: number): boolean => now - deafSince >= lossyOutageMs;
+
 /**
- * Calls `giveUp` when the server answers others while a request that begins now has been under way for long: TCP sends again what was lost in
- * the outage after a pause that grew with it, and asking anew takes a moment. Returns how to watch no longer.
+ * Calls `giveUp` when the server answers others after a long outage while a request that begins now waits: TCP sends again what was lost after
+ * a pause that grew with the outage, and asking anew takes a moment. Returns how to watch no longer.
  */
 export function whenLeftBehind(line: Line, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
   const startedAt = clock.now();
-  return line.onReturn(() => {
-    if (clock.now() - startedAt >= lostAfterMs) giveUp();
+  return line.onReturn((deafSince) => {
+    const now = clock.now();
+    if (isLossy(deafSince, now) && now - startedAt >= lostAfterMs) giveUp();
   });
 }
 

@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connect.ts';
 import { JsonLines } from './json-lines.ts';
-import { type Line, lineOf, whenLeftBehind } from './line.ts';
+import { isLossy, type Line, lineOf, whenLeftBehind } from './line.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, withQuery } from './paths.ts';
 import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
@@ -128,7 +128,8 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
   let forget = whenLeftBehind(line, at.clock, giveUp);
   // What said nothing since before an outage may have died in it, and is not missed until it counts as silent.
   const outlive = (deafSince: number): void => {
-    if (heardAt === undefined || heardAt <= deafSince) giveUp();
+    const isSilent = heardAt === undefined || heardAt <= deafSince;
+    if (isSilent && isLossy(deafSince, at.clock.now())) giveUp();
     else forget = line.onReturn(outlive);
   };
   const abort = (): void => void request.destroy();
