@@ -34,7 +34,7 @@ const benches: Readonly<Record<string, Bench>> = {
     run: async (options) => (await import('./burst/burst.ts')).run(options),
   },
   churn: {
-    what: 'seconds until a pod is Ready while 20 a second come and go for 5 minutes, offloaded and not; two real clusters, hollow nodes',
+    what: 'seconds until a pod is Ready while 20 a second come and go for 5 minutes, and for 2 minutes without offloading; two real clusters, hollow nodes',
     run: async (options) => (await import('./churn/churn.ts')).run(options),
   },
   'footprint-of-pods': {
