@@ -5,6 +5,7 @@ import type { CniTraits } from '../host/cni.ts';
 import type { Commands } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
+import { matchesSockets } from '../host/socket-match.ts';
 import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cluster } from '../kube/types.ts';
 import type { PingSocket } from '../ping/socket.ts';
@@ -66,6 +67,9 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   const cables = createCableBook();
   const userStatus = createUserStatus({ cluster, clock, log }, watch.objects);
   const host: Namespace = openNamespace();
+  const knowsSockets = await matchesSockets(deps.commands);
+  if (!knowsSockets)
+    log.info('connections of this node itself end when its conntrack is emptied: the kernel has no nft_socket');
   let targets: readonly string[] = [];
   let overlayAddress: string | undefined;
 
@@ -75,6 +79,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
       cni: config.cni,
       fullMasquerade: config.fullMasquerade ?? config.cni.fullMasquerade,
       rulePriority: config.rulePriority ?? config.cni.rulePriority,
+      matchesSockets: knowsSockets,
       sizes: sizes.now(),
       cables: cables.now(),
     });

@@ -21,6 +21,8 @@ export interface NodeModel {
   readonly fullMasquerade: boolean;
   /** Set where a CNI adds rules of its own (AWS); 101 unless told. */
   readonly rulePriority: number;
+  /** The kernel can tell packets of open connections by their socket. */
+  readonly matchesSockets: boolean;
   /** What the CNI of this node does, from `host/cni.ts`; a CNI that masquerades with netfilter where none was recognised. */
   readonly cni?: CniTraits;
   readonly firewalls: readonly UserFirewall[];

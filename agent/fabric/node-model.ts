@@ -14,6 +14,7 @@ export interface NodeContext {
   readonly node: string;
   readonly fullMasquerade: boolean;
   readonly rulePriority: number;
+  readonly matchesSockets?: boolean;
   readonly cni?: CniTraits;
   readonly sizes?: LinkSizes;
   readonly cables?: Cables;
@@ -21,7 +22,7 @@ export interface NodeContext {
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
 export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeModel | undefined {
-  const { node, fullMasquerade, rulePriority, cni, sizes, cables } = context;
+  const { node, fullMasquerade, rulePriority, matchesSockets = false, cni, sizes, cables } = context;
   const self = objects.internalNodes.find(({ metadata }) => metadata.name === node);
   if (self === undefined || self.metadata.deletionTimestamp !== undefined) return undefined;
   const links = linksOf(objects);
@@ -44,6 +45,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
       .map(exposedHost),
     fullMasquerade,
     rulePriority,
+    matchesSockets,
     ...(cni === undefined ? {} : { cni }),
     firewalls: firewallsFor(of, objects.firewalls),
     routes: routesFor(of, objects.routes),

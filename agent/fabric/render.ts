@@ -4,6 +4,7 @@ import { covering, distinctAddresses } from '../host/ipv4.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../host/kernel-state.ts';
 import { chains, prefixMap, set } from '../host/nft-text.ts';
 import { ip6Guard } from '../host/overlay.ts';
+import { ofOpenConnection } from '../host/socket-match.ts';
 import type { NodeLink, NodeModel, ShortCut } from './model.ts';
 
 const fromOverlay = `iifname "${overlayDevice}"`;
@@ -95,8 +96,11 @@ function underlay(model: NodeModel, links: readonly NodeLink[]) {
 const entrances = (model: NodeModel): string =>
   model.entrances.length === 0 ? '' : `udp dport ${set([...model.entrances].sort((a, b) => a - b))} counter drop`;
 
-/** Peers answer a node by its address and never call it: neither its own ports nor NodePorts are for them. Pings of gateways are. */
-function ownAddress({ overlayAddress }: NodeModel, links: readonly NodeLink[]) {
+/**
+ * Peers answer a node by its address and never call it: neither its own ports nor NodePorts are for them. Pings of gateways are. What belongs
+ * to an open connection is no call, even if conntrack has been emptied and takes it for one.
+ */
+function ownAddress({ overlayAddress, matchesSockets }: NodeModel, links: readonly NodeLink[]) {
   const gateways = distinctAddresses(links.flatMap(({ gateway }) => gateway?.overlayAddress ?? []));
   const called = `${fromOverlay} ip daddr ${overlayAddress}`;
   return {
@@ -105,6 +109,7 @@ function ownAddress({ overlayAddress }: NodeModel, links: readonly NodeLink[]) {
     rules: [
       gateways.length === 0 ? '' : `${called} ip saddr ${set(gateways)} udp dport ${pingPort} accept`,
       `${called} meta l4proto icmp accept`,
+      matchesSockets ? `${called} ${ofOpenConnection} accept` : '',
       `${called} ct state new counter drop`,
     ],
   };

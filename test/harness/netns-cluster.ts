@@ -238,6 +238,7 @@ export class TestCluster {
       masqueradedHosts: this.masqueradedHosts,
       fullMasquerade: false,
       rulePriority: 101,
+      matchesSockets: true,
       firewalls: [],
       routes: [],
     };

@@ -1,6 +1,6 @@
 /** Network namespaces on this machine: each is held by one process and gone with it, also when the test is killed. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -155,20 +155,14 @@ export class NetnsWorld {
     return new Netns(this, name, pid);
   }
 
-  /** Ends every process of this world that is in it; the kernel takes devices and rules along, a moment later. */
+  /** Ends every process that is in it; the kernel takes devices and rules along, a moment later. */
   async remove({ pid }: Netns): Promise<void> {
-    const where = (of: number | undefined): string | undefined => {
-      try {
-        return readlinkSync(`/proc/${of}/ns/net`);
-      } catch {
-        return undefined; // it ended while we looked
-      }
-    };
-    const place = where(pid);
-    const inside = [...this.#children].filter((child) => where(child.pid) === place);
+    const place = placeOf(pid);
+    const inside = [...this.#children].filter((child) => placeOf(child.pid) === place);
     const ends = inside.map((child) => new Promise((resolve) => child.once('exit', resolve)));
     for (const child of inside) child.kill('SIGKILL');
     await Promise.all(ends);
+    endAllIn(new Set([place]));
   }
 
   /** Ends with the world, and with this process. */
@@ -191,10 +185,35 @@ export class NetnsWorld {
 
   async close(): Promise<void> {
     const left = [...this.#children];
+    const places = new Set(left.map(({ pid }) => placeOf(pid)));
+    places.delete(placeOf(process.pid));
     const ends = left.map((child) => new Promise((resolve) => child.once('exit', resolve)));
     for (const child of left) child.kill('SIGKILL');
     await Promise.all(ends);
+    endAllIn(places);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Undefined: it has ended. */
+function placeOf(pid: number | undefined): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What processes of ours had started, and left behind when they were killed. */
+function endAllIn(places: ReadonlySet<string | undefined>): void {
+  for (const name of readdirSync('/proc')) {
+    const place = /^\d+$/.test(name) ? placeOf(Number(name)) : undefined;
+    if (place === undefined || !places.has(place)) continue;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // it has ended meanwhile
+    }
   }
 }
 

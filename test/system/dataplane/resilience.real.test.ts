@@ -169,27 +169,44 @@ describe('a path that is smaller than the pods think', () => {
   });
 });
 
-describe('gateways that forget their connections', () => {
+describe('connections that are forgotten', () => {
+  const bytes = 96_000_000;
+
+  /** Bytes of all flows between this node and the gateway, both ways. */
+  async function carried(netns: Netns): Promise<number> {
+    const text = await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', 'liqo-overlay');
+    const [link] = JSON.parse(text) as { stats64: { rx: { bytes: number }; tx: { bytes: number } } }[];
+    return (link?.stats64.rx.bytes ?? 0) + (link?.stats64.tx.bytes ?? 0);
+  }
+
   test.each([
-    ['pod', 'up'],
-    ['pod', 'down'],
-    ['node', 'up'],
-    ['node', 'down'],
-  ] as const)('a transfer of a %s (%s) goes on', async (who, direction) => {
+    ['the gateways', 'pod', 'up'],
+    ['the gateways', 'pod', 'down'],
+    ['the gateways', 'node', 'up'],
+    ['the gateways', 'node', 'down'],
+    ['its node', 'pod', 'up'],
+    ['its node', 'pod', 'down'],
+    ['its node', 'node', 'up'],
+    ['its node', 'node', 'down'],
+  ] as const)('by %s: a transfer of a %s (%s) goes on', async (where, who, direction) => {
     const { a, b } = pair;
     const from = who === 'pod' ? a.pods[1].netns : a.cluster.nodes[1]!.netns;
+    const places = where === 'the gateways' ? [a, b].map(({ link }) => link.pod.netns) : [a.cluster.nodes[1]!.netns];
     let flushes = 0;
-    const forget = async () => {
-      for (const { link } of [a, b]) await link.pod.netns.exec('conntrack', '-F');
-      flushes += 1;
-    };
-    const transfer = from.transfer(a.view(b.pods[1].ip), port, 96_000_000, direction);
+    const node = a.cluster.nodes[1]!.netns;
+    const before = await carried(node);
+    // A connection that ends in the very moment is another matter: conntrack takes no FIN for the beginning of anything.
+    const isUnderWay = async () => (await carried(node)) - before < 0.8 * bytes;
+    const transfer = from.transfer(a.view(b.pods[1].ip), port, bytes, direction);
     let over = false;
     const watched = transfer.finally(() => {
       over = true;
     });
     watched.catch(() => undefined);
-    while (!over) await forget();
+    while (!over && (await isUnderWay())) {
+      for (const place of places) await place.exec('conntrack', '-F');
+      flushes += 1;
+    }
     const { seconds } = await watched;
     expect(flushes).toBeGreaterThan(2);
     expect(seconds).toBeLessThan(8);

@@ -116,6 +116,7 @@ describe.each([
     const address = b.view(a.cluster.nodeExposed(node!));
     expect(await b.pods[0].netns.udp(address, port + 1, { timeoutMs: 200 })).toEqual({ answered: false });
     expect((await b.pods[0].netns.udp(address, 12_345, { timeoutMs: 200 })).answered).toBe(false);
+    await expect(b.pods[0].netns.who(address, port + 1)).rejects.toThrow(/no answer/);
   });
 
   test('a ping of the gateway is answered by the node of the other one, and none else', async () => {
