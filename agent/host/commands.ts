@@ -47,7 +47,8 @@ export function commandsIn(netns: string | undefined): Commands {
       if (code === 0) return stdout;
       throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
     },
-    follow: (program, args, ears) => follow(...inside(program, args), ears),
+    // The kernel ends it when we die without a word.
+    follow: (program, args, ears) => follow(...inside('setpriv', ['--pdeathsig', 'KILL', program, ...args]), ears),
     async file(name, content) {
       const file = path.join(folder, name);
       // Small and in memory: four turns through the thread pool would cost more than the writing.

@@ -36,7 +36,7 @@ export interface Namespace {
   tunnel(implementation: 'kernel' | 'userspace'): TunnelControl;
   /** Calls back when the kernel no longer has what the last `apply` left, at most once per apply; the caller applies again. */
   watchDrift(onChange: () => void, options?: { readonly everyMs?: number }): { stop(): void };
-  /** After what is under way. The kernel keeps everything. */
+  /** After what is under way; nothing is watched any more. The kernel keeps everything. */
   close(): Promise<void>;
 }
 
@@ -67,6 +67,7 @@ class HostNamespace implements Namespace {
   readonly #pid: number | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   readonly #tables: NftTables;
+  readonly #closing = new AbortController();
   #expected: Readonly<Record<Part, string>> | undefined;
   /** When the last look at each began. */
   #lookedAt: Record<Part, number> = { ip: Number.NEGATIVE_INFINITY, nft: Number.NEGATIVE_INFINITY };
@@ -117,6 +118,7 @@ class HostNamespace implements Namespace {
       ears.nft?.stop();
     };
     signal.addEventListener('abort', hush, { once: true });
+    this.#closing.signal.addEventListener('abort', () => stopped.abort(), { once: true, signal });
     let told = -1;
     const watch = async (): Promise<void> => {
       let waitMs = everyMs;
@@ -138,6 +140,7 @@ class HostNamespace implements Namespace {
   }
 
   close(): Promise<void> {
+    this.#closing.abort();
     return this.#inTurn(async () => this.#commands.close());
   }
 

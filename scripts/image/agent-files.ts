@@ -13,6 +13,7 @@ const tools: readonly { readonly name: string; readonly from: string }[] = [
   { name: 'wg', from: 'wireguard-tools' },
   { name: 'nsenter', from: 'util-linux' },
   { name: 'unshare', from: 'util-linux' },
+  { name: 'setpriv', from: 'util-linux' },
   { name: 'ping', from: 'iputils-ping' },
   { name: 'conntrack', from: 'conntrack' },
   { name: 'sysctl', from: 'procps' },

@@ -47,6 +47,7 @@ describe('the image of the agent', () => {
       'usr/sbin/wireguard-go',
       'usr/sbin/nsenter',
       'usr/sbin/unshare',
+      'usr/sbin/setpriv',
       'usr/sbin/ping',
       'usr/sbin/conntrack',
       'usr/sbin/sleep',
@@ -109,6 +110,7 @@ describe('the image of the agent', () => {
     const tools = [
       ['nsenter', '--version'],
       ['unshare', '--version'],
+      ['setpriv', '--version'],
       ['ping', '-V'],
       ['conntrack', '--version'],
       ['sleep', '0'],
