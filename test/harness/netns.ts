@@ -138,6 +138,8 @@ export class Agent {
 /** All namespaces of a test; `close` leaves none. */
 export class NetnsWorld {
   readonly #children = new Set<ChildProcess>();
+  /** Namespaces that `add` made: others are only visited. */
+  readonly #made = new Set<string>();
   readonly folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-netns-'));
   #files = 0;
 
@@ -151,7 +153,9 @@ export class NetnsWorld {
       said += chunk.toString();
     });
     await eventually(`namespace ${name} is there`, () => said.includes('ready'), { everyMs: 5 });
-    if (pid === undefined) throw new Error(`namespace ${name} has no process`);
+    const place = placeOf(pid);
+    if (pid === undefined || place === undefined) throw new Error(`namespace ${name} has no process`);
+    this.#made.add(place);
     return new Netns(this, name, pid);
   }
 
@@ -160,9 +164,10 @@ export class NetnsWorld {
     const place = placeOf(pid);
     const inside = [...this.#children].filter((child) => placeOf(child.pid) === place);
     const ends = inside.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    const others = place !== undefined && this.#made.delete(place) ? processesIn(new Set([place])) : [];
     for (const child of inside) child.kill('SIGKILL');
+    for (const other of others) end(other);
     await Promise.all(ends);
-    endAllIn(new Set([place]));
   }
 
   /** Ends with the world, and with this process. */
@@ -185,12 +190,11 @@ export class NetnsWorld {
 
   async close(): Promise<void> {
     const left = [...this.#children];
-    const places = new Set(left.map(({ pid }) => placeOf(pid)));
-    places.delete(placeOf(process.pid));
     const ends = left.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    const others = processesIn(this.#made);
     for (const child of left) child.kill('SIGKILL');
+    for (const other of others) end(other);
     await Promise.all(ends);
-    endAllIn(places);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -204,16 +208,17 @@ function placeOf(pid: number | undefined): string | undefined {
   }
 }
 
-/** What processes of ours had started, and left behind when they were killed. */
-function endAllIn(places: ReadonlySet<string | undefined>): void {
-  for (const name of readdirSync('/proc')) {
-    const place = /^\d+$/.test(name) ? placeOf(Number(name)) : undefined;
-    if (place === undefined || !places.has(place)) continue;
-    try {
-      process.kill(Number(name), 'SIGKILL');
-    } catch {
-      // it has ended meanwhile
-    }
+/** With what processes of ours had started, and left behind when they were killed. Asked while those live that hold the namespaces. */
+const processesIn = (places: ReadonlySet<string>): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && places.has(placeOf(Number(name)) ?? ''))
+    .map(Number);
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended meanwhile
   }
 }
 
