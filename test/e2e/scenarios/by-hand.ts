@@ -1,5 +1,6 @@
 /** Peering with liqoctl's small commands, one by one, as people do where `peer` has not all the rights it needs. */
 import { describe, expect, test } from 'vitest';
+import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { configurations } from '#shared/schema/liqo/configuration.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -77,11 +78,18 @@ export function byHand(on: () => Stage): void {
       expect(port).toBe(30_742);
       const endpoint = { addresses: [...addresses], port, protocol: 'UDP' as const };
       await createGatewayClient(on().target(rome()), client, 'milan', endpoint, waits);
-      await rome().api.create(
-        networkKinds.publicKeys,
-        await generatePublicKey(on().target(milan()), server, 'server', atRome.namespace),
-      );
-      const own = await generatePublicKey(on().target(rome()), client, 'client', atMilan.namespace);
+      // The key comes after what `create` waits for; a person would ask again.
+      const keyOf = (
+        cluster: ReturnType<typeof rome>,
+        gateway: ObjectRef,
+        type: 'server' | 'client',
+        namespace: string,
+      ) =>
+        eventually(`the key of ${gateway.name}`, () =>
+          generatePublicKey(on().target(cluster), gateway, type, namespace),
+        );
+      await rome().api.create(networkKinds.publicKeys, await keyOf(milan(), server, 'server', atRome.namespace));
+      const own = await keyOf(rome(), client, 'client', atMilan.namespace);
       const key = { namespace: atMilan.namespace, name: 'rome' };
       await createPublicKey(on().target(milan()), key, 'rome', own.spec.publicKey ?? '');
       await eventually('Connected', async () => {
