@@ -1,13 +1,23 @@
 /** A cluster of one node runs one process of ours beside the tunnel; what happens when it grows. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { daemonSets, nodes } from '#shared/domain/core-kinds.ts';
+import { daemonSets, endpointSlices, nodes } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { NetnsWorld } from '#test/harness/netns.ts';
+import { type Ended, run } from '#test/harness/program.ts';
 import { residentMiB } from '#test/harness/resident.ts';
-import { clusterNames, patience, provider, type Stage } from '../stage.ts';
+import { nodePlace, type Place, podPlace } from '../../network/places.ts';
+import { clusterNames, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { container, pod } from '../workloads.ts';
 
 const mostMiB = 150;
 const second = 'second';
 const fabric = { namespace: 'liqo', name: 'isthmus-fabric' };
+const stranger = 'stranger';
+const webhookPort = 11_249;
+
+/** An HTTPS request by the machine's own curl in the network of `from`. */
+const called = ({ netns }: Place, address: string): Promise<Ended> =>
+  run('nsenter', ['-t', String(netns.pid), '-n', 'curl', '-ksS', '-m', '5', `https://${address}:${webhookPort}/`]);
 
 export function oneProcess(on: () => Stage): void {
   describe('a cluster of one node with one link', () => {
@@ -19,6 +29,37 @@ export function oneProcess(on: () => Stage): void {
       const mib = Object.values(pids).map(residentMiB);
       console.log(`${cluster}: ${mib.map((one) => one.toFixed(0)).join(' + ')} MiB`);
       expect(mib.reduce((sum, one) => sum + one, 0)).toBeLessThan(mostMiB);
+    });
+
+    test('answers calls to its webhooks from the node, where the API server stands, and ends those of a pod before TLS begins', async () => {
+      const [node] = on().world.cluster(provider).nodes;
+      if (node === undefined) throw new Error(`${provider} has no node`);
+      const slices = await on().api(provider).list(endpointSlices, {
+        namespace: 'default',
+        labelSelector: 'kubernetes.io/service-name=kubernetes',
+      });
+      expect(slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses))).toEqual([
+        node.ip,
+      ]);
+      const netns = new NetnsWorld();
+      try {
+        await on().apply(
+          provider,
+          { apiVersion: 'v1', kind: 'Namespace', metadata: { name: stranger } },
+          pod(stranger, stranger, [container(['pause'])]),
+        );
+        const inside = podPlace(netns, await on().podThat(provider, [stranger, stranger], 'runs', isRunning));
+        const onNode = nodePlace(netns, on().world.bed.dir, node);
+        const answered = await called(onNode, node.ip);
+        expect(answered.stdout, told(answered)).toContain('POST an AdmissionReview');
+        const refused = await called(inside, node.ip);
+        expect(refused.stdout, told(refused)).toBe('');
+        // Of curl: the connection was there, and no TLS came of it.
+        expect([35, 56], told(refused)).toContain(refused.code);
+      } finally {
+        await netns.close();
+        await on().deleteNamespaces(provider, stranger);
+      }
     });
 
     test('has a node process for each further node', async () => {

@@ -1,0 +1,35 @@
+/** npm run cuts: the provider of a peering of two real clusters is cut off for some time, with Kubernetes' own delays, and comes back. */
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { clusterNames, createStage } from '../world/stage.ts';
+import { runCut, wordsOf } from './cut.ts';
+
+const mostSeconds = 10;
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '30' }, keep: { type: 'boolean', default: false } },
+});
+const seconds = Number(values.seconds);
+if (!Number.isInteger(seconds) || seconds < 10 || seconds > 7_200)
+  throw new Error(`--seconds is ${JSON.stringify(values.seconds)}: a whole number from 10 to 7200 is accepted`);
+const say = (line: string): boolean => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+
+const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', `cuts-${seconds}`);
+const place = { root: repositoryRoot, dir, log: say };
+if (!values.keep) await removeWorld(place);
+try {
+  const world = await openWorld({ ...place, clusters: clusterNames, brokerPort: 7743 });
+  await Promise.all(clusterNames.map((name) => world.join(name)));
+  const stage = await createStage(world);
+  await stage.mustPeer();
+  say('ready: the two clusters are peered');
+  const report = await runCut(stage, { seconds, namespace: 'severed', say });
+  process.stdout.write(`${wordsOf(seconds, report)}\n`);
+  const late =
+    report.equalAfter.all > mostSeconds ? [`equal after ${report.equalAfter.all} s, want ${mostSeconds} s`] : [];
+  for (const problem of [...report.problems, ...late]) process.stderr.write(`${problem}\n`);
+  if (report.problems.length + late.length > 0) process.exitCode = 1;
+} finally {
+  if (!values.keep) await removeWorld(place);
+}

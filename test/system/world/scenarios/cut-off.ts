@@ -1,0 +1,29 @@
+/** The provider is cut off for a moment that Kubernetes forgives; `npm run cuts` has the longer ones. */
+import { afterAll, describe, expect, test } from 'vitest';
+import { runCut, wordsOf } from '../../cuts/cut.ts';
+import { consumer, type Stage, told } from '../stage.ts';
+
+const seconds = 30;
+const namespace = 'severed';
+/** This machine may be shared with others: a deadline that tells a hang from slowness. The figure is printed. */
+const mostSeconds = 60;
+
+export function cutOffProvider(on: () => Stage): void {
+  describe(`a provider that is cut off for ${seconds} s`, () => {
+    afterAll(async () => {
+      const { world, deleteNamespaces } = on();
+      const target = ['--kubeconfig', world.cluster(consumer).kubeconfigPath];
+      const ended = await world.isthmus('unoffload', 'namespace', namespace, ...target);
+      expect(ended.code, told(ended)).toBe(0);
+      await deleteNamespaces(consumer, namespace);
+    });
+
+    test('B113 loses no pod and runs none twice, and 1,000 objects that changed meanwhile are equal soon after', async () => {
+      const report = await runCut(on(), { seconds, namespace });
+      console.log(wordsOf(seconds, report));
+      expect(report.problems).toEqual([]);
+      expect(report.firstEvictionAt).toBeUndefined();
+      expect(report.equalAfter.all).toBeLessThan(mostSeconds);
+    });
+  });
+}
