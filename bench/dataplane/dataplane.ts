@@ -1,4 +1,5 @@
 /** Throughput of each leg between pods of two clusters, of leaf to leaf, and what a large cluster costs to program. Real kernel, wireguard-go. */
+import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { GatewayModel } from '#agent/gateway/model.ts';
 import { planGateway } from '#agent/gateway/plan.ts';
@@ -6,6 +7,7 @@ import { addressText } from '#agent/host/ipv4.ts';
 import { type Namespace, openNamespace } from '#agent/host/namespace.ts';
 import { connect, type Netns, NetnsWorld } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
+import { carried } from '#test/system/dataplane/carried.ts';
 import { fromLeaf, openHub } from '#test/system/dataplane/hub.ts';
 import { identical, openPair, type Pair, port } from '#test/system/dataplane/pair.ts';
 import type { BenchOptions } from '../main.ts';
@@ -92,21 +94,47 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
     throw error;
   });
   try {
+    const tunnels = [hub.hub, ...hub.leaves].flatMap(({ links }) => links.map(({ wireguard }) => wireguard.pid ?? 0));
+    const measured = async (address: string): Promise<{ speed: number; cpu: number }> => {
+      const before = cpuSeconds(tunnels);
+      const speed = await mbit(hub.podsA[0].netns, address, port);
+      return { speed, cpu: ((cpuSeconds(tunnels) - before) * 1e9) / bytes };
+    };
+    const [, second] = hub.hub.links;
     for (let i = 0; i < runs; i += 1) {
-      const single = await mbit(hub.podsA[0].netns, '10.71.1.5', port);
-      const between = await mbit(hub.podsA[0].netns, fromLeaf(hub.exposed.podB.exposed), port);
+      const single = await measured('10.71.1.5');
+      const between = await measured(fromLeaf(hub.exposed.podB.exposed));
+      const inTwo = second === undefined ? undefined : await carried(second.pod.netns, 'liqo-tunnel', 'tx');
       samples.push({
-        'single link': single,
-        'leaf to leaf': between,
-        'ratio: leaf to leaf / single link': between / single,
+        'single link': single.speed,
+        'leaf to leaf': between.speed,
+        'ratio: leaf to leaf / single link': between.speed / single.speed,
+        'CPU s per GB of both wireguard-go, single link': single.cpu,
+        'CPU s per GB of all four wireguard-go, leaf to leaf': between.cpu,
+        'bytes per segment into the second tunnel of the hub': inTwo ? inTwo.bytes / inTwo.packets : Number.NaN,
       });
-      log(`run ${i + 1}: single link ${single.toFixed(0)}, leaf to leaf ${between.toFixed(0)} Mbit/s`);
+      log(
+        `run ${i + 1}: single link ${single.speed.toFixed(0)}, leaf to leaf ${between.speed.toFixed(0)} Mbit/s; wireguard-go ${single.cpu.toFixed(1)} and ${between.cpu.toFixed(1)} s/GB`,
+      );
     }
   } finally {
     await hub.close();
     await world.close();
   }
   return samples;
+}
+
+/** Used so far, in user and kernel mode. */
+function cpuSeconds(pids: readonly number[]): number {
+  const ticks = (pid: number): number => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13);
+    return Number(user) + Number(system);
+  };
+  return pids.reduce((total, pid) => total + ticks(pid), 0) / 100;
 }
 
 /** A gateway of a cluster of 200 nodes whose 5,000 pods are all outside their nodes' ranges. */

@@ -1,4 +1,4 @@
-/** How long a peering takes: from the broker's acceptance to the virtual node, to the first pod, and back to nothing. */
+/** How long a peering takes: from the broker's acceptance to the virtual node, to the first pod, and back to nothing; and how a link of single gateways stands their end. */
 
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
@@ -11,6 +11,7 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+import { gatewayRestarts } from './gateway-restart.ts';
 import { startStopwatch } from './stopwatch.ts';
 import { type BenchWorld, names, openBenchWorld } from './world.ts';
 
@@ -30,13 +31,14 @@ export async function run({ root, runs = 10, log }: BenchOptions): Promise<Bench
         `run ${i + 1} of ${runs}: node ready after ${sample['node ready']?.toFixed(2)} s, first pod ${sample['first pod running after node ready']?.toFixed(2)} s later, unpeered in ${sample.unpeer?.toFixed(2)} s`,
       );
     }
+    const restarts = await withLink(world, () => gatewayRestarts(world, log));
     const ready = samples.map((sample) => sample['node ready'] ?? Number.NaN);
     return {
       name: 'peering',
       unit: 's',
       value: median(ready),
       samples: ready,
-      phases: medianPhases(samples),
+      phases: { ...medianPhases(samples), ...restarts },
       machine: thisMachine(root),
     };
   } finally {
@@ -151,6 +153,14 @@ const podOnTheProvider: Pod = {
     containers: [{ name: 'sleep', image: 'isthmus.test/workload:1', imagePullPolicy: 'IfNotPresent', args: ['sleep'] }],
   },
 };
+
+async function withLink<T>({ ask }: BenchWorld, work: () => Promise<T>): Promise<T> {
+  const asked = { consumer: names.consumer, provider: names.provider, network: {} };
+  const { id } = await ask<{ id: string }>('POST', '/v1/peerings?wait=25', asked);
+  const done = await work();
+  await endPeering(ask, id);
+  return done;
+}
 
 async function endPeering(ask: BenchWorld['ask'], id: string): Promise<number> {
   const begun = performance.now();

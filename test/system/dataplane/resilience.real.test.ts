@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../harness/eventually.ts';
 import { type Netns, NetnsWorld } from '../../harness/netns.ts';
 import { forge } from '../../harness/vxlan.ts';
+import { carried } from './carried.ts';
 import { identical, openPair, type Pair, port } from './pair.ts';
 
 const world = new NetnsWorld();
@@ -172,12 +173,9 @@ describe('a path that is smaller than the pods think', () => {
 describe('connections that are forgotten', () => {
   const bytes = 96_000_000;
 
-  /** Bytes of all flows between this node and the gateway, both ways. */
-  async function carried(netns: Netns): Promise<number> {
-    const text = await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', 'liqo-overlay');
-    const [link] = JSON.parse(text) as { stats64: { rx: { bytes: number }; tx: { bytes: number } } }[];
-    return (link?.stats64.rx.bytes ?? 0) + (link?.stats64.tx.bytes ?? 0);
-  }
+  /** Of all flows between this node and the gateway, both ways. */
+  const bytesOf = async (node: Netns) =>
+    (await carried(node, 'liqo-overlay', 'rx')).bytes + (await carried(node, 'liqo-overlay', 'tx')).bytes;
 
   test.each([
     ['the gateways', 'pod', 'up'],
@@ -194,9 +192,9 @@ describe('connections that are forgotten', () => {
     const places = where === 'the gateways' ? [a, b].map(({ link }) => link.pod.netns) : [a.cluster.nodes[1]!.netns];
     let flushes = 0;
     const node = a.cluster.nodes[1]!.netns;
-    const before = await carried(node);
+    const before = await bytesOf(node);
     // A connection that ends in the very moment is another matter: conntrack takes no FIN for the beginning of anything.
-    const isUnderWay = async () => (await carried(node)) - before < 0.8 * bytes;
+    const isUnderWay = async () => (await bytesOf(node)) - before < 0.8 * bytes;
     const transfer = from.transfer(a.view(b.pods[1].ip), port, bytes, direction);
     let over = false;
     const watched = transfer.finally(() => {

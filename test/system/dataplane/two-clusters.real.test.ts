@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Netns, NetnsWorld } from '../../harness/netns.ts';
 import { masqueradeRule } from '../../harness/netns-cluster.ts';
+import { carried } from './carried.ts';
 import { identical, openPair, type Pair, type PairRanges, port } from './pair.ts';
 
 const disjoint: PairRanges = {
@@ -11,19 +12,9 @@ const disjoint: PairRanges = {
   viewOfA: { pods: 200, external: 70 },
 };
 
-/** Payload packets and their bytes so far, as a device counts them: a segment of many packets counts once. */
-async function carried(netns: Netns, device: string, way: 'rx' | 'tx'): Promise<{ bytes: number; packets: number }> {
-  const [link] = JSON.parse(await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', device)) as {
-    stats64: Record<'rx' | 'tx', { bytes: number; packets: number }>;
-  }[];
-  return link?.stats64[way] ?? { bytes: 0, packets: 0 };
-}
-
 async function sentOnOverlay(netns: Netns): Promise<number> {
-  const [link] = JSON.parse(await netns.exec('ip', '-j', '-s', 'link', 'show', 'dev', 'liqo-overlay')) as {
-    stats64: { tx: { packets: number }; rx: { packets: number } };
-  }[];
-  return (link?.stats64.tx.packets ?? 0) + (link?.stats64.rx.packets ?? 0);
+  const [sent, received] = [await carried(netns, 'liqo-overlay', 'tx'), await carried(netns, 'liqo-overlay', 'rx')];
+  return sent.packets + received.packets;
 }
 
 describe.each([
