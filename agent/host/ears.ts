@@ -14,10 +14,10 @@ export interface EarsOptions {
 
 export interface Ears {
   /**
-   * Whether something of ours may have become different since `at`: the program said so, or was not listening all the time. A change
-   * that it has not told yet is one of later.
+   * What is known of the time since `at`: that something of ours changed, that nothing did, or nothing, for the program was not listening
+   * all the time. A change that it has not told yet is one of later.
    */
-  mayHaveChanged(at: number): boolean;
+  since(at: number): 'changed' | 'quiet' | 'unknown';
   stop(): void;
 }
 
@@ -56,7 +56,10 @@ export function listen({ commands, now, name, args, isOurs }: EarsOptions): Ears
 
   start();
   return {
-    mayHaveChanged: (at) => heardAt >= at || listensFrom > at,
+    since(at) {
+      if (heardAt >= at) return 'changed';
+      return listensFrom > at ? 'unknown' : 'quiet';
+    },
     stop() {
       stopped = true;
       clearTimeout(timer);

@@ -61,6 +61,8 @@ type Listening = { readonly ip: Ears; readonly nft?: Ears };
 
 /** What nobody heard of is found by then. */
 const safetyMs = 30_000;
+/** What was heard is looked at so soon, and no more often. */
+const heedMs = 1_000;
 
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
@@ -127,10 +129,10 @@ class HostNamespace implements Namespace {
         // An apply has looked, too.
         waitMs = this.#appliedAt + everyMs - performance.now();
         if (waitMs > 0) continue;
-        waitMs = everyMs;
+        waitMs = Math.min(everyMs, heedMs);
         if (this.#expected === undefined || told === this.#applies) continue;
-        const drifted = await this.#inTurn(() => this.#hasDrifted(ears));
-        if (!drifted || signal.aborted) continue;
+        const due = this.#due(ears, everyMs);
+        if (due.length === 0 || !(await this.#inTurn(() => this.#hasDrifted(due))) || signal.aborted) continue;
         told = this.#applies;
         onChange();
       }
@@ -154,13 +156,18 @@ class HostNamespace implements Namespace {
     };
   }
 
-  /** Looks at what somebody may have changed since the last look, and at all of it now and then. */
-  async #hasDrifted(ears: Listening): Promise<boolean> {
-    const startedAt = performance.now();
-    for (const part of ['ip', 'nft'] as const) {
+  /** What has to be looked at: what was heard to have changed, what nobody listens for as often as was asked for, and all of it now and then. */
+  #due(ears: Listening, everyMs: number): readonly Part[] {
+    const patience = { changed: Math.min(everyMs, heedMs), unknown: everyMs, quiet: safetyMs };
+    return (['ip', 'nft'] as const).filter((part) => {
       const lookedAt = this.#lookedAt[part];
-      if (startedAt - lookedAt < safetyMs && ears[part]?.mayHaveChanged(lookedAt) === false) continue;
-      this.#lookedAt[part] = startedAt;
+      return performance.now() - lookedAt >= patience[ears[part]?.since(lookedAt) ?? 'unknown'];
+    });
+  }
+
+  async #hasDrifted(parts: readonly Part[]): Promise<boolean> {
+    for (const part of parts) {
+      this.#lookedAt[part] = performance.now();
       this.#tables.lookAgain();
       const found = part === 'ip' ? fingerprintOf(await this.#readText()) : await this.#fingerprintOfTables();
       if (this.#expected?.[part] !== found) return true;
