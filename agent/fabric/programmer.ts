@@ -37,7 +37,7 @@ const awaitTunnelMs = 200;
 /** Between passes for changes that come by the thousand: so many times what the last pass took, that it never becomes the main work here. */
 const calm = { times: 5, leastMs: 200, mostMs: 2_000 } as const;
 /** Drift is to be repaired within 5 s; what nobody listens for is looked at, and each look costs a process or two. */
-const usualDriftMs = 3_500;
+const usualDriftMs = 2_500;
 /** Even without a change: whatever a watch has missed is found by then. */
 const resyncMs = 60_000;
 
