@@ -35,7 +35,7 @@ const enough = Object.freeze({ name: 'AbortError' });
 const settleMs = 15;
 const awaitTunnelMs = 200;
 /** Between passes for changes that come by the thousand: so many times what the last pass took, that it never becomes the main work here. */
-const calm = { times: 5, leastMs: 200, mostMs: 2_000 } as const;
+const calm = { times: 5, leastMs: 1_000, mostMs: 2_000 } as const;
 /** Drift is to be repaired within 5 s; what nobody listens for is looked at, and each look costs a process or two. */
 const usualDriftMs = 2_500;
 /** Even without a change: whatever a watch has missed is found by then. */
