@@ -10,7 +10,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
 import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
-import type { Action, Context } from './decide.ts';
+import { type Action, type Context, standsFor } from './decide.ts';
 import { leanShadowPod } from './prune.ts';
 
 export interface ApplyDeps {
@@ -75,6 +75,8 @@ async function perform(
       await writeStatus(deps, local, { ...(annotations && { annotations }), ...(labels && { labels }) }, patch, signal);
       return undefined;
     }
+    case 'makeSureItEnded':
+      return (await isStillThere(local, subject, deps, signal)) ? again(lookAgainMs) : undefined;
     case 'removeLocal':
       await deps.local.api.delete(pods, refOf(local), { ...uidOf(local), gracePeriodSeconds: 0 }, signal);
       return undefined;
@@ -84,6 +86,22 @@ async function perform(
     default:
       return unreachable(action);
   }
+}
+
+const lookAgainMs = 1_000;
+
+/** Its name is free here only when it ended there: of a StatefulSet two would run else. */
+async function isStillThere(
+  local: Pod,
+  { remoteNamespace, context }: Subject,
+  { peer }: ApplyDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (remoteNamespace === undefined) return false;
+  const found = await peer.get(pods, { namespace: remoteNamespace, name: local.metadata.name }, signal);
+  const labels = found?.metadata.labels ?? {};
+  const isOurs = labels[label.origin] === context.consumer && labels[label.destination] === context.provider;
+  return found !== undefined && isOurs && standsFor(found, local);
 }
 
 const uidOf = (pod: Pod): { uid?: string } => (pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid });

@@ -125,7 +125,7 @@ test.each<Row>([
     when: 'a terminating pod of a namespace that is not offloaded',
     mapping: none,
     local: local({ metadata: gone }),
-    does: ['removeLocal'],
+    does: ['makeSureItEnded', 'removeLocal'],
   },
   {
     when: 'an aborted pod whose twin is there again',
@@ -233,11 +233,15 @@ test.each<Row>([
     remote: remote({ metadata: gone }),
     does: ['status'],
   },
-  { when: 'the pod terminates and nothing is left', local: local({ metadata: gone }), does: ['removeLocal'] },
+  {
+    when: 'the pod terminates and nothing is left',
+    local: local({ metadata: gone }),
+    does: ['makeSureItEnded', 'removeLocal'],
+  },
   {
     when: 'the pod terminates, nothing is left, and a finalizer waits for its end',
     local: local({ metadata: { ...gone, finalizers: ['batch.kubernetes.io/job-tracking'] } }),
-    does: ['status', 'removeLocal'],
+    does: ['makeSureItEnded', 'status', 'removeLocal'],
   },
   {
     when: 'the remote pod ended unseen',

@@ -64,6 +64,8 @@ export type Action =
       readonly record?: RemoteRecord;
       readonly labels?: Labels;
     }
+  /** Nothing more is done while the provider, asked now, has the twin after all: caches of its kinds may lag behind each other. */
+  | { readonly do: 'makeSureItEnded' }
   | { readonly do: 'removeLocal' }
   | { readonly do: 'event'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
 
@@ -85,7 +87,7 @@ const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || p
 const isAborted = (pod: Pod): boolean => pod.status?.phase === 'Failed' && pod.status.reason === reason.aborted;
 
 /** Does the object at the provider stand for this incarnation of the local pod? Unstamped ones are Liqo's, from before a migration. */
-function standsFor(remote: { metadata: { annotations?: Record<string, string> } }, local: Pod): boolean {
+export function standsFor(remote: { metadata: { annotations?: Record<string, string> } }, local: Pod): boolean {
   const stamped = remote.metadata.annotations?.[isthmusAnnotation.localPodUid];
   return stamped === undefined || stamped === local.metadata.uid;
 }
@@ -102,7 +104,8 @@ function terminating(observed: Observed, local: Pod, context: Context): readonly
   if (!observed.shadow && !twin) {
     // Whoever holds a finalizer (the Job controller does) waits for a final phase, and no kubelet will write one any more.
     const owed = local.metadata.finalizers?.length && !isTerminal(local);
-    return [...(owed ? writeStatus(local, vanishedStatus(local, 'Failed', context.now)) : []), { do: 'removeLocal' }];
+    const failed = owed ? writeStatus(local, vanishedStatus(local, 'Failed', context.now)) : [];
+    return [{ do: 'makeSureItEnded' }, ...failed, { do: 'removeLocal' }];
   }
   return [...deleting(observed.shadow), ...(twin ? reflect(local, twin, observed.nodeReady, context) : [])];
 }

@@ -99,12 +99,17 @@ class Agent {
       creator: { get: () => 'cons', learn: () => undefined },
       refusals: { count: () => 1, forget: () => undefined },
     };
+    const before = this.sides.pods.get(key);
     // A pass on an old view may lose a race; then it is tried again later, as the controller does.
     await apply(decide(observed, context), subject, deps, new AbortController().signal).catch(
       (error: { code?: string }) => {
         if (!error.code?.startsWith('kube_')) throw error;
       },
     );
+    const twin = this.sides.remotes.get(key);
+    const ran = twin?.metadata.annotations?.[isthmusAnnotation.localPodUid];
+    if (before && !this.sides.pods.has(key) && ran === before.metadata.uid)
+      throw new Error(`the name of ${key} was given away while it still ran at the provider`);
   }
 
   async take(action: Step): Promise<void> {

@@ -132,7 +132,11 @@ export class TwoSides {
   }
 
   readonly local = this.#api(this.pods as Map<string, never>);
-  readonly peer = this.#api(this.shadows as Map<string, never>);
+  readonly peer: KubeApi = {
+    ...this.#api(this.shadows as Map<string, never>),
+    get: (async ({ kind }: { kind: string }, { name }: { name: string }) =>
+      (kind === 'Pod' ? this.remotes : this.shadows).get(name)) as never,
+  };
 
   #api<T extends { metadata: { name: string; uid?: string } }>(map: Map<string, T>): KubeApi {
     const found = (name: string): T => {
