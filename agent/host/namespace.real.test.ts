@@ -252,19 +252,19 @@ describe('drift', () => {
     expect(repairs).toBe(1);
   });
 
-  test('is not looked for while nothing of ours changes, and found when somebody changes it', async () => {
+  test('of what ip programs is not looked for while nothing of ours changes, and found when somebody changes it', async () => {
     const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
     let processes = 0;
     const counted = <T>(work: Promise<T>): Promise<T> => {
       processes += 1;
       return work;
     };
+    const same = <T>(work: T): T => work;
     const listening = openNamespace({
       pid: netns.pid,
       commands: {
         ...commands,
-        run: (...call) => counted(commands.run(...call)),
-        must: (...call) => counted(commands.must(...call)),
+        run: (program, args) => (program === 'ip' ? counted : same)(commands.run(program, args)),
       },
     });
     await listening.apply(planNode(nodeModel));

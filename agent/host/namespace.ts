@@ -57,7 +57,8 @@ const sysctlsMs = 30_000;
 
 /** What is programmed by which tool. */
 type Part = 'ip' | 'nft';
-type Listening = { readonly ip: Ears; readonly nft?: Ears };
+/** Who listens for which. Nobody for `nft`, which keeps in memory whatever tables there are. */
+type Listening = Readonly<Partial<Record<Part, Ears>>>;
 
 /** What nobody heard of is found by then. */
 const safetyMs = 30_000;
@@ -115,10 +116,7 @@ class HostNamespace implements Namespace {
     const stopped = new AbortController();
     const { signal } = stopped;
     const ears = this.#listen();
-    const hush = (): void => {
-      ears.ip.stop();
-      ears.nft?.stop();
-    };
+    const hush = (): void => ears.ip?.stop();
     signal.addEventListener('abort', hush, { once: true });
     this.#closing.signal.addEventListener('abort', () => stopped.abort(), { once: true, signal });
     let told = -1;
@@ -148,12 +146,7 @@ class HostNamespace implements Namespace {
 
   #listen(): Listening {
     const [commands, now] = [this.#commands, () => performance.now()];
-    const tables = { name: 'nft', args: ['monitor'], isOurs: (line: string) => this.#tables.isOurs(line) };
-    return {
-      ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }),
-      // It keeps in memory whatever tables there are, and those of others may be large.
-      ...(this.#pid === undefined ? {} : { nft: listen({ commands, now, ...tables }) }),
-    };
+    return { ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
   }
 
   /** What has to be looked at: what was heard to have changed, what nobody listens for as often as was asked for, and all of it now and then. */

@@ -54,14 +54,6 @@ export class NftTables {
     this.#all = undefined;
   }
 
-  /** Whether a line of `nft monitor` is about something that was loaded. */
-  isOurs(line: string): boolean {
-    // After these it no longer says what was changed.
-    if (line.startsWith('#')) return !line.startsWith('# new generation');
-    for (const key of this.#loaded.keys()) if (` ${line} `.includes(` ${key} `)) return true;
-    return false;
-  }
-
   /** What the kernel has of everything that was loaded. */
   async listings(): Promise<readonly string[]> {
     const listings: string[] = [];

@@ -87,7 +87,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       agent: pidsOf(dir, bed.cluster(name), agentProgram),
       node: pidsOf(dir, bed.cluster(name), /\/app\/fabric\.mjs/),
       gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
-      tools: pidsOf(dir, bed.cluster(name), /^(ip|nft)\0(.*\0)?monitor\0/),
+      tools: pidsOf(dir, bed.cluster(name), /^ip\0(.*\0)?monitor\0/),
     }),
     async close() {
       await broker.stop();

@@ -26,8 +26,8 @@ export interface OffloadedPodDeps {
   readonly workers?: number;
 }
 
-/** A pass is a write, mostly at the provider: as many wait at a time as 20 pods a second need that come and go where an answer takes a quarter of a second. */
-const usualWorkers = 32;
+/** A pass is a write, mostly at the provider: as many wait at a time as 20 pods a second need that come and go where an answer takes a fifth of a second. */
+const usualWorkers = 20;
 /** How long a ShadowPod that we made may be missing from our cache. */
 const expectationMs = 10_000;
 

@@ -35,7 +35,7 @@ interface Caches {
 type Follow = Extract<Decision, { do: 'follow' }>;
 
 /** A pass is a write: as many wait at a time as 20 pods a second need on an API server that is slow to answer. */
-const workers = 32;
+const workers = 20;
 const retryMs = 30_000;
 const staleMs = 100;
 const quotaMs = 2_000;
