@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openNamespace } from '#agent/host/namespace.ts';
+import { userspaceTunnel } from '#agent/host/wireguard.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { nodePort, type TestPod } from '../../harness/netns-cluster.ts';
@@ -109,6 +110,44 @@ test('a peer that is reached at another address from now on is followed as soon 
   console.log(`the peer's new address in use after ${tookMs} ms`);
   expect(tookMs).toBeLessThan(10_000);
   await node!.netns.nft('delete table ip moved\n');
+});
+
+test('a client that nobody answers dials from another port, and the next node process leaves that session alone', async () => {
+  const active = await eventually('one active replica', () => world.active());
+  const tunnel = userspaceTunnel(active.pod.netns.pid, 'liqo-tunnel');
+  const listenPort = async () => (await tunnel.read()).listenPort;
+  expect(await listenPort()).toBe(51_840);
+  // The proxy of B starts anew: until it is ready, its node takes the packets for its own, and keeps to that.
+  const { netns } = world.b.nodes[1]!;
+  await netns.exec('nft', 'delete', 'table', 'ip', 'nodeport');
+  await netns.exec('conntrack', '-F');
+  const client = await world.cluster.api.get(networkKinds.gatewayClients, { namespace: tenant, name: peerId });
+  const more = JSON.parse(client?.metadata.annotations?.['networking.isthmus.dev/peer-candidates'] ?? '[]') as string[];
+  const astray = async (): Promise<string> =>
+    netns.exec('conntrack', '-L', '-p', 'udp', '--reply-port-src', `${nodePort}`);
+  const dialled = [world.b.nodes[1]!.ip, ...more.map((text) => text.split(':')[0])];
+  await eventually('every candidate leads astray', async () => {
+    const flows = await astray();
+    return dialled.every((address) => flows.includes(`dst=${address} `));
+  });
+  await world.b.exposeNodePort(world.atB);
+  const began = performance.now();
+  const moved = async () => (await listenPort()) !== 51_840 && listenPort();
+  const another = await eventually('another port', moved, { withinMs: 40_000 });
+  const [caller] = world.podsA;
+  await eventually('traffic flows', () => caller.netns.who(view(), port), { withinMs: 10_000 });
+  console.log(`from port ${another} after ${Math.round(performance.now() - began)} ms`);
+
+  const { node } = active.pod;
+  await world.endProcess(node, 'SIGKILL');
+  world.startProcess(node);
+  await node.netns.exec('ip', 'rule', 'del', 'priority', '101');
+  const repaired = async () => (await node.netns.exec('ip', 'rule')).includes('101:');
+  await eventually('the next process has programmed the node', repaired);
+  const isConnected = async () => (await world.connection())?.value === 'Connected';
+  await eventually('and keeps the link', isConnected);
+  expect(await caller.netns.who(view(), port)).toMatch(/^10\.71\./);
+  expect(await listenPort()).toBe(another);
 });
 
 test.each([
