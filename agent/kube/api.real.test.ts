@@ -130,13 +130,18 @@ describe('server-side apply', () => {
     expect(again.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   });
 
-  test('without force, is refused a field of another manager, and the message names that manager', async () => {
-    const attempt = api.apply(configMaps, applied({ color: 'blue' }), { fieldManager: 'two', force: false });
-    await expect(attempt).rejects.toMatchObject({ code: 'kube_conflict', message: expect.stringContaining('"one"') });
-    expect((await api.get(configMaps, ref))?.data).toEqual({ color: 'red' });
+  test('that is to make a new object makes it, and is refused whatever is there already, also where both say nothing of the same field', async () => {
+    const name = 'new';
+    const mine = { ...applied({}), metadata: { ...ref, name, labels: { mine: 'yes' } } };
+    const options = { fieldManager: 'two', createOnly: true };
+    expect(await api.apply(configMaps, mine, options)).toMatchObject({ metadata: { labels: { mine: 'yes' } } });
+    await api.delete(configMaps, { ...ref, name });
+    const theirs = await api.create(configMaps, configMap('default', name, { x: 'theirs' }));
+    await expect(api.apply(configMaps, mine, options)).rejects.toMatchObject({ code: 'kube_conflict' });
+    expect(await api.get(configMaps, { ...ref, name })).toEqual(theirs);
   });
 
-  test('with force takes the field over and leaves what others own', async () => {
+  test('takes a field over and leaves what others own', async () => {
     await api.apply(configMaps, applied({ color: 'red', size: 'xl' }), { fieldManager: 'one' });
     await api.apply(configMaps, applied({ color: 'blue' }), { fieldManager: 'two' });
     expect((await api.get(configMaps, ref))?.data).toEqual({ color: 'blue', size: 'xl' });

@@ -16,6 +16,8 @@ export interface KubeApiOptions extends SenderOptions {
 }
 
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' };
+/** An apply that names a version is refused where the object has another one, and makes the object where there is none; objects' versions begin above this one. */
+const neverAVersion = '1';
 const answered = ({ answer }: WriteOptions): Pick<Call, 'accept'> => (answer === 'metadata' ? metadataOnly : {});
 
 export function createKubeApi(
@@ -145,8 +147,10 @@ export function createKubeApi(
         { method: 'PUT', path: objectPath(type, refOf(object), options.subresource), body: withKind(type, object) },
         signal,
       ),
-    apply(type, object, { fieldManager, force = true, subresource }, signal) {
-      const path = withQuery(objectPath(type, object.metadata, subresource), { fieldManager, force });
+    apply(type, applied, { fieldManager, createOnly = false, subresource }, signal) {
+      const { metadata } = applied;
+      const object = createOnly ? { ...applied, metadata: { ...metadata, resourceVersion: neverAVersion } } : applied;
+      const path = withQuery(objectPath(type, metadata, subresource), { fieldManager, force: true });
       // JSON is YAML; applying the same fields twice is the same as once, so a lost answer may be asked for again.
       const contentType = 'application/apply-patch+yaml';
       return write({ method: 'PATCH', path, body: withKind(type, object), contentType, repeatable: true }, signal);

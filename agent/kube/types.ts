@@ -46,8 +46,8 @@ export interface WriteOptions {
 export interface ApplyOptions extends WriteOptions {
   /** Who owns the fields. */
   readonly fieldManager: string;
-  /** Take fields over from other managers; default true. */
-  readonly force?: boolean;
+  /** Fail with `kube_conflict` when there is an object of that name already, whoever made it; default false. */
+  readonly createOnly?: boolean;
 }
 
 /**

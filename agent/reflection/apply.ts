@@ -83,8 +83,8 @@ async function write(
   const twin = await deps.whole(local);
   if (!twin) return settled;
   const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
-  // Unforced at first: what somebody made in this very moment is not taken from him.
-  const options = { fieldManager: fieldManager.reflection, force: action.do === 'update' };
+  // What somebody made in this very moment is not taken from him.
+  const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
   await deps.peer.api.apply(kind.remote, object, options, signal);
   deps.said.succeeded(key);
   if (action.do === 'create') {

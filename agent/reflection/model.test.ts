@@ -187,6 +187,19 @@ test('B112, B040, B101: whatever happens on both sides and however little of it 
         await world.stop();
       }
     }),
-    { numRuns: 300 },
+    {
+      numRuns: 300,
+      examples: [
+        // A stranger's object that shares no field with ours, made after we had looked.
+        [
+          [
+            { do: 'write', name: 'a', data: {}, immutable: false, skipped: false, tier: undefined },
+            { do: 'hear', side: 'here', heard: false },
+            { do: 'remove', name: 'b' },
+            { do: 'meddle', name: 'a', how: 'make' },
+          ],
+        ],
+      ],
+    },
   );
 }, 120_000);

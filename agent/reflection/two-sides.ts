@@ -61,15 +61,14 @@ export class Side {
     });
   }
 
-  #apply(wanted: ConfigMap, force: boolean): ConfigMap {
+  #apply(wanted: ConfigMap, createOnly: boolean): ConfigMap {
     const { name, namespace = '' } = wanted.metadata;
     const before = this.#stored.get(name);
+    if (before && createOnly) throw new AppError('kube_conflict', `${name} exists`);
     const own = (part: Part): Fields => partOf(before?.applied, part);
     const merged = (part: Part): Fields => {
       const have = partOf(before?.object, part);
       const want = partOf(wanted, part);
-      const contested = Object.keys(want).some((key) => key in have && !(key in own(part)) && have[key] !== want[key]);
-      if (contested && !force) throw new AppError('kube_conflict', `somebody else manages ${part} of ${name}`);
       const kept = Object.entries(have).filter(([key]) => !(key in own(part)) || key in want);
       return { ...Object.fromEntries(kept), ...want };
     };
@@ -99,9 +98,9 @@ export class Side {
 
   readonly api = {
     get: async (_: unknown, { name }: ObjectRef) => structuredClone(this.get(name)),
-    apply: async (_: unknown, object: ConfigMap, { force = true }: { readonly force?: boolean }) => {
+    apply: async (_: unknown, object: ConfigMap, { createOnly = false }: { readonly createOnly?: boolean }) => {
       this.writes++;
-      return this.#apply(structuredClone(object), force);
+      return this.#apply(structuredClone(object), createOnly);
     },
     delete: async (_: unknown, { name }: ObjectRef, { uid }: { readonly uid?: string } = {}) => {
       this.writes++;

@@ -92,7 +92,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     signal: AbortSignal,
   ): Promise<Outcome> {
     try {
-      await api.apply(endpointSlices, slice as Applied<EndpointSlice>, { fieldManager, force: !isNew }, signal);
+      await api.apply(endpointSlices, slice as Applied<EndpointSlice>, { fieldManager, createOnly: isNew }, signal);
     } catch (error) {
       const code = codeOf(error);
       if (code === 'kube_conflict') return again(100);
