@@ -8,8 +8,8 @@ const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scrip
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /**
- * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters
- * and runs a file at a time.
+ * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters,
+ * which mostly wait, and runs two files at a time.
  */
 const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
 
@@ -48,7 +48,7 @@ export default defineConfig({
         test: {
           name: 'system',
           include: system,
-          fileParallelism: false,
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
