@@ -12,6 +12,7 @@ import { fromLeaf, openHub } from '#test/system/dataplane/hub.ts';
 import { identical, openPair, type Pair, port } from '#test/system/dataplane/pair.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+import { openBareChain } from './bare-chain.ts';
 
 const defaultRuns = 5;
 /** A second or two each through a tunnel on a small machine. */
@@ -102,14 +103,20 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
       return { speed, cpu: used.reduce((a, b) => a + b), busiest: Math.max(...used) };
     };
     const [, second] = hub.hub.links;
+    const bare = await openBareChain(world, barePort);
     for (let i = 0; i < runs; i += 1) {
       const single = await measured('10.71.1.5');
       const between = await measured(fromLeaf(hub.exposed.podB.exposed));
+      const bareSingle = await mbit(bare.from, bare.near, barePort);
+      const bareBetween = await mbit(bare.from, bare.far, barePort);
       const inTwo = second === undefined ? undefined : await carried(second.pod.netns, 'liqo-tunnel', 'tx');
       samples.push({
         'single link': single.speed,
         'leaf to leaf': between.speed,
         'ratio: leaf to leaf / single link': between.speed / single.speed,
+        'bare wireguard-go, one link': bareSingle,
+        'bare wireguard-go, two links in a row': bareBetween,
+        'ratio: bare, two links in a row / one link': bareBetween / bareSingle,
         'CPU s per GB of both wireguard-go, single link': single.cpu,
         'CPU s per GB of all four wireguard-go, leaf to leaf': between.cpu,
         'CPU s per GB of the busiest wireguard-go, single link': single.busiest,
@@ -117,7 +124,7 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
         'bytes per segment into the second tunnel of the hub': inTwo ? inTwo.bytes / inTwo.packets : Number.NaN,
       });
       log(
-        `run ${i + 1}: single link ${single.speed.toFixed(0)}, leaf to leaf ${between.speed.toFixed(0)} Mbit/s; wireguard-go ${single.cpu.toFixed(1)} and ${between.cpu.toFixed(1)} s/GB`,
+        `run ${i + 1}: single link ${single.speed.toFixed(0)}, leaf to leaf ${between.speed.toFixed(0)}, bare ${bareSingle.toFixed(0)} and ${bareBetween.toFixed(0)} Mbit/s; wireguard-go ${single.cpu.toFixed(1)} and ${between.cpu.toFixed(1)} s/GB`,
       );
     }
   } finally {
