@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { brokerApp } from './broker-app.ts';
 import { minutesOf } from './broker-stage.ts';
 import { wildcardExcuse } from './rules/excuses.ts';
@@ -55,7 +58,10 @@ describe('rules', () => {
   });
 
   test('a finding of the rule pack that has no excuse fails the synthesis', () => {
+    const outdir = mkdtempSync(path.join(os.tmpdir(), 'isthmus-rules-'));
+    onTestFinished(() => rmSync(outdir, { recursive: true }));
     const app = brokerApp({
+      outdir,
       stages: [],
       functions: [],
       codeOf: () => undefined as never,

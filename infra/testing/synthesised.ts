@@ -1,5 +1,5 @@
 /** One synthesis for all tests of the templates: the stages as deployed, plus one that uses every option. Code is one small asset. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Code } from 'aws-cdk-lib/aws-lambda';
@@ -73,7 +73,7 @@ export function synthesise(
     builtinCloudFormationValidation: false,
     outdir: path.join(scratch, 'cdk.out'),
   }).synth();
-  return Object.fromEntries(
+  const synthesised = Object.fromEntries(
     settings.map((own) => {
       const { stacks } = assembly.getNestedAssembly(`assembly-${own.name}`);
       const templates = stacks.map((stack) => [
@@ -90,6 +90,8 @@ export function synthesise(
       return [own.name, { settings: own, stacks: Object.fromEntries(templates) }];
     }),
   );
+  rmSync(scratch, { recursive: true });
+  return synthesised;
 }
 
 export function synthesiseOne(name: string): SynthesisedStage {

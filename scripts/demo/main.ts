@@ -1,4 +1,6 @@
 /** `npm run demo`: two real clusters with the same ranges peer through the broker; a Deployment of one runs on the other and is called from home. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
@@ -54,6 +56,17 @@ async function ownStage(timeline: Timeline): Promise<Stage> {
   };
 }
 
+async function apply({ kubectl, consumer }: Stage, manifest: object): Promise<void> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'isthmus-demo-'));
+  const file = path.join(folder, 'manifest.json');
+  try {
+    await writeFile(file, JSON.stringify(manifest));
+    await kubectl(consumer, 'apply', '-f', file);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
 async function play(stage: Stage, timeline: Timeline): Promise<void> {
   const { consumer, provider } = stage;
   await timeline.step(`${consumer} and ${provider} join the broker`, () =>
@@ -63,14 +76,14 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     stage.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
   );
   await timeline.step(`namespace ${namespace} is offloaded`, async () => {
-    await stage.kubectl(consumer, 'apply', '-f', await demoManifests.namespaceFile());
+    await apply(stage, demoManifests.namespaces());
     const already = await stage.kubectl(consumer, '-n', namespace, 'get', 'namespaceoffloadings', '-o', 'name');
     if (already.trim() !== '') return;
     const target = ['--kubeconfig', stage.kubeconfigPath(consumer), '--pod-offloading-strategy', 'Remote'];
     await stage.mustIsthmus('offload', 'namespace', namespace, ...target);
   });
   const pods = await timeline.step('a Deployment of two pods starts', async () => {
-    await stage.kubectl(consumer, 'apply', '-f', await demoManifests.deploymentFile(values['workload-image']));
+    await apply(stage, demoManifests.workload(values['workload-image']));
     return eventually('both pods are Running', () => runningPods(stage), { withinMs: 120_000 });
   });
   const line = await timeline.step(`a log line, read through ${consumer} from a pod that runs on ${provider}`, () =>

@@ -1,7 +1,4 @@
-/** What the demo runs, as files for kubectl: a Deployment with a Service, offloaded, and a pod that stays at home and calls both. */
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
+/** What the demo runs, as manifests for kubectl: a Deployment with a Service, offloaded, and a pod that stays at home and calls both. */
 
 export const namespace = 'hello';
 export const home = 'hello-home';
@@ -53,17 +50,8 @@ const caller = (image: string) => ({
 
 const list = (...items: readonly unknown[]) => ({ apiVersion: 'v1', kind: 'List', items });
 
-const write = async (name: string, object: unknown): Promise<string> => {
-  const to = path.join(await mkdtemp(path.join(os.tmpdir(), 'isthmus-demo-')), `${name}.json`);
-  await writeFile(to, JSON.stringify(object));
-  return to;
-};
-
 export const demoManifests = {
-  namespaceFile: () =>
-    write(
-      'namespaces',
-      list(...[namespace, home].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))),
-    ),
-  deploymentFile: (image = testWorkload) => write('deployment', list(deployment(image), service, caller(image))),
+  namespaces: () =>
+    list(...[namespace, home].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))),
+  workload: (image = testWorkload) => list(deployment(image), service, caller(image)),
 };
