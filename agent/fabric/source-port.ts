@@ -2,15 +2,13 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import type { TunnelStatus } from '../host/wireguard.ts';
 import { linkedAbort } from '../kube/linked-abort.ts';
-import type { SourcePort } from '../tunnel/decide.ts';
+import { dialTiming, type SourcePort } from '../tunnel/decide.ts';
 import type { Programmer } from './programmer.ts';
 
 /** For nobody's service (RFC 6335), and never the usual port of a gateway, 51840. */
 const dynamic = { first: 52_000, count: 13_000 } as const;
 /** How long the device may take. */
 const moveMs = 2_000;
-/** Of a session that may be alive. */
-const sessionMs = 180_000;
 
 export interface SourcePortKeeper {
   /** Undefined: the gateway's own. */
@@ -41,6 +39,6 @@ export function createSourcePort(clock: Clock, random: () => number, found: numb
 /** Of a session that a former node process moved there: it is left alone. */
 export function portInUse({ listenPort, peers }: TunnelStatus, now: number): number | undefined {
   const isOther = listenPort >= dynamic.first && listenPort < dynamic.first + dynamic.count;
-  const isAlive = peers.some(({ lastHandshakeMs = 0 }) => now - lastHandshakeMs < sessionMs);
+  const isAlive = peers.some(({ lastHandshakeMs = 0 }) => now - lastHandshakeMs < dialTiming.sessionMs);
   return isOther && isAlive ? listenPort : undefined;
 }

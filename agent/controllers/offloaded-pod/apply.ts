@@ -10,6 +10,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
 import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
+import { isOurs } from '../../reflection/metadata.ts';
 import { type Action, type Context, standsFor } from './decide.ts';
 import { leanShadowPod } from './prune.ts';
 
@@ -99,9 +100,7 @@ async function isStillThere(
 ): Promise<boolean> {
   if (remoteNamespace === undefined) return false;
   const found = await peer.get(pods, { namespace: remoteNamespace, name: local.metadata.name }, signal);
-  const labels = found?.metadata.labels ?? {};
-  const isOurs = labels[label.origin] === context.consumer && labels[label.destination] === context.provider;
-  return found !== undefined && isOurs && standsFor(found, local);
+  return found !== undefined && isOurs(found, context) && standsFor(found, local);
 }
 
 const uidOf = (pod: Pod): { uid?: string } => (pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid });
@@ -190,14 +189,12 @@ async function takeOver(
   const ref: ObjectRef = refOf(wanted);
   const existing = await deps.peer.get(shadowPods, ref, signal);
   if (!existing) return again(50);
-  const labels = existing.metadata.labels ?? {};
-  if (labels[label.origin] !== context.consumer || labels[label.destination] !== context.provider) {
+  if (!isOurs(existing, context)) {
     const message = `ShadowPod ${ref.namespace}/${ref.name} at cluster ${context.provider} belongs to somebody else; rename the pod`;
     deps.local.events.emit(pod, 'Warning', 'FailedReflection', message);
     return waiting(message, 60_000);
   }
-  const stamp = existing.metadata.annotations?.[isthmusAnnotation.localPodUid];
-  if (labels[label.nodeName] === context.nodeName && (stamp === undefined || stamp === pod.metadata.uid)) {
+  if (existing.metadata.labels?.[label.nodeName] === context.nodeName && standsFor(existing, pod)) {
     deps.expect(key, leanShadowPod(existing));
     return undefined;
   }

@@ -4,7 +4,7 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { askForCertificate } from '#agent/api-proxy/ask-certificate.ts';
-import { signProxyToken } from '#agent/api-proxy/token.ts';
+import { proxyTokens } from '#agent/api-proxy/token.ts';
 import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
@@ -45,17 +45,13 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
     const held = keysOfCertificate(own, fromBase64(identity.spec.authParams.signedCRT ?? ''));
     const privateKey = createPrivateKey(held.privateKey);
     if (privateKey.asymmetricKeyType !== 'ed25519') return undefined;
-    return (nonce: string): string =>
-      signProxyToken(
-        {
-          iss: clusterId,
-          aud: identity.spec.clusterID,
-          iat: Math.floor(clock.now() / 1000),
-          jti: ids.next('jti'),
-          nonce,
-        },
-        privateKey,
-      );
+    const token = proxyTokens({
+      consumer: clusterId,
+      privateKey,
+      nowMs: () => clock.now(),
+      newId: () => ids.next('jti'),
+    });
+    return (nonce: string): string => token(identity.spec.clusterID, nonce);
   };
 
   /** The link is tried as long as it takes: who was away for a week may be back any moment. */
