@@ -42,7 +42,7 @@ describe('the cable of a gateway pod', () => {
     expect(await bridgePortOf('10.200.1.101', pod, answering(node))).toBeUndefined();
   });
 
-  test('wakes the node process when it is found and when it is gone, and at no other time', () => {
+  test('wakes the node process when it has been looked for, changes or is gone, and at no other time', () => {
     const book = createCableBook();
     let woken = 0;
     book.serves({
@@ -51,12 +51,15 @@ describe('the cable of a gateway pod', () => {
       },
     });
     const port = { bridge: 'cni0', port: 'vethbb' };
-    book.found('10.200.1.101', undefined);
-    expect(woken).toBe(0);
-    book.found('10.200.1.101', port);
-    book.found('10.200.1.101', { ...port });
-    expect([woken, [...book.now()]]).toEqual([1, [['10.200.1.101', port]]]);
-    book.found('10.200.1.101', undefined);
-    expect([woken, [...book.now()]]).toEqual([2, []]);
+    book.found('uid-1', undefined);
+    expect([woken, [...book.now()]]).toEqual([1, [['uid-1', undefined]]]);
+    book.found('uid-1', undefined);
+    expect(woken).toBe(1);
+    book.found('uid-1', port);
+    book.found('uid-1', { ...port });
+    expect([woken, [...book.now()]]).toEqual([2, [['uid-1', port]]]);
+    book.forget('uid-1');
+    book.forget('uid-1');
+    expect([woken, [...book.now()]]).toEqual([3, []]);
   });
 });

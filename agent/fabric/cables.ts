@@ -7,30 +7,34 @@ export interface BridgePort {
   readonly port: string;
 }
 
-/** By pod address. */
-export type Cables = ReadonlyMap<string, BridgePort>;
+/** By the pod's uid; undefined for a pod that is plugged in in any other way, or does not run. One that nobody has looked at yet is not in it. */
+export type Cables = ReadonlyMap<string, BridgePort | undefined>;
 
 export interface CableBook {
   now(): Cables;
   /** The node's namespace is programmed anew when something changes. */
   serves(programmer: Pick<Programmer, 'wake'>): void;
-  found(address: string, port: BridgePort | undefined): void;
+  found(podUid: string, port: BridgePort | undefined): void;
+  /** The pod is no longer of this node. */
+  forget(podUid: string): void;
 }
 
 export function createCableBook(): CableBook {
-  const cables = new Map<string, BridgePort>();
+  const cables = new Map<string, BridgePort | undefined>();
   let programmer: Pick<Programmer, 'wake'> | undefined;
   return {
     now: () => cables,
     serves(served) {
       programmer = served;
     },
-    found(address, port) {
-      const before = cables.get(address);
-      if (before?.bridge === port?.bridge && before?.port === port?.port) return;
-      if (port === undefined) cables.delete(address);
-      else cables.set(address, port);
+    found(podUid, port) {
+      const before = cables.get(podUid);
+      if (cables.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
+      cables.set(podUid, port);
       programmer?.wake();
+    },
+    forget(podUid) {
+      if (cables.delete(podUid)) programmer?.wake();
     },
   };
 }

@@ -43,6 +43,7 @@ export async function runGatewayPod(
   while (!signal.aborted) {
     const found = deps.processes.find(pod.uid);
     if (found === undefined) {
+      deps.cables.found(pod.uid, undefined);
       await deps.clock.sleep(pauseMs, signal).catch(() => undefined);
       pauseMs = Math.min(findMs.most, pauseMs * 1.2);
       continue;
@@ -61,20 +62,26 @@ export async function runGatewayPod(
       life.abort();
       await watching;
       await plugging;
-      deps.cables.found(pod.ip, undefined);
+      deps.cables.found(pod.uid, undefined);
       namespace.close();
       life.unlink();
     }
     if (!signal.aborted) log.info('gateway process ended', { pid: found.pid });
   }
+  deps.cables.forget(pod.uid);
 }
 
-/** Notes where the pod is plugged in for as long as its process lives: another one may get the address. */
-async function plugIn({ cables, commands, log }: GatewayRunnerDeps, { ip }: GatewayPod, pid: number): Promise<void> {
+/** Notes where the pod is plugged in. */
+async function plugIn(
+  { cables, commands, log }: GatewayRunnerDeps,
+  { ip, uid }: GatewayPod,
+  pid: number,
+): Promise<void> {
   const inPod = commandsIn(`/proc/${pid}/ns/net`);
   try {
-    cables.found(ip, await bridgePortOf(ip, inPod, commands));
+    cables.found(uid, await bridgePortOf(ip, inPod, commands));
   } catch (error) {
+    cables.found(uid, undefined);
     log.debug('where the gateway is plugged in is not known', { why: (error as Error).message });
   } finally {
     inPod.close();

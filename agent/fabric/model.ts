@@ -13,8 +13,8 @@ export interface NodeModel {
   readonly gatewayNodeAddresses: readonly string[];
   /** UDP node ports of gateways' Services: whatever comes for them belongs to the cluster's proxy, never to this node itself. */
   readonly entrances: readonly number[];
-  /** Where this node's gateway pods are plugged into a bridge. */
-  readonly shortCuts: readonly ShortCut[];
+  /** Where this node's gateway pods are plugged into a bridge; undefined until each has been looked at: an earlier life's are good meanwhile. */
+  readonly shortCuts: readonly ShortCut[] | undefined;
   /** IP objects with `masquerade: true`: callers of the host are hidden behind this node; local pods may use `exposed` too. */
   readonly masqueradedHosts: readonly ExposedHost[];
   /** Pods, too, reach peers by the node's address (CNIs that give nodes addresses of the pod range). */

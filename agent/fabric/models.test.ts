@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
+import type { BridgePort } from './cables.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { nodeModelOf } from './node-model.ts';
 import { type FabricObjects, noObjects } from './objects.ts';
@@ -148,7 +149,7 @@ const world = join(peer('milan', '7', '10.80.0.9', 77, 'server'), peer('turin', 
     { ip: '10.200.3.3', node: 'virtual' },
   ],
 });
-const onNode = { node: 'n1', fullMasquerade: false, rulePriority: 101 };
+const onNode = { node: 'n1', fullMasquerade: false, rulePriority: 101, cables: new Map() };
 const inGateway: GatewayContext = {
   link: 'liqo-tenant-milan/milan',
   node: 'n1',
@@ -204,6 +205,16 @@ describe('what a node has to know', () => {
     expect(entrances('31820', '30001')).toEqual([31_820, 30_001]);
     expect(entrances('0', 'udp')).toEqual([]);
     expect(nodeModelOf(world, onNode)?.entrances).toEqual([]);
+  });
+
+  test('where its own gateways are plugged in, once each of them has been looked at', () => {
+    const shortCuts = (...known: readonly (readonly [string, BridgePort | undefined])[]) =>
+      nodeModelOf(world, { ...onNode, cables: new Map(known) })?.shortCuts;
+    const port = { bridge: 'cni0', port: 'veth7' };
+    expect(shortCuts()).toBeUndefined();
+    expect(shortCuts(['uid-gw-milan-b', port])).toBeUndefined();
+    expect(shortCuts(['uid-gw-milan-a', port])).toEqual([{ to: '10.200.1.2', ...port }]);
+    expect(shortCuts(['uid-gw-milan-a', undefined])).toEqual([]);
   });
 
   test('nothing without an InternalNode', () => {

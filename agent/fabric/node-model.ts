@@ -4,7 +4,7 @@ import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { CniTraits } from '../host/cni.ts';
 import type { Cables } from './cables.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
-import { activePod, internalAddresses, type Link, linksOf } from './links.ts';
+import { activePod, type GatewayPod, internalAddresses, type Link, linksOf } from './links.ts';
 import type { ExposedHost, NodeLink, NodeModel } from './model.ts';
 import type { FabricObjects } from './objects.ts';
 import { podRanges } from './ranges.ts';
@@ -17,7 +17,7 @@ export interface NodeContext {
   readonly matchesSockets?: boolean;
   readonly cni?: CniTraits;
   readonly sizes?: LinkSizes;
-  readonly cables?: Cables;
+  readonly cables: Cables;
 }
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
@@ -34,11 +34,9 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     links: links.flatMap((link) => nodeLink(link, sizes)),
     gatewayNodeAddresses: gatewayNodeAddresses(links, objects),
     entrances: [...new Set(links.flatMap(({ nodePort }) => nodePort ?? []))],
-    shortCuts: links.flatMap(({ pods }) =>
-      pods.flatMap((pod) => {
-        const cable = pod.node === node ? cables?.get(pod.ip) : undefined;
-        return cable === undefined ? [] : [{ to: pod.ip, ...cable }];
-      }),
+    shortCuts: shortCutsOf(
+      links.flatMap(({ pods }) => pods.filter((pod) => pod.node === node)),
+      cables,
     ),
     masqueradedHosts: exposures(objects.ips)
       .filter(({ masquerade }) => masquerade)
@@ -50,6 +48,14 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     firewalls: firewallsFor(of, objects.firewalls),
     routes: routesFor(of, objects.routes),
   };
+}
+
+function shortCutsOf(pods: readonly GatewayPod[], cables: Cables): NodeModel['shortCuts'] {
+  if (pods.some(({ uid }) => !cables.has(uid))) return undefined;
+  return pods.flatMap(({ ip, uid }) => {
+    const cable = cables.get(uid);
+    return cable === undefined ? [] : [{ to: ip, ...cable }];
+  });
 }
 
 function nodeLink(link: Link, sizes: LinkSizes | undefined): readonly NodeLink[] {

@@ -42,7 +42,7 @@ const reversed = (model: NodeModel): NodeModel => ({
     replicaAddresses: [...l.replicaAddresses].reverse(),
   })),
   masqueradedHosts: [...model.masqueradedHosts].reverse(),
-  shortCuts: [...model.shortCuts].reverse(),
+  shortCuts: model.shortCuts?.toReversed(),
   entrances: [...model.entrances].reverse(),
 });
 

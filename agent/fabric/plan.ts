@@ -5,7 +5,7 @@ import { inOrder, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } 
 import { userTables } from '../host/user-firewall.ts';
 import { userRouting } from '../host/user-routes.ts';
 import type { NodeLink, NodeModel } from './model.ts';
-import { nodeTables } from './render.ts';
+import { nodeTables, shortCutTable } from './render.ts';
 
 const smallestMtu = 1280;
 
@@ -19,6 +19,7 @@ export function planNode(model: NodeModel): KernelState {
     routes: [...inOrder(routes), ...user.routes],
     rules: [{ priority: model.rulePriority, table: routingTables.node }, ...user.rules],
     tables: [...nodeTables(model), ...user.tables],
+    undecided: model.shortCuts === undefined ? [shortCutTable] : [],
     sysctls: {
       'net/ipv4/ip_forward': '1',
       [`net/ipv4/conf/${overlayDevice}/rp_filter`]: '0',

@@ -38,12 +38,14 @@ export function nodeTables(model: NodeModel): NftTable[] {
       },
     ]),
   };
-  return [table, ip6Guard, ...shortCuts(model)];
+  return [table, ip6Guard, ...shortCuts(model.shortCuts ?? [])];
 }
 
+export const shortCutTable = { family: 'netdev', name: nftTable } as const;
+
 /** One chain per bridge, at its way out: before the kernel looks at what the bridge can send as one segment. */
-function shortCuts(model: NodeModel): NftTable[] {
-  const sorted = [...model.shortCuts].sort((a, b) => (`${a.bridge} ${a.to}` < `${b.bridge} ${b.to}` ? -1 : 1));
+function shortCuts(cuts: readonly ShortCut[]): NftTable[] {
+  const sorted = [...cuts].sort((a, b) => (`${a.bridge} ${a.to}` < `${b.bridge} ${b.to}` ? -1 : 1));
   if (sorted.length === 0) return [];
   const bridges = [...new Set(sorted.map(({ bridge }) => bridge))];
   const rule = ({ to, port }: ShortCut) => `ip daddr ${to} udp dport ${overlayPort} fwd to "${port}"`;
@@ -54,7 +56,7 @@ function shortCuts(model: NodeModel): NftTable[] {
       rules: sorted.filter((cut) => cut.bridge === bridge).map(rule),
     })),
   );
-  return [{ family: 'netdev', name: nftTable, body, maps: {}, optional: true }];
+  return [{ ...shortCutTable, body, maps: {}, optional: true }];
 }
 
 /** Overlay packets between known ends stay out of conntrack, so that no CNI rewrites their source; all others are dropped. */

@@ -144,6 +144,8 @@ export interface KernelState {
   readonly routes: readonly Route[];
   readonly rules: readonly Rule[];
   readonly tables: readonly NftTable[];
+  /** Own tables of which it is not known yet whether they are wanted: one that is there stays as it is. */
+  readonly undecided?: readonly Pick<NftTable, 'family' | 'name'>[];
   /** Keys as `sysctl` has them with slashes (device names hold dots), to value; only ever set, never restored. */
   readonly sysctls: Readonly<Record<string, string>>;
   readonly refused: readonly Refusal[];

@@ -45,6 +45,30 @@ test('what the kernel cannot make faster works all the same, is told, and is fas
   await host.close();
 });
 
+test('short cuts of an earlier life stay while it is not known where gateways are plugged in, and go once none is wanted', async () => {
+  const netns = await world.add('restarted');
+  await netns.ip(['link add name cni0 type bridge', 'link add name veth1 type veth peer name eth1']);
+  const model = { ...nodeModel, shortCuts: [{ to: '10.200.1.101', bridge: 'cni0', port: 'veth1' }] };
+  const tables = () => netns.exec('nft', '-s', 'list', 'ruleset');
+  const earlier = openNamespace({ pid: netns.pid });
+  await earlier.apply(planNode(model));
+  const before = await tables();
+  await earlier.close();
+
+  const host = openNamespace({ pid: netns.pid });
+  await host.apply(planNode({ ...model, shortCuts: undefined }));
+  expect(await tables()).toContain('udp dport 6091 fwd to "veth1"');
+  await host.apply(planNode(model));
+  expect(await tables()).toBe(before);
+  await host.close();
+
+  const last = openNamespace({ pid: netns.pid });
+  await last.apply(planNode({ ...model, shortCuts: undefined }));
+  await last.apply(planNode({ ...model, shortCuts: [] }));
+  expect(await tables()).not.toContain('table netdev isthmus');
+  await last.close();
+});
+
 test('a table that is not wanted is looked for at first and beside a change, not in every pass', async () => {
   const netns = await world.add('quiet');
   const commands = commandsIn(`/proc/${netns.pid}/ns/net`);

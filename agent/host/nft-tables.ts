@@ -104,14 +104,15 @@ export class NftTables {
     const replaces = changes.some((change) => change.replaces);
     const replaced = replaces ? tables : [];
     const texts = replaces ? tables.map(replaceTable) : changes.map(({ content }) => content);
-    const staying = replaces ? tables : state.tables;
+    const undecided = state.undecided ?? [];
+    const staying = [...(replaces ? tables : state.tables), ...undecided];
     const gone = ownTables.filter((own) => !staying.some((table) => tableKey(table) === tableKey(own)));
     for (const table of gone) {
       // Each look is a process: one for what an earlier life left, and again beside a change.
       const mayBeThere = this.#loaded.delete(tableKey(table)) || !this.#hasLooked || texts.some((text) => text !== '');
       if (mayBeThere && (await this.#table(table))) texts.push(removeTable(table));
     }
-    this.#hasLooked = true;
+    if (undecided.length === 0) this.#hasLooked = true;
     const transaction = texts.join('');
     if (transaction === '') return [];
     const before = await this.#translating(state, tables);
