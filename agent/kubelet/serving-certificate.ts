@@ -53,6 +53,10 @@ export function selfSigned(
 /** The name is fixed per node, so that a crash between asking and receiving leaves one request behind at most, and the next try removes it. */
 const requestName = (nodeName: string): string => `isthmus-kubelet-serving-${nodeName}`.slice(0, 253);
 
+/** What a life that ended between asking and receiving may have left: for nodes that go. */
+export const forgetRequest = (nodeName: string, api: KubeApi, signal: AbortSignal): Promise<unknown> =>
+  api.delete(certificateSigningRequests, { name: requestName(nodeName) }, {}, signal);
+
 /** Asks the cluster's signer; nothing stays behind. Fails with `deadline_exceeded` when no signer answers. */
 export async function requestCertificate(
   subject: ServingSubject,
@@ -66,7 +70,8 @@ export async function requestCertificate(
   const until = abortsWith(signal, stop.signal);
   try {
     await api.delete(certificateSigningRequests, { name }, {}, signal);
-    const created = await api.create(certificateSigningRequests, signingRequest(name, subject, key), {}, signal);
+    // Without the signal: a request given up on its way may be carried out after the removal below.
+    const created = await api.create(certificateSigningRequests, signingRequest(name, subject, key));
     await approve(created, deps, signal);
     const cache = caches.scoped(certificateSigningRequests, { fieldSelector: `metadata.name=${name}` }, until);
     const issued = new Promise<string>((resolve, reject) => {

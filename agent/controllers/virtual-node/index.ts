@@ -14,6 +14,7 @@ import { timestamp } from '../../kube/conditions.ts';
 import { createController, watch } from '../../kube/controller.ts';
 import type { Controller } from '../../kube/types.ts';
 import { NodeAccess } from '../../kubelet/caller.ts';
+import { forgetRequest } from '../../kubelet/serving-certificate.ts';
 import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from '../../kubelet/virtual-kubelet.ts';
 import { sharedReflection } from '../../reflection/shared-reflection.ts';
 import {
@@ -251,6 +252,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
 
   async function finalize(virtualNode: VirtualNode, signal: AbortSignal): Promise<void> {
     await releaseNamespaceMap(virtualNode, api, signal);
+    await forgetRequest(virtualNode.metadata.name, api, signal);
     const now = await api.get(virtualNodes, refOf(virtualNode), signal);
     if (now?.metadata.uid !== virtualNode.metadata.uid || !now?.metadata.finalizers) return;
     const finalizers = now.metadata.finalizers.filter((name) => name !== finalizer.virtualNode);
