@@ -279,7 +279,7 @@ describe('a line that fails', () => {
   test('costs one deadline, not one for each pooled connection that died silently', async () => {
     const proxy = await startTcpProxy(Number(new URL(server.url).port));
     const line = await connectKubeconfig(server.kubeconfig.replaceAll(server.url, `https://127.0.0.1:${proxy.port}`));
-    const impatient = createKubeApi(line, deps, { timeoutMs: 400, retries: 0 });
+    const impatient = createKubeApi(line, deps, { timeoutMs: 1_500, retries: 0 });
     await Promise.all([1, 2, 3].map(() => impatient.getPath('/livez')));
     proxy.stall();
     await expect(impatient.getPath('/livez')).rejects.toMatchObject({ code: 'kube_unreachable' });

@@ -162,10 +162,11 @@ test.each([
   const [program, ...args] = undo;
   await node!.netns.exec(program!, ...args);
   const began = performance.now();
-  await eventually('repaired', async () => (await world.kernelState())[node!.name] === before, {
-    withinMs: 5_000,
-    everyMs: 50,
-  });
+  const repaired = async () => {
+    expect((await world.kernelState())[node!.name]).toBe(before);
+    return true;
+  };
+  await eventually('repaired', repaired, { withinMs: 5_000, everyMs: 50 });
   console.log(`repaired after ${Math.round(performance.now() - began)} ms`);
 });
 

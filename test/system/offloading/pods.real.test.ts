@@ -88,41 +88,39 @@ test('B076 B077 B078 what a pod says about nodes of its own cluster stays there;
     value: 1000,
   });
   const alias = { ip: '192.0.2.7', hostnames: ['db.example'] };
-  await start(
-    'shaped',
-    {
-      nodeSelector: { 'liqo.io/type': 'virtual-node' },
-      affinity,
-      priorityClassName: 'high',
-      schedulerName: 'mine',
-      hostNetwork: true,
-      hostPID: true,
-      hostIPC: true,
-      tolerations: [mine],
-      hostAliases: [alias],
-      dnsPolicy: 'None',
-      dnsConfig: { nameservers: ['192.0.2.53'], searches: ['example'] },
-      securityContext: { runAsUser: 1000, fsGroup: 7 },
-      imagePullSecrets: [{ name: 'pull' }],
-      terminationGracePeriodSeconds: 7,
-      subdomain: 'sub',
-      hostname: 'shaped',
-      shareProcessNamespace: false,
-      topologySpreadConstraints: [
-        {
-          maxSkew: 1,
-          topologyKey: 'kubernetes.io/hostname',
-          whenUnsatisfiable: 'DoNotSchedule',
-          labelSelector: { matchLabels: { app: 'shaped' } },
-        },
-      ],
-      initContainers: [
-        { name: 'first', image: 'init:1' },
-        { name: 'sidecar', image: 'side:1', restartPolicy: 'Always' },
-      ],
-    },
-    { labels },
-  );
+  const shaped = {
+    nodeSelector: { 'liqo.io/type': 'virtual-node' },
+    affinity,
+    priorityClassName: 'high',
+    schedulerName: 'mine',
+    hostNetwork: true,
+    hostPID: true,
+    hostIPC: true,
+    tolerations: [mine],
+    hostAliases: [alias],
+    dnsPolicy: 'None',
+    dnsConfig: { nameservers: ['192.0.2.53'], searches: ['example'] },
+    securityContext: { runAsUser: 1000, fsGroup: 7 },
+    imagePullSecrets: [{ name: 'pull' }],
+    terminationGracePeriodSeconds: 7,
+    subdomain: 'sub',
+    hostname: 'shaped',
+    shareProcessNamespace: false,
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { app: 'shaped' } },
+      },
+    ],
+    initContainers: [
+      { name: 'first', image: 'init:1' },
+      { name: 'sidecar', image: 'side:1', restartPolicy: 'Always' },
+    ],
+  };
+  // Admission hears of a new class a moment later.
+  await soon('a pod of the class is let in', () => start('shaped', shaped, { labels }));
   const { spec } = await shadowOf(there(), remote, 'shaped');
   for (const field of ['nodeName', 'nodeSelector', 'affinity', 'priorityClassName', 'priority', 'schedulerName']) {
     expect(spec.pod).not.toHaveProperty(field);
