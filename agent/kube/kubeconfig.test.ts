@@ -84,6 +84,30 @@ describe('a kubeconfig', () => {
     });
   });
 
+  test.each([
+    { field: 'users[u].user.exec', user: { exec: { command: 'touch', args: ['/tmp/never'] } }, cluster: {} },
+    { field: 'users[u].user.auth-provider', user: { 'auth-provider': { name: 'gcp' } }, cluster: {} },
+    { field: 'users[u].user.tokenFile', user: { tokenFile: '/etc/hostname' }, cluster: {} },
+    {
+      field: 'users[u].user.client-certificate',
+      user: { 'client-certificate': '/a', 'client-key': '/b' },
+      cluster: {},
+    },
+    { field: 'clusters[c].cluster.certificate-authority', user: {}, cluster: { 'certificate-authority': '/a' } },
+  ])('that comes from a cluster is refused for its $field, whatever the file or the program says', async (row) => {
+    await expect(connectKubeconfig(kubeconfig(row.cluster, row.user), { isFromCluster: true })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/would run a program or read a file of the agent/),
+      detail: { field: row.field },
+    });
+  });
+
+  test('that comes from a cluster with its credentials inside is taken', async () => {
+    const connection = await connectKubeconfig(kubeconfig({}, { token: 'abc' }), { isFromCluster: true });
+    expect(connection.headers()).toEqual({ authorization: 'Bearer abc' });
+    connection.close();
+  });
+
   test('whose token lies in a file beside it is read from there', async () => {
     writeFileSync(path.join(folder, 'token'), 'from-file');
     const connection = await connectKubeconfig(kubeconfig({}, { tokenFile: 'token' }), { directory: folder });

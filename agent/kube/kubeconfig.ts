@@ -14,6 +14,8 @@ export interface KubeconfigOptions {
   readonly directory?: string;
   /** For a proxy that asks who we are. `cluster`: the name that the kubeconfig gives to the cluster behind it. */
   readonly proxyToken?: (cluster: string, nonce: string) => string;
+  /** From an object of the cluster, which others may write: what would run a program or read a file of this machine is refused. */
+  readonly isFromCluster?: boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -31,6 +33,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   const userName = optional(context, 'user', `contexts[${contextName}].context.user`);
   const user = userName === undefined || userName === '' ? {} : entry(config, 'users', 'user', userName);
   const userAt = `users[${userName}].user`;
+  if (options.isFromCluster) requireInline({ [at]: cluster, [userAt]: user });
   const proxy = parseProxy(optional(cluster, 'proxy-url', `${at}.proxy-url`), `${at}.proxy-url`);
   const { proxyToken } = options;
   const place: Place = {
@@ -44,7 +47,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     },
     credentials: credentials(user, userAt, options.directory),
   };
-  if (fileFields.some((field) => field in user) || 'certificate-authority' in cluster) {
+  if (pluginFields.some((field) => field in user) || 'certificate-authority' in cluster) {
     return connectByPlugin(text, contextName, place, options.directory);
   }
   const tls: TlsMaterial = {
@@ -69,7 +72,21 @@ interface Place {
   readonly credentials: () => Readonly<Record<string, string>>;
 }
 
-const fileFields = ['exec', 'auth-provider', 'client-certificate', 'client-key'];
+/** What client-node is asked for. */
+const pluginFields = ['exec', 'auth-provider', 'client-certificate', 'client-key'];
+/** What is taken from outside of the text. */
+const outsideFields = [...pluginFields, 'tokenFile', 'certificate-authority'];
+
+function requireInline(places: Readonly<Record<string, Fields>>): void {
+  for (const [at, fields] of Object.entries(places)) {
+    const field = outsideFields.find((one) => one in fields);
+    if (field === undefined) continue;
+    throw refuse(
+      `${at}.${field}`,
+      'would run a program or read a file of the agent, which no kubeconfig in a cluster may; give certificate-authority-data, and token or client-certificate-data with client-key-data',
+    );
+  }
+}
 
 function connection(place: Place, agent: http.Agent, ca: string | undefined): ClusterConnection {
   return {

@@ -22,7 +22,8 @@ export type ConnectProvider = (kubeconfig: string, signal: AbortSignal) => Promi
 export const createConnectProvider =
   (deps: { readonly clock: Clock; readonly log: Log; readonly proxyToken?: ProxyTokens }): ConnectProvider =>
   async (kubeconfig, signal) => {
-    const connection = await connectKubeconfig(kubeconfig, deps.proxyToken ? { proxyToken: deps.proxyToken } : {});
+    const { proxyToken } = deps;
+    const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });
     signal.addEventListener('abort', () => connection.close(), { once: true });
     const { api, caches } = openCluster(connection, deps, signal);
     return { api, caches, connection };

@@ -13,7 +13,8 @@ export const createConnectPeer =
     readonly proxyToken?: KubeconfigOptions['proxyToken'];
   }): ConnectPeer =>
   async (kubeconfig, signal) => {
-    const connection = await connectKubeconfig(kubeconfig, deps.proxyToken ? { proxyToken: deps.proxyToken } : {});
+    const { proxyToken } = deps;
+    const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });
     signal.addEventListener('abort', () => connection.close(), { once: true });
     return { api: createKubeApi(connection, deps), caches: createCaches(connection, deps, signal) };
   };
