@@ -147,10 +147,11 @@ export function createKubeApi(
         { method: 'PUT', path: objectPath(type, refOf(object), options.subresource), body: withKind(type, object) },
         signal,
       ),
-    apply(type, applied, { fieldManager, createOnly = false, subresource }, signal) {
+    apply(type, applied, { fieldManager, createOnly = false, dryRun = false, subresource }, signal) {
       const { metadata } = applied;
       const object = createOnly ? { ...applied, metadata: { ...metadata, resourceVersion: neverAVersion } } : applied;
-      const path = withQuery(objectPath(type, metadata, subresource), { fieldManager, force: true });
+      const query = { fieldManager, force: true, ...(dryRun ? { dryRun: 'All' } : {}) };
+      const path = withQuery(objectPath(type, metadata, subresource), query);
       // JSON is YAML; applying the same fields twice is the same as once, so a lost answer may be asked for again.
       const contentType = 'application/apply-patch+yaml';
       return write({ method: 'PATCH', path, body: withKind(type, object), contentType, repeatable: true }, signal);

@@ -48,6 +48,8 @@ export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Fail with `kube_conflict` when there is an object of that name already, whoever made it; default false. */
   readonly createOnly?: boolean;
+  /** Everything is judged, and nothing kept; default false. */
+  readonly dryRun?: boolean;
 }
 
 /**

@@ -4,8 +4,10 @@ import { refOf } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { Applied, Cluster } from '../kube/types.ts';
 import type { Action, Wish } from './decide.ts';
+import { fingerprint } from './kinds/digests.ts';
 import type { OutgoingKind } from './kinds/kind.ts';
 import { stamped, type TwinObject } from './metadata.ts';
 import type { ProviderClients } from './provider-clients.ts';
@@ -31,6 +33,8 @@ export interface ApplyDeps {
 
 /** Somebody may take the object away that is in ours place. */
 const lookAgainMs = 60_000;
+/** Until the name is free again. */
+const replacedMs = 100;
 /** What is awaited has an event of its own; only when it does not come is there something to say. */
 const awaited = { forMs: 5_000, times: 2 } as const;
 
@@ -60,7 +64,7 @@ export async function applyAction(
       return settled;
     case 'replace':
       await remove(subject, action.uid, deps, signal);
-      return again(100);
+      return again(replacedMs);
     case 'create':
     case 'update':
       return write(action, subject, deps, signal);
@@ -75,23 +79,53 @@ async function remove({ kind, at }: Subject, uid: string, { peer }: ApplyDeps, s
 
 async function write(
   action: Extract<Action, { do: 'create' | 'update' }>,
-  { key, kind, local, at }: Subject,
+  subject: Subject,
   deps: ApplyDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const { key, kind, local, at } = subject;
   if (!local) return settled;
   const twin = await deps.whole(local);
   if (!twin) return settled;
   const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
-  // What somebody made in this very moment is not taken from him.
-  const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
-  await deps.peer.api.apply(kind.remote, object, options, signal);
+  try {
+    // What somebody made in this very moment is not taken from him.
+    const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
+    await deps.peer.api.apply(kind.remote, object, options, signal);
+  } catch (error) {
+    const mayReplace = action.do === 'update' && action.isNews && isInvalid(error);
+    if (!mayReplace || !(await isAcceptable(kind, object, deps, signal))) throw error;
+    await remove(subject, action.uid, deps, signal);
+    return again(replacedMs);
+  }
   deps.said.succeeded(key);
   if (action.do === 'create') {
     const where = `namespace ${at.namespace} of cluster ${deps.provider}`;
     deps.said.say(key, local, 'Normal', 'SuccessfulReflection', `reflected to ${where}`);
   }
   return settled;
+}
+
+/** Judged by the API server itself; a webhook has reasons of its own. */
+const isInvalid = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'kube_invalid' && error.detail.status === 422;
+
+/** Whether the provider takes the object when it is new: then only what it has been keeps it from changing, and it is to be made anew. */
+async function isAcceptable(
+  kind: OutgoingKind,
+  object: Applied<KubeObject>,
+  { peer }: ApplyDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const name = `tried-${fingerprint(object.metadata.name)}`;
+  const options = { fieldManager: fieldManager.reflection, createOnly: true, dryRun: true };
+  try {
+    await peer.api.apply(kind.remote, { ...object, metadata: { ...object.metadata, name } }, options, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && !isRetryable(error)) return false;
+    throw error;
+  }
 }
 
 /** What caches do not hold is read now. */

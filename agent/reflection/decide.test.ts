@@ -98,6 +98,18 @@ test.each<Row>([
 });
 
 test.each([
+  { when: 'the object changed', object: local({}, { data: { a: '2' } }), isNews: true },
+  { when: 'somebody at the provider changed the twin', object: local(), isNews: false },
+])('when $when, whether the twin is to become something new: $isNews', ({ object, isNews }) => {
+  const remote = written(local(), { data: { a: 'theirs' } });
+  expect(decide({ wish: wish(object), remote }, outgoing(configMap), pair)).toMatchObject({
+    do: 'update',
+    uid: 'r1',
+    isNews,
+  });
+});
+
+test.each([
   { what: 'type', change: { type: 'kubernetes.io/tls' } },
   { what: 'data of an immutable one', change: { data: { a: 'Yg==' } } },
   { what: 'immutability', change: { immutable: undefined } },

@@ -26,7 +26,8 @@ export type Action =
   | { readonly do: 'nothing' }
   /** Absent as far as is known. */
   | { readonly do: 'create'; readonly fingerprint: string }
-  | { readonly do: 'update'; readonly fingerprint: string }
+  /** `isNews`: what is wanted is not what we wrote last, so the API server may hold that against the object's past. */
+  | { readonly do: 'update'; readonly fingerprint: string; readonly uid: string; readonly isNews: boolean }
   /** Delete; the twin is made when this one is gone. */
   | { readonly do: 'replace'; readonly uid: string }
   | { readonly do: 'delete'; readonly uid: string; readonly because: 'disabled' | 'gone' }
@@ -67,5 +68,5 @@ function toward(twin: TwinObject, remote: KubeObject | undefined, kind: Outgoing
   const same = remote.metadata.annotations?.[isthmusAnnotation.reflected] === fingerprint;
   const { labels, annotations } = metadata;
   const intact = same && covers(remote, { ...content, metadata: { labels, annotations } });
-  return intact ? nothing : { do: 'update', fingerprint };
+  return intact ? nothing : { do: 'update', fingerprint, uid: uidOf(remote), isNews: !same };
 }
