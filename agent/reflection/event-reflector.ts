@@ -1,6 +1,6 @@
 /** Copies what the provider says about our objects to where their owner looks. */
 import { type CoreEvent, coreEvents } from '#shared/domain/core-kinds.ts';
-import { type KubeObject, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -53,6 +53,7 @@ export class EventReflector {
         name: 'reflect-event',
         watches: [],
         workers: options.workers,
+        turnOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,

@@ -1,5 +1,5 @@
 /** Keeps the objects of one kind equal at one provider, in every namespace that is offloaded there. */
-import { type KubeObject, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -78,6 +78,7 @@ export class Reflector {
         name: `reflect-${kind.name}`,
         watches: [],
         workers: rules.workers,
+        turnOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,

@@ -95,6 +95,9 @@ export function refOfKey(key: string): ObjectRef {
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+/** Of a key that `keyOf` made; empty for cluster-scoped kinds. */
+export const namespaceOfKey = (key: string): string => refOfKey(key).namespace ?? '';
+
 type Meta<T> = Omit<T, 'metadata' | 'apiVersion' | 'kind'> & KubeObject;
 export type Pod = Meta<Wire<V1Pod>>;
 export type PodSpec = Wire<V1PodSpec>;

@@ -1,5 +1,5 @@
 /** Keeps the pods of one virtual node equal on both sides, as long as one connection to the provider lasts. */
-import { keyOf, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, namespaceOfKey, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -89,6 +89,7 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
       name: 'offloaded-pod',
       watches: [watch(localPods, (pod) => [keyOf(pod)])],
       workers: deps.workers ?? usualWorkers,
+      turnOf: namespaceOfKey,
       reconcile,
     },
     deps,

@@ -1,6 +1,6 @@
 /** Gives the pods of one virtual node tokens of their own cluster, as Secrets beside them at the provider, and keeps those fresh. */
 import { secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
-import { type Pod, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
+import { namespaceOfKey, type Pod, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
@@ -57,7 +57,13 @@ export class TokenReflector {
     this.#said = new Said(deps.local.events);
     const { workers } = deps;
     this.#controller = createController(
-      { name: 'reflect-serviceaccount', watches: [], workers, reconcile: (...args) => this.#reconcile(...args) },
+      {
+        name: 'reflect-serviceaccount',
+        watches: [],
+        workers,
+        turnOf: namespaceOfKey,
+        reconcile: (...args) => this.#reconcile(...args),
+      },
       deps,
     );
   }
