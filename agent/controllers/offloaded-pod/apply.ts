@@ -7,6 +7,7 @@ import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import type { JsonOperation } from '../../forge/mutable-spec.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
 import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
@@ -35,18 +36,21 @@ export interface Subject {
   readonly context: Context;
 }
 
-/** Stops at the first action that has to be waited for. */
+/** Stops at the first action that has to be waited for, unless that is a change of the twin. */
 export async function apply(
   actions: readonly Action[],
   subject: Subject,
   deps: ApplyDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  let refusal: Outcome | undefined;
   for (const action of actions) {
     const outcome = await perform(action, subject, deps, signal);
-    if (outcome) return outcome;
+    // A change that is refused keeps nobody from hearing how the pod fares.
+    if (outcome && action.do === 'updateShadow') refusal = outcome;
+    else if (outcome) return outcome;
   }
-  return settled;
+  return refusal ?? settled;
 }
 
 async function perform(
@@ -65,8 +69,7 @@ async function perform(
     case 'createShadow':
       return create(local, subject, deps, signal);
     case 'updateShadow':
-      if (shadow) await deps.peer.jsonPatch(shadowPods, refOf(shadow), action.patch, { answer: 'metadata' }, signal);
-      return undefined;
+      return shadow && update(local, shadow, action.patch, subject, deps, signal);
     case 'label':
       await patchLocal(deps, local, { labels: action.labels }, undefined, signal);
       return undefined;
@@ -175,6 +178,30 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
   }
 }
 
+async function update(
+  pod: Pod,
+  shadow: ShadowPod,
+  patch: readonly JsonOperation[],
+  { key, context }: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  try {
+    await deps.peer.jsonPatch(shadowPods, refOf(shadow), patch, { answer: 'metadata' }, signal);
+    deps.refusals.forget(key);
+    return undefined;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const attempt = deps.refusals.count(key);
+    const message = `cluster ${context.provider} refused the change of the pod, which goes on as it was: ${messageOf(error)}`;
+    // A twin that was replaced a moment ago refuses, too, until the cache shows its successor.
+    if (attempt > 1) deps.local.events.emit(pod, 'Warning', 'FailedReflection', message);
+    return waiting(message, refusedMs(attempt));
+  }
+}
+
+const refusedMs = (attempt: number): number => Math.min(30_000, 250 * 2 ** attempt);
+
 const isRefusal = (error: unknown): boolean =>
   error instanceof AppError && ['kube_invalid', 'kube_forbidden', 'kube_not_found'].includes(error.code);
 
@@ -214,7 +241,7 @@ async function refused(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const attempt = deps.refusals.count(key);
-  const delayMs = Math.min(30_000, 250 * 2 ** attempt);
+  const delayMs = refusedMs(attempt);
   const message = `cluster ${context.provider} refused the pod: ${error.message}`;
   if (error.code !== 'kube_invalid' && attempt < 3) return again(delayMs);
   const patch = statusPatch(pod.status, waitingStatus(pod, reason.refused, message, context.now));
