@@ -48,15 +48,18 @@ export interface Report {
   readonly nodeReadyAfter: number;
   readonly endpointsReadyAfter: number;
   readonly podsWellAfter: number;
+  /** Seconds; more than was asked for where the machine was too busy to make the changes in time. */
+  readonly lasted: number;
   /** Seconds after the beginning of the cut; undefined: none was. */
   readonly firstEvictionAt: number | undefined;
 }
 
 export function wordsOf(seconds: number, report: Report): string {
-  const { changes, equalAfter, load, nodeReadyAfter, endpointsReadyAfter, podsWellAfter, firstEvictionAt } = report;
+  const { changes, equalAfter, load, nodeReadyAfter, endpointsReadyAfter, podsWellAfter, lasted, firstEvictionAt } =
+    report;
   const { first, half, most, all } = equalAfter;
   return [
-    `cut of ${seconds} s: ${changes} objects that changed meanwhile are equal ${all} s after it`,
+    `cut of ${seconds} s (lasted ${lasted} s): ${changes} objects that changed meanwhile are equal ${all} s after it`,
     `(the first ${first} s, half of them ${half} s, 95 % ${most} s; ${load});`,
     `Node Ready after ${nodeReadyAfter} s, endpoints after ${endpointsReadyAfter} s, all pods after ${podsWellAfter} s;`,
     firstEvictionAt === undefined ? 'no pod was evicted' : `first eviction ${firstEvictionAt} s after its beginning`,
@@ -95,6 +98,7 @@ export async function runCut(on: Stage, options: CutOptions): Promise<Report> {
     const loadBefore = moment(on);
     await giveBack(on.world);
     const backAt = Date.now();
+    const lasted = toSeconds(backAt - cutAt);
     const [nodeReadyAfter] = await Promise.all([
       secondsUntil(backAt, 'the virtual Node is Ready', () => isNodeReady(on)),
       equal(play.copies, 'after'),
@@ -110,7 +114,7 @@ export async function runCut(on: Stage, options: CutOptions): Promise<Report> {
       evictions.length === 0 ? undefined : toSeconds(Math.min(...evictions.map(({ at }) => at)) - cutAt);
     return {
       ...{ problems, changes: play.goods.count, equalAfter: { first, half, most, all }, load },
-      ...{ nodeReadyAfter, endpointsReadyAfter, podsWellAfter, firstEvictionAt },
+      ...{ nodeReadyAfter, endpointsReadyAfter, podsWellAfter, lasted, firstEvictionAt },
     };
   } finally {
     stop.abort();
@@ -176,7 +180,8 @@ async function during(play: Play, before: Sight): Promise<{ cutAt: number; evict
   if (seconds > graceSeconds + toleratedSeconds + evictionSeconds && evictions.length === 0)
     none('for want of evictions', ['Kubernetes evicted no pod, however long the node was silent']);
   const now = await look(play);
-  if (seconds < graceSeconds - leaseSeconds) none('pods that changed at home in a short cut', changed(before, now));
+  if (Date.now() - cutAt < (graceSeconds - leaseSeconds) * 1_000)
+    none('pods that changed at home in a short cut', changed(before, now));
   none(
     'members of the StatefulSet that were replaced before anybody knew their end',
     ['db-0', 'db-1'].filter((name) => uidOf(now.here, name) !== uidOf(before.here, name)),
