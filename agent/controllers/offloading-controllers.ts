@@ -6,6 +6,7 @@ import { createNamespaceDefaultsController } from './namespace-defaults/index.ts
 import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';
 import { createNodeFailureController } from './node-failure/index.ts';
+import { createOffloadedClaimController } from './offloaded-claim/index.ts';
 import { createSchedulingGateController } from './scheduling-gate/index.ts';
 import { createShadowEndpointSliceController } from './shadow-endpoint-slice/index.ts';
 import { createShadowPodController } from './shadow-pod/index.ts';
@@ -22,6 +23,7 @@ export interface OffloadingControllersDeps extends ControllerDeps {
 export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [
   createNamespaceOffloadingController(deps),
   createSchedulingGateController(deps),
+  createOffloadedClaimController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
   createNamespaceDefaultsController(deps),

@@ -37,6 +37,9 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('', ['serviceaccounts/token'], ['create']),
   rule('', ['events'], full),
   rule('networking.k8s.io', ['ingresses'], read),
+  // Claims that wait for a volume on a virtual node say so.
+  rule('', ['persistentvolumeclaims'], read),
+  rule('', ['persistentvolumeclaims/status'], ['patch']),
   // Gateways, and the Services and endpoints by which exposed addresses and reflected Services are reached.
   rule('apps', ['deployments'], full),
   rule('', ['services'], full),

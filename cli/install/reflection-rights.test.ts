@@ -29,6 +29,8 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
     ['networking.k8s.io', 'ingresses', `get ${follow}`],
     ['', 'events', write],
     ['', 'serviceaccounts/token', 'create'],
+    ['', 'persistentvolumeclaims', follow],
+    ['', 'persistentvolumeclaims/status', 'patch'],
     ['offloading.liqo.io', 'vkoptionstemplates', follow],
     ['ipam.liqo.io', 'ips', follow],
     ['networking.liqo.io', 'configurations', follow],

@@ -10,6 +10,7 @@ import type {
   V1EndpointSlice,
   V1Ingress,
   V1MutatingWebhookConfiguration,
+  V1PersistentVolumeClaim,
   V1Role,
   V1Service,
   V1ServiceAccount,
@@ -31,6 +32,7 @@ import type {
 type Meta<T> = Omit<T, 'metadata' | 'apiVersion' | 'kind'> & KubeObject;
 export type Service = Meta<Wire<V1Service>>;
 export type ServiceAccount = Meta<Wire<V1ServiceAccount>>;
+export type PersistentVolumeClaim = Meta<Wire<V1PersistentVolumeClaim>>;
 export type Deployment = Meta<Wire<V1Deployment>>;
 export type DaemonSet = Meta<Wire<V1DaemonSet>>;
 export type Role = Meta<Wire<V1Role>>;
@@ -62,6 +64,13 @@ export const secrets = kind<Secret>('', 'v1', 'Secret', 'secrets', true);
 export const configMaps = kind<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps', true);
 export const services = kind<Service>('', 'v1', 'Service', 'services', true);
 export const serviceAccounts = kind<ServiceAccount>('', 'v1', 'ServiceAccount', 'serviceaccounts', true);
+export const persistentVolumeClaims = kind<PersistentVolumeClaim>(
+  '',
+  'v1',
+  'PersistentVolumeClaim',
+  'persistentvolumeclaims',
+  true,
+);
 export const events = kind<KubeEvent>('events.k8s.io', 'v1', 'Event', 'events', true);
 export const coreEvents = kind<CoreEvent>('', 'v1', 'Event', 'events', true);
 export const ingresses = kind<Ingress>('networking.k8s.io', 'v1', 'Ingress', 'ingresses', true);

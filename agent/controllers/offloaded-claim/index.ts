@@ -1,0 +1,70 @@
+/** Consumer side: claims that wait for a volume on a virtual node say so, instead of waiting without a word. */
+import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
+import type { Cluster, Controller } from '#agent/kube/types.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { again, settled } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { peerOf, virtualNodeNodes } from '../peering-caches.ts';
+import { decide, nodeOf, notOffloaded, selectedNode } from './decide.ts';
+
+export interface OffloadedClaimDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+}
+
+const staleMs = 100;
+const byNode = { node: (claim: PersistentVolumeClaim): readonly string[] => [nodeOf(claim) ?? ''] };
+
+const lean = ({ apiVersion, kind, metadata, status }: PersistentVolumeClaim): PersistentVolumeClaim => {
+  const { annotations, labels: _, finalizers: __, ownerReferences: ___, ...rest } = metadata;
+  const node = annotations?.[selectedNode];
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...rest, ...(node === undefined ? {} : { annotations: { [selectedNode]: node } }) },
+    status: {
+      ...(status?.phase ? { phase: status.phase } : {}),
+      ...(status?.conditions ? { conditions: status.conditions } : {}),
+    },
+  };
+};
+
+export function createOffloadedClaimController(deps: OffloadedClaimDeps): Controller {
+  const { api, caches, events } = deps.cluster;
+  const claims = caches.cache(persistentVolumeClaims, { transform: lean, indexes: byNode });
+  const nodes = virtualNodeNodes(caches);
+  const providerOf = (name: string): string | undefined => {
+    const node = nodes.get({ name });
+    return node && (peerOf(node) ?? name);
+  };
+  return createController(
+    {
+      name: 'offloaded-claim',
+      turnOf: namespaceOfKey,
+      watches: [
+        watch(claims, (claim) => ((nodeOf(claim) ?? claim.status?.conditions) ? [keyOf(claim)] : [])),
+        watch(nodes, ({ metadata }) => claims.byIndex('node', metadata.name).map(keyOf)),
+      ],
+      async reconcile(key, signal) {
+        const claim = claims.get(refOfKey(key));
+        if (!claim) return settled;
+        const { conditions, message } = decide(claim, providerOf, deps.clock.now());
+        if (!conditions) return settled;
+        const { uid, resourceVersion } = claim.metadata;
+        const body = { metadata: { uid, resourceVersion }, status: { conditions } };
+        try {
+          const options = { subresource: 'status', answer: 'metadata' } as const;
+          await api.mergePatch(persistentVolumeClaims, refOf(claim), body, options, signal);
+        } catch (error) {
+          const code = codeOf(error);
+          if (code === 'kube_not_found') return settled;
+          if (code === 'kube_conflict') return again(staleMs);
+          throw error;
+        }
+        if (message !== undefined) events.emit(claim, 'Warning', notOffloaded, message);
+        return settled;
+      },
+    },
+    deps,
+  );
+}

@@ -1,0 +1,98 @@
+/** What there is of storage: B106 to B109 and B130 ask for volumes at providers, which are not made. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openCluster } from '#agent/kube/cluster.ts';
+import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { Cluster } from '#agent/kube/types.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { coreEvents, nodes, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import type { Node } from '#shared/domain/kube-object.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { createOffloadedClaimController } from './index.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const selected = 'volume.kubernetes.io/selected-node';
+const end = new AbortController();
+let server: TestApiServer;
+let cluster: Cluster;
+let running: Promise<void>;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
+  const virtual = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
+  await makeNode('vn1', virtual);
+  await makeNode('worker', {});
+  running = createOffloadedClaimController({ ...deps, cluster }).run(end.signal);
+}, 900_000);
+afterAll(async () => {
+  end.abort();
+  await running;
+  await server?.stop();
+});
+
+const makeNode = (name: string, labels: Record<string, string>) =>
+  cluster.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } } as Node);
+const makeClaim = (name: string, annotations: Record<string, string>) =>
+  cluster.api.create(persistentVolumeClaims, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: 'default', name, annotations },
+    spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'fast', resources: { requests: { storage: '1Gi' } } },
+  } as PersistentVolumeClaim);
+const claim = (name: string) => cluster.api.get(persistentVolumeClaims, { namespace: 'default', name });
+const conditions = async (name: string) => (await claim(name))?.status?.conditions ?? [];
+const patch = (name: string, body: unknown, subresource?: 'status') =>
+  cluster.api.mergePatch(
+    persistentVolumeClaims,
+    { namespace: 'default', name },
+    body,
+    subresource ? { subresource } : {},
+  );
+const told = (name: string) =>
+  eventually(`a condition of ${name}`, async () => (await conditions(name)).find(({ status }) => status === 'False'));
+const silent = (name: string) =>
+  eventually(`no condition of ${name}`, async () => (await conditions(name)).length === 0);
+
+test('a claim that was to get its volume on a virtual node says in a condition and an event why it stays Pending, and what to do', async () => {
+  await makeClaim('data', { [selected]: 'vn1' });
+  const said = await told('data');
+  expect(said).toMatchObject({ type: 'isthmus.dev/Provisionable', reason: 'StorageNotOffloaded' });
+  for (const part of ['node vn1', 'cluster prov', 'storage is not offloaded', 'emptyDir'])
+    expect(said.message).toContain(part);
+  expect((await claim('data'))?.status?.phase).toBe('Pending');
+  await eventually('the event', async () =>
+    (await cluster.api.list(coreEvents, { namespace: 'default' })).find(
+      ({ involvedObject, reason, type }) =>
+        involvedObject.name === 'data' && reason === 'StorageNotOffloaded' && type === 'Warning',
+    ),
+  );
+});
+
+test('it says so no longer when its pod is to run in this cluster after all', async () => {
+  await makeClaim('moves', { [selected]: 'vn1' });
+  await told('moves');
+  await patch('moves', { metadata: { annotations: { [selected]: 'worker' } } });
+  await silent('moves');
+});
+
+test('what others say about a claim stays, and so does a claim that has a volume or waits for one in this cluster', async () => {
+  const resizing = { type: 'Resizing', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  await makeClaim('local', { [selected]: 'worker' });
+  await makeClaim('bound', { [selected]: 'vn1' });
+  await told('bound');
+  const own = await conditions('bound');
+  await patch('bound', { status: { phase: 'Bound', conditions: [...own, resizing] } }, 'status');
+  await eventually('only what others say', async () => {
+    const left = await conditions('bound');
+    return left.length === 1 && left[0]?.type === 'Resizing';
+  });
+  expect(await conditions('local')).toEqual([]);
+});
+
+test('a node that turns out to be virtual counts from then on', async () => {
+  await makeClaim('early', { [selected]: 'vn2' });
+  await makeNode('vn2', { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'other' });
+  expect((await told('early')).message).toContain('cluster other');
+});
