@@ -5,7 +5,7 @@ import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type ClusterConnection, parseServer, rotatingToken } from './connect.ts';
-import { createAgent, type ProxyToken, type TlsMaterial } from './tls-agent.ts';
+import { createAgent, type ProxyRoute, type TlsMaterial } from './tls-agent.ts';
 
 export interface KubeconfigOptions {
   /** Default: the file's `current-context`. */
@@ -38,8 +38,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   const { proxyToken } = options;
   const place: Place = {
     server,
-    proxy,
-    proxyToken: proxyToken && ((nonce) => proxyToken(clusterName, nonce)),
+    route: proxy && { proxy, token: proxyToken && ((nonce) => proxyToken(clusterName, nonce)) },
     namespace: optional(context, 'namespace', `contexts[${contextName}].context.namespace`),
     tls: {
       ...definedString('servername', optional(cluster, 'tls-server-name', `${at}.tls-server-name`)),
@@ -60,13 +59,12 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     const missing = tls.cert === undefined ? 'client-certificate-data' : 'client-key-data';
     throw refuse(`${userAt}.${missing}`, 'is missing; a client certificate needs its key and the key its certificate');
   }
-  return connection(place, createAgent(server, tls, proxy, place.proxyToken), tls.ca);
+  return connection(place, createAgent(server, tls, place.route), tls.ca);
 }
 
 interface Place {
   readonly server: URL;
-  readonly proxy: URL | undefined;
-  readonly proxyToken: ProxyToken | undefined;
+  readonly route: ProxyRoute | undefined;
   readonly namespace: string | undefined;
   readonly tls: TlsMaterial;
   readonly credentials: () => Readonly<Record<string, string>>;
@@ -134,7 +132,7 @@ async function connectByPlugin(
       ...definedString('key', asText(found.key)),
     };
     if (agent === undefined || next.cert !== material.cert || next.key !== material.key || next.ca !== material.ca) {
-      agent = createAgent(place.server, next, place.proxy, place.proxyToken);
+      agent = createAgent(place.server, next, place.route);
       material = next;
     }
     const given = Object.entries(found.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
@@ -149,7 +147,7 @@ async function connectByPlugin(
       return material.ca;
     },
     get agent() {
-      return agent ?? createAgent(place.server, material, place.proxy, place.proxyToken);
+      return agent ?? createAgent(place.server, material, place.route);
     },
     headers: () => headers,
     authorize,

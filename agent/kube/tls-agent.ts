@@ -1,6 +1,7 @@
 /** The keep-alive agents under every API connection: plain, TLS, and TLS through an HTTP CONNECT proxy. */
 import * as http from 'node:http';
 import * as https from 'node:https';
+import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as tls from 'node:tls';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,7 +20,8 @@ export const idleSocketMs = 45_000;
 /** TCP asks the other side for a sign of life. */
 export const keepAliveMs = 15_000;
 
-const proxyAnswerMs = 10_000;
+/** For a proxy to open a way, and then for the server behind it to greet. */
+const openingMs = 10_000;
 
 const pooling: http.AgentOptions = {
   keepAlive: true,
@@ -31,7 +33,14 @@ const pooling: http.AgentOptions = {
 /** What to show a proxy that asks for a token of ours: for its nonce, a new one each time. */
 export type ProxyToken = (nonce: string) => string;
 
-export function createAgent(server: URL, material: TlsMaterial, proxy?: URL, token?: ProxyToken): http.Agent {
+/** Where a proxy stands before the server. */
+export interface ProxyRoute {
+  readonly proxy: URL;
+  readonly token?: ProxyToken | undefined;
+  readonly openingMs?: number;
+}
+
+export function createAgent(server: URL, material: TlsMaterial, route?: ProxyRoute): http.Agent {
   if (server.protocol === 'http:') return new http.Agent(pooling);
   const options: https.AgentOptions = {
     ...pooling,
@@ -41,8 +50,20 @@ export function createAgent(server: URL, material: TlsMaterial, proxy?: URL, tok
     ...(material.servername === undefined ? {} : { servername: material.servername }),
     rejectUnauthorized: material.insecure !== true,
   };
-  return proxy === undefined ? new https.Agent(options) : new TunnelAgent(options, proxy, token);
+  return route === undefined ? new https.Agent(options) : new TunnelAgent(options, route);
 }
+
+/** What `createConnection` of an agent wants to know, for who opens a connection beside the agent's own pool. */
+export function connectionOptions(agent: http.Agent, server: URL): Readonly<Record<string, unknown>> {
+  const secure = server.protocol === 'https:';
+  const host = hostOf(server);
+  // Without the agent's limit on idle sockets: here is no pool that would keep it.
+  const { timeout: _, ...options } = (agent as http.Agent & { options: Record<string, unknown> }).options;
+  const named = secure && options.servername === undefined ? { servername: net.isIP(host) ? '' : host } : {};
+  return { ...options, host, port: Number(server.port) || (secure ? 443 : 80), ...named };
+}
+
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 type Connected = (error: Error | null, socket: Duplex) => void;
 
@@ -50,13 +71,15 @@ type Connected = (error: Error | null, socket: Duplex) => void;
 class TunnelAgent extends https.Agent {
   readonly #proxy: URL;
   readonly #token: ProxyToken | undefined;
+  readonly #openingMs: number;
   /** Of the run of the proxy that was met last. */
   #nonce: string | undefined;
 
-  constructor(options: https.AgentOptions, proxy: URL, token: ProxyToken | undefined) {
+  constructor(options: https.AgentOptions, route: ProxyRoute) {
     super(options);
-    this.#proxy = proxy;
-    this.#token = token;
+    this.#proxy = route.proxy;
+    this.#token = route.token;
+    this.#openingMs = route.openingMs ?? openingMs;
   }
 
   // Node's agent takes the answer through `done` when nothing is returned.
@@ -65,8 +88,16 @@ class TunnelAgent extends https.Agent {
     this.#tunnel(`${options.host}:${options.port}`, fail, (socket) => {
       const inner: tls.ConnectionOptions = { ...(options as tls.ConnectionOptions), socket };
       const secured = tls.connect(inner);
+      const limitMs = this.#openingMs;
+      const late = (): void =>
+        void secured.destroy(
+          new Error(`nobody greets behind the proxy ${this.#proxy.host} within ${limitMs / 1000} s`),
+        );
       secured.once('error', fail);
+      // Whoever waits has nothing yet that he could end.
+      secured.setTimeout(limitMs, late);
       secured.once('secureConnect', () => {
+        secured.setTimeout(0, late);
         secured.off('error', fail);
         done?.(null, secured);
       });
@@ -80,15 +111,16 @@ class TunnelAgent extends https.Agent {
     const secure = proxy.protocol === 'https:';
     const shown = this.#nonce;
     const request = (secure ? https : http).request({
-      host: proxy.hostname.replace(/^\[|\]$/g, ''),
+      host: hostOf(proxy),
       port: proxy.port || (secure ? 443 : 80),
       method: 'CONNECT',
       path: target,
       headers: { host: target, ...this.#credentials(shown) },
       agent: false,
-      timeout: proxyAnswerMs,
+      timeout: this.#openingMs,
     });
-    request.once('timeout', () => request.destroy(new Error(`the proxy ${proxy.host} did not answer within 10 s`)));
+    const late = `the proxy ${proxy.host} did not answer within ${this.#openingMs / 1000} s`;
+    request.once('timeout', () => request.destroy(new Error(late)));
     // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
     request.on('error', fail);
     request.once('connect', (reply, socket) => {

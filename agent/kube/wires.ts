@@ -6,7 +6,7 @@ import type * as http from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HttpAnswer } from './http-answer.ts';
-import { idleSocketMs, keepAliveMs } from './tls-agent.ts';
+import { connectionOptions, idleSocketMs, keepAliveMs } from './tls-agent.ts';
 
 export interface WireEars {
   /** Something of the answer has come. */
@@ -110,7 +110,7 @@ const quietly = (socket: Duplex): Duplex => socket.on('error', () => undefined);
 
 export class Wires {
   readonly #agent: http.Agent;
-  readonly #options: Record<string, unknown>;
+  readonly #options: Readonly<Record<string, unknown>>;
   readonly #now: () => number;
   /** Those that were used last come last, and are used first. */
   readonly #idle: Wire[] = [];
@@ -120,12 +120,7 @@ export class Wires {
   constructor(agent: http.Agent, server: URL, now: () => number) {
     this.#agent = agent;
     this.#now = now;
-    const secure = server.protocol === 'https:';
-    const host = server.hostname.replace(/^\[|\]$/g, '');
-    // The agent's limit on idle sockets is kept here, without a timer for each.
-    const { timeout: _, ...options } = (agent as http.Agent & { options: Record<string, unknown> }).options;
-    const named = options.servername === undefined ? { servername: net.isIP(host) ? '' : host } : {};
-    this.#options = { ...options, host, port: Number(server.port) || (secure ? 443 : 80), ...(secure ? named : {}) };
+    this.#options = connectionOptions(agent, server);
   }
 
   /** `text` is the whole request. */
