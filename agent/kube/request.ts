@@ -7,6 +7,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connect.ts';
 import type { AnswerHeaders } from './http-answer.ts';
 import { happenedOn, lineOf, whenLeftBehind } from './line.ts';
+import { connectionOptions, hostOf } from './tls-agent.ts';
 import { watchdog } from './watchdog.ts';
 import { dropIdleWires, type Sending, wiresOf } from './wires.ts';
 
@@ -29,16 +30,18 @@ export function openRequest(connection: ClusterConnection, request: OpenRequest)
   for (const [name, value] of Object.entries(request.headers ?? {})) {
     headers[name] = typeof value === 'string' ? value : [...value];
   }
+  const { agent } = connection;
+  // A connection that is not the agent's is opened where Node finds how, and no agent.
+  const own = { ...connectionOptions(agent, server), createConnection: agent.createConnection.bind(agent) };
   const options: https.RequestOptions = {
+    ...(request.pooled === false ? own : { agent }),
     protocol: server.protocol,
-    hostname: server.hostname.replace(/^\[|\]$/g, ''),
+    hostname: hostOf(server),
     port: server.port || (server.protocol === 'https:' ? 443 : 80),
     method: request.method,
     path: pathAt(connection, request.path),
     headers,
-    agent: connection.agent,
   };
-  if (request.pooled === false) headers.connection ??= 'close';
   return (server.protocol === 'https:' ? https : http).request(options);
 }
 
@@ -93,9 +96,13 @@ export async function exchange(
           guard.touch();
         },
         answered(answer) {
-          noteAnswer(connection, answer.status, clock);
           const { status, headers } = answer;
-          resolve({ status, headers, text: answer.text() });
+          try {
+            resolve({ status, headers, text: answer.text() });
+          } catch (error) {
+            reject(error);
+          }
+          noteAnswer(connection, status, clock);
         },
         failed: reject,
       });

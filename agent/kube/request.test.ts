@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import * as http from 'node:http';
+import type net from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { connectKubeconfig } from './kubeconfig.ts';
+import { lineOf } from './line.ts';
+import { exchange, openRequest } from './request.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+async function serve(server: http.Server) {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const connection = await connectKubeconfig(
+    JSON.stringify({
+      'current-context': 'x',
+      contexts: [{ name: 'x', context: { cluster: 'x' } }],
+      clusters: [{ name: 'x', cluster: { server: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` } }],
+    }),
+  );
+  closers.push(() => {
+    connection.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return connection;
+}
+
+test('a request that wants a socket of its own is not sent over one that has served before and may be dead by now', async () => {
+  const from: (number | undefined)[] = [];
+  const connection = await serve(
+    http.createServer((request, response) => {
+      from.push(request.socket.remotePort);
+      response.end('ok');
+    }),
+  );
+  for (const pooled of [true, true, false]) {
+    const request = openRequest(connection, { method: 'GET', path: '/', pooled }).end();
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+    await once(answer.resume(), 'close');
+    await new Promise(setImmediate);
+  }
+  expect(from[1]).toBe(from[0]);
+  expect(from[2]).not.toBe(from[0]);
+});
+
+test('a request that was answered is told so, even if somebody else who waited for the server fails at that news', async () => {
+  const clock = new ManualClock();
+  const connection = await serve(http.createServer((_, response) => response.end('ok')));
+  const line = lineOf(connection);
+  line.failed(clock.now());
+  line.onReturn(() => {
+    throw new Error('cannot take it');
+  });
+  clock.advance(2_000);
+  const call = { method: 'GET', path: '/', deadlineMs: 10_000, idleMs: 10_000 };
+  await expect(exchange(connection, call, clock)).resolves.toMatchObject({ status: 200, text: 'ok' });
+});
