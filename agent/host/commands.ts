@@ -1,5 +1,5 @@
 /** Runs the network tools in one network namespace: our own, or that of another process. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import os from 'node:os';
@@ -20,6 +20,13 @@ export interface FollowEars {
   ended(): void;
 }
 
+export interface Conversation {
+  /** Adds the end of the line. */
+  say(line: string): void;
+  /** At once. */
+  stop(): void;
+}
+
 export interface Commands {
   /** Whatever the exit code is. Rejects with `host_unsupported` when the program does not exist. */
   run(program: string, args: readonly string[]): Promise<Ended>;
@@ -27,12 +34,16 @@ export interface Commands {
   must(program: string, args: readonly string[]): Promise<string>;
   /** Runs until it is stopped, or ends by itself. Nobody waits for it: it keeps no process from ending. */
   follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void };
+  /** As `follow`, with somebody to talk to: a program that takes lines and answers them. */
+  converse(program: string, args: readonly string[], ears: FollowEars): Conversation;
   /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
   file(name: string, content: string): Promise<string>;
   close(): void;
 }
 
 const longestMs = 60_000;
+/** For who usually talks to people, and keeps what they said in a file at home. */
+const nobodyAtHome = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/dev/null' };
 
 /** `netns`: a path such as /proc/PID/ns/net. */
 export function commandsIn(netns: string | undefined): Commands {
@@ -40,6 +51,9 @@ export function commandsIn(netns: string | undefined): Commands {
   const inside = (program: string, args: readonly string[]): [string, readonly string[]] =>
     netns === undefined ? [program, args] : ['nsenter', [`--net=${netns}`, program, ...args]];
   const run = (program: string, args: readonly string[]): Promise<Ended> => execute(...inside(program, args));
+  // The kernel ends it when we die without a word.
+  const mortal = (program: string, args: readonly string[]) =>
+    inside('setpriv', ['--pdeathsig', 'KILL', program, ...args]);
   return {
     run,
     async must(program, args) {
@@ -47,8 +61,10 @@ export function commandsIn(netns: string | undefined): Commands {
       if (code === 0) return stdout;
       throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
     },
-    // The kernel ends it when we die without a word.
-    follow: (program, args, ears) => follow(...inside('setpriv', ['--pdeathsig', 'KILL', program, ...args]), ears),
+    follow: (program, args, ears) =>
+      attend(spawn(...mortal(program, args), { stdio: ['ignore', 'pipe', 'pipe'] }), ears),
+    converse: (program, args, ears) =>
+      attend(spawn(...mortal(program, args), { stdio: 'pipe', env: nobodyAtHome }), ears),
     async file(name, content) {
       const file = path.join(folder, name);
       // Small and in memory: four turns through the thread pool would cost more than the writing.
@@ -79,8 +95,8 @@ function execute(program: string, args: readonly string[]): Promise<Ended> {
   });
 }
 
-function follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void } {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+function attend(child: ChildProcess, ears: FollowEars): Conversation {
+  const { stdin, stdout, stderr } = child;
   let rest = '';
   let isOver = false;
   const over = (): void => {
@@ -88,21 +104,24 @@ function follow(program: string, args: readonly string[], ears: FollowEars): { s
     isOver = true;
     ears.ended();
   };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  stdout?.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (!isOver) ears.line(line);
   });
-  child.stderr.on('data', () => {
+  stderr?.on('data', () => {
     if (!isOver) ears.complaint();
   });
+  // That nobody reads any more is the end, of which it tells itself.
+  stdin?.on('error', () => undefined);
   child.on('error', over).on('close', over);
   child.unref();
-  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
+  for (const stream of [stdin, stdout, stderr]) if (stream instanceof Socket) stream.unref();
   return {
+    say: (line) => void stdin?.write(`${line}\n`),
     stop() {
       isOver = true;
-      child.kill();
+      child.kill('SIGKILL');
     },
   };
 }

@@ -12,6 +12,7 @@ import { type Ears, listen } from './ears.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
 import { NftTables } from './nft-tables.ts';
 import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
+import { withOneNft } from './one-nft.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
 
 export interface Applied {
@@ -79,9 +80,9 @@ class HostNamespace implements Namespace {
   #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
-    this.#commands = commands;
+    this.#commands = withOneNft(commands);
     this.#pid = pid;
-    this.#tables = new NftTables(commands, { alone: pid !== undefined });
+    this.#tables = new NftTables(this.#commands, { alone: pid !== undefined });
   }
 
   apply(state: KernelState): Promise<Applied> {

@@ -47,7 +47,7 @@ export interface World {
   join(name: string, ...flags: readonly string[]): Promise<void>;
   /** Pids of the agent processes of a cluster, on this host. */
   agentPids(name: string): number[];
-  /** Pids of all that is ours in a cluster, by what runs: controllers, node processes, what holds the tunnels, and tools that listen for them. */
+  /** Pids of all that is ours in a cluster, by what runs: controllers, node processes, what holds the tunnels, and tools that run on for them. */
   ownPids(name: string): OwnPids;
   close(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       agent: pidsOf(dir, bed.cluster(name), agentProgram),
       node: pidsOf(dir, bed.cluster(name), /\/app\/fabric\.mjs/),
       gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
-      tools: pidsOf(dir, bed.cluster(name), /^ip\0(.*\0)?monitor\0/),
+      tools: pidsOf(dir, bed.cluster(name), /^(ip\0(.*\0)?monitor|nft\0(.*\0)?-i)\0/),
     }),
     async close() {
       await broker.stop();
