@@ -128,6 +128,45 @@ test('a leader that has ended for certain is followed at once, and one that may 
   expect(elsewhere).toBeGreaterThanOrEqual(4_000);
 });
 
+test('an undisturbed leader only writes, who waits for it mostly hears of that, and a note on the Lease ends no term', async () => {
+  const history: string[] = [];
+  const cluster = await open();
+  const counting = (of: Cluster) => {
+    let gets = 0;
+    const api: Cluster['api'] = Object.create(of.api, {
+      get: {
+        value: (...args: Parameters<Cluster['api']['get']>) => {
+          gets += 1;
+          return of.api.get(...args);
+        },
+      },
+    });
+    return { cluster: { ...of, api }, gets: () => gets };
+  };
+  const ref = { namespace: 'default', name: 'undisturbed' };
+  const renewals = async (count: number): Promise<void> => {
+    const seen = new Set<string | undefined>();
+    await expect
+      .poll(async () => seen.add((await cluster.api.get(leases, ref))?.spec?.renewTime).size, patience)
+      .toBeGreaterThan(count);
+  };
+  const [leads, waits] = [counting(cluster), counting(await open())];
+  const leader = candidate(leads.cluster, ref.name, 'leader', history, fast);
+  await expect.poll(() => leader.leading(), patience).toBe(true);
+  const follower = candidate(waits.cluster, ref.name, 'follower', history, fast);
+  const asked = leads.gets();
+  await renewals(20);
+  expect(leads.gets()).toBe(asked);
+  expect(waits.gets()).toBeLessThan(15);
+  await cluster.api.mergePatch(leases, ref, { metadata: { annotations: { 'example.com/note': 'x' } } });
+  await renewals(3);
+  expect(leads.gets()).toBe(asked + 1);
+  const noted = await cluster.api.get(leases, ref);
+  expect(noted?.metadata.annotations).toEqual({ 'example.com/note': 'x' });
+  expect(history).toEqual(['leader begins']);
+  await Promise.all([leader.leave(), follower.leave()]);
+});
+
 test('a leader leads on through a restart of the server that is shorter than its deadline', async () => {
   const history: string[] = [];
   const leader = candidate(await open(), 'steady', 'leader', history, longDeadline);

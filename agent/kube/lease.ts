@@ -33,6 +33,12 @@ export interface LeaseOptions {
 
 type Timing = Required<LeaseOptions>;
 
+/** What we wrote, as the server answered it, and when we asked it to. */
+interface Held {
+  readonly lease: Lease;
+  readonly at: number;
+}
+
 /** What was last seen of another holder, by our own clock: the clocks of two machines are never compared. */
 interface Sighting {
   readonly version: string | undefined;
@@ -84,8 +90,8 @@ export async function runAsLeader(
   }
 }
 
-/** The time of the write that made us the holder. Undefined: aborted. */
-async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<number | undefined> {
+/** Undefined: aborted. */
+async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<Held | undefined> {
   const looking = linkedAbort(signal);
   let nap = linkedAbort(signal);
   const cache: Cache<Lease> | undefined = deps.caches?.scoped(
@@ -97,12 +103,22 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
     if (after === undefined || isFree(after)) nap.abort();
   });
   let sighting: Sighting = { version: undefined, at: deps.clock.now() };
+  let toldLast: string | undefined;
+  /** A holder that renews is heard of; a watch that tells nothing may be a dead one, and is no proof. */
+  function look(): Promise<Lease | undefined> {
+    const { namespace, name } = timing;
+    const told = cache?.get({ namespace, name });
+    const version = told?.metadata.resourceVersion;
+    if (told === undefined || version === toldLast) return deps.api.get(leases, { namespace, name }, signal);
+    toldLast = version;
+    return Promise.resolve(told);
+  }
   try {
     while (!signal.aborted) {
       try {
         const at = deps.clock.now();
-        const seen = await tryAcquire(deps, timing, sighting, signal);
-        if (seen === 'held') return at;
+        const seen = await tryAcquire(deps, timing, sighting, await look(), signal);
+        if ('lease' in seen) return { ...seen, at };
         sighting = seen;
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -126,10 +142,10 @@ async function tryAcquire(
   { api, clock }: LeaseDeps,
   timing: Timing,
   sighting: Sighting,
+  found: Lease | undefined,
   signal: AbortSignal,
-): Promise<'held' | Sighting> {
+): Promise<Pick<Held, 'lease'> | Sighting> {
   const { namespace, name } = timing;
-  const found = await api.get(leases, { namespace, name }, signal);
   const now = clock.now();
   if (found === undefined) {
     const metadata = { namespace, name };
@@ -159,10 +175,9 @@ function isRespected({ identity, hasEnded }: Timing, { spec }: Lease): boolean {
 }
 
 /** Losing the race for a write is no failure: look again later. */
-async function won(write: Promise<unknown>, seen: Sighting): Promise<'held' | Sighting> {
+async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<Held, 'lease'> | Sighting> {
   try {
-    await write;
-    return 'held';
+    return { lease: await write };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'kube_conflict' || code === 'kube_already_exists') return seen;
@@ -177,9 +192,10 @@ const held = ({ identity, durationMs }: Timing, now: number) => ({
 });
 
 /** False as soon as leadership is lost; true when aborted while still holding it. */
-async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquiredAt: number): Promise<boolean> {
+async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquired: Held): Promise<boolean> {
   const { clock, log } = deps;
-  let renewedAt = acquiredAt;
+  let renewedAt = acquired.at;
+  let known: Lease | undefined = acquired.lease;
   for (;;) {
     const untilLost = renewedAt + timing.renewDeadlineMs - clock.now();
     if (untilLost <= 0) {
@@ -189,35 +205,50 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
     await clock.sleep(Math.min(timing.retryMs, untilLost), signal).catch(() => undefined);
     if (signal.aborted) return true;
     const at = clock.now();
-    const outcome = await renewOnce(deps, timing, renewedAt + timing.renewDeadlineMs - at, signal);
+    const outcome = await renewOnce(deps, timing, renewedAt + timing.renewDeadlineMs - at, signal, known);
     if (signal.aborted) return outcome !== 'lost';
     if (outcome === 'lost') {
       log.warn('stepping down: somebody else holds the lease');
       return false;
     }
-    if (outcome === 'renewed') renewedAt = at;
+    if (outcome !== undefined) renewedAt = at;
+    known = outcome;
   }
 }
 
+/** Somebody else wrote, or took it away. */
+function unlessChanged(error: unknown): undefined {
+  const code = codeOf(error);
+  if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
+  return undefined;
+}
+
+/** The lease as it is now; undefined when that did not work. Without `known` it looks first. */
 async function renewOnce(
   { api, clock, log }: LeaseDeps,
   timing: Timing,
   withinMs: number,
   signal: AbortSignal,
-): Promise<'renewed' | 'lost' | 'failed'> {
+  known: Lease | undefined,
+): Promise<Lease | 'lost' | undefined> {
   // The request may take longer than we may lead; the deadline must not wait for it.
   const late = linkedAbort(signal);
   const limit = { idleMs: Math.max(1, withinMs) };
   const guard = watchdog(clock, limit, () => late.abort(new Error('too late')));
   try {
-    const ref = { namespace: timing.namespace, name: timing.name };
-    const found = await api.get(leases, ref, late.signal);
+    const extend = (lease: Lease): Promise<Lease> =>
+      api.update(leases, { ...lease, spec: { ...lease.spec, ...held(timing, clock.now()) } }, {}, late.signal);
+    if (known !== undefined) {
+      // Taken only while nobody has written since: there is no need to look first.
+      const renewed = await extend(known).catch(unlessChanged);
+      if (renewed !== undefined) return renewed;
+    }
+    const found = await api.get(leases, { namespace: timing.namespace, name: timing.name }, late.signal);
     if (found === undefined || found.spec?.holderIdentity !== timing.identity) return 'lost';
-    await api.update(leases, { ...found, spec: { ...found.spec, ...held(timing, clock.now()) } }, {}, late.signal);
-    return 'renewed';
+    return await extend(found);
   } catch (error) {
     if (!signal.aborted) log.debug('could not renew the lease', { code: codeOf(error) });
-    return 'failed';
+    return undefined;
   } finally {
     guard.stop();
     late.unlink();
