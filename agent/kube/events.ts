@@ -1,9 +1,10 @@
 /** Writes Kubernetes Events, one series per (object, type, reason, message); bounded in rate and memory, and never in the way. */
 import { events as eventKind, type KubeEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
+import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { FairLine } from './fair-line.ts';
 import { type LinkedAbort, linkedAbort } from './linked-abort.ts';
 import type { EventRecorder, KubeApi } from './types.ts';
 
@@ -34,9 +35,10 @@ interface Series {
   readonly namespace: string;
   readonly event: KubeEvent;
   count: number;
+  /** 0: it is not there yet. */
   writtenCount: number;
   lastAt: number;
-  writtenAt: number;
+  triedAt: number | undefined;
 }
 
 export function createEventRecorder(
@@ -49,8 +51,8 @@ export function createEventRecorder(
   let refilledAt = clock.now();
   let serial = 0;
   let dropped = 0;
-  /** Series that have something to write, in order; whatever went wrong comes first. */
-  const pending = { Warning: new Set<Series>(), Normal: new Set<Series>() };
+  /** Series that have something to write: whatever went wrong comes first, and namespaces take turns. */
+  const pending = { Warning: new FairLine<Series>(maxSeries), Normal: new FairLine<Series>(maxNormal) };
   let writing = false;
   let nap: LinkedAbort | undefined;
 
@@ -70,7 +72,7 @@ export function createEventRecorder(
         const { due, waitForMs } = next();
         if (due === undefined) await rest(waitForMs);
         else if (take()) {
-          queueOf(due).delete(due);
+          queueOf(due).delete(due.namespace, due);
           await write(due);
         } else await clock.sleep(refillMs, signal);
       }
@@ -82,7 +84,7 @@ export function createEventRecorder(
   }
 
   const pendingCount = (): number => pending.Warning.size + pending.Normal.size;
-  const queueOf = ({ event }: Series): Set<Series> => pending[event.type === 'Warning' ? 'Warning' : 'Normal'];
+  const queueOf = ({ event }: Series): FairLine<Series> => pending[event.type === 'Warning' ? 'Warning' : 'Normal'];
 
   /** The first that may be written now, or how long it is until then. */
   function next(): { readonly due?: Series; readonly waitForMs: number } {
@@ -98,7 +100,7 @@ export function createEventRecorder(
   }
 
   const waitMs = (next: Series): number =>
-    next.writtenCount === 0 ? 0 : Math.max(0, next.writtenAt + repeatMs - clock.now());
+    next.triedAt === undefined ? 0 : Math.max(0, next.triedAt + repeatMs - clock.now());
 
   /** Repetitions are written when their time comes, all in one; a new series does not wait for that. */
   async function rest(ms: number): Promise<void> {
@@ -111,20 +113,27 @@ export function createEventRecorder(
   async function write(next: Series): Promise<void> {
     const { count } = next;
     try {
-      if (next.writtenCount === 0) await api.create(eventKind, next.event, { answer: 'metadata' }, signal);
-      else await repeat(next, count);
+      if (next.writtenCount === 0 || !(await repeat(next, count)))
+        await api.create(eventKind, next.event, { answer: 'metadata' }, signal);
+      next.writtenCount = count;
     } catch (error) {
       if (!signal.aborted) log.debug('an event was not written', { code: codeOf(error), reason: next.event.reason });
     }
-    next.writtenCount = count;
-    next.writtenAt = clock.now();
-    if (next.count > count) queueOf(next).add(next);
+    next.triedAt = clock.now();
+    if (next.count > count) queueOf(next).add(next.namespace, next);
   }
 
-  async function repeat({ event, namespace, lastAt }: Series, count: number): Promise<void> {
+  /** False: the event of this series is gone. */
+  async function repeat({ event, namespace, lastAt }: Series, count: number): Promise<boolean> {
     const ref = { namespace, name: event.metadata.name };
     const patch = { series: { count, lastObservedTime: microTime(lastAt) } };
-    await api.mergePatch(eventKind, ref, patch, { answer: 'metadata' }, signal);
+    try {
+      await api.mergePatch(eventKind, ref, patch, { answer: 'metadata' }, signal);
+      return true;
+    } catch (error) {
+      if (codeOf(error) === 'kube_not_found') return false;
+      throw error;
+    }
   }
 
   function forgetOld(): void {
@@ -150,22 +159,19 @@ export function createEventRecorder(
         known.lastAt = clock.now();
         series.delete(key);
         series.set(key, known);
-        queueOf(known).add(known);
+        queueOf(known).add(known.namespace, known);
         if (!writing) start();
         return;
       }
-      if (pending[type].size >= (type === 'Warning' ? maxSeries : maxNormal)) {
-        if (type === 'Warning' && dropped++ === 0)
-          log.warn('too many events at once; some are dropped', { pending: pending.Warning.size });
-        return;
-      }
-      forgetOld();
       const now = clock.now();
       const event = build(regarding, { type, reason, note }, author, now, serial++);
       const namespace = event.metadata.namespace ?? 'default';
-      const fresh = { namespace, event, count: 1, writtenCount: 0, lastAt: now, writtenAt: 0 };
+      const fresh = { namespace, event, count: 1, writtenCount: 0, lastAt: now, triedAt: undefined };
+      if (pending[type].isFull && type === 'Warning' && dropped++ === 0)
+        log.warn('too many events at once; some are dropped', { pending: pending.Warning.size });
+      if (!pending[type].offer(namespace, fresh)) return;
+      forgetOld();
       series.set(key, fresh);
-      pending[type].add(fresh);
       start();
     },
   };

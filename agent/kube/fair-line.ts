@@ -1,0 +1,63 @@
+/** Things that wait, each of somebody's. Everybody has his turn, and when there is no room, who has the most gives way. */
+export class FairLine<T> {
+  readonly #room: number;
+  /** Whose turn it is first comes first. */
+  readonly #lines = new Map<string, Set<T>>();
+  #size = 0;
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get isFull(): boolean {
+    return this.#size >= this.#room;
+  }
+
+  /** False: there is no room, and nobody has more than this one. */
+  offer(whose: string, thing: T): boolean {
+    if (this.isFull && !this.#makeRoom(whose)) return false;
+    this.add(whose, thing);
+    return true;
+  }
+
+  /** Whether there is room or not. */
+  add(whose: string, thing: T): void {
+    const line = this.#lines.get(whose) ?? new Set();
+    this.#lines.set(whose, line);
+    if (line.has(thing)) return;
+    line.add(thing);
+    this.#size++;
+  }
+
+  /** The next one has his turn. */
+  delete(whose: string, thing: T): void {
+    const line = this.#lines.get(whose);
+    if (!line?.delete(thing)) return;
+    this.#size--;
+    this.#lines.delete(whose);
+    if (line.size > 0) this.#lines.set(whose, line);
+  }
+
+  /** By whose turn it is, then in the order of coming. */
+  *[Symbol.iterator](): Generator<T> {
+    for (const line of this.#lines.values()) yield* line;
+  }
+
+  #makeRoom(whose: string): boolean {
+    let longest: [string, Set<T>] | undefined;
+    for (const one of this.#lines) if (longest === undefined || one[1].size > longest[1].size) longest = one;
+    if (longest === undefined) return false;
+    const [who, line] = longest;
+    if (line.size <= (this.#lines.get(whose)?.size ?? 0)) return false;
+    const newest = [...line].at(-1);
+    if (newest === undefined) return false;
+    line.delete(newest);
+    this.#size--;
+    if (line.size === 0) this.#lines.delete(who);
+    return true;
+  }
+}
