@@ -1,6 +1,5 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
-import type { Clock } from '#shared/ports/clock.ts';
 import { planGateway } from '../gateway/plan.ts';
 import { type Commands, commandsIn } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
@@ -12,7 +11,7 @@ import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
 import { type GatewayPod, type Link, linksOf } from './links.ts';
 import { comesInCrowds } from './objects.ts';
-import type { PodProcess, ProcessFinder } from './processes.ts';
+import { type PodProcess, type ProcessFinder, untilEnded } from './processes.ts';
 import { createProgrammer } from './programmer.ts';
 import { createSourcePort, portInUse } from './source-port.ts';
 import { targetsOf, type UserStatus } from './user-status.ts';
@@ -28,7 +27,6 @@ export interface GatewayRunnerDeps extends GatewayRolesDeps {
 
 /** Looking through /proc is not free: a container that does not start is looked for less and less often. */
 const findMs = { first: 150, most: 2_000 } as const;
-const aliveEveryMs = 150;
 
 /** Returns when the signal aborts: the pod is no longer of this node. A container that restarts is found again. */
 export async function runGatewayPod(
@@ -51,7 +49,7 @@ export async function runGatewayPod(
     pauseMs = findMs.first;
     log.info('gateway process found', { pid: found.pid });
     const life = linkedAbort(signal);
-    const watching = watchProcess(deps, found, life.signal).finally(() => life.abort());
+    const watching = untilEnded(deps, found, life.signal).finally(() => life.abort());
     const namespace = openNamespace({ pid: found.pid });
     const plugging = plugIn(deps, pod, found.pid);
     try {
@@ -86,15 +84,6 @@ async function plugIn(
   } finally {
     inPod.close();
   }
-}
-
-/** Returns when the process has ended, or the signal aborts. */
-async function watchProcess(
-  { clock, processes }: { readonly clock: Clock; readonly processes: ProcessFinder },
-  found: PodProcess,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted && processes.isAlive(found)) await clock.sleep(aliveEveryMs, signal).catch(() => undefined);
 }
 
 async function lookAfter(

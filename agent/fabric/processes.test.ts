@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createProcessFinder, isOfPod, startTime } from './processes.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { createProcessFinder, isOfPod, type PodProcess, startTime, untilEnded } from './processes.ts';
 
 const uid = '0f3c2d1e-aaaa-4bbb-8ccc-123456789abc';
 const other = '0f3c2d1e-aaaa-4bbb-8ccc-123456789abd';
@@ -93,6 +94,53 @@ describe('looking for it', () => {
     expect(finder().isAlive(found!)).toBe(true);
     place(33, { started: '200' });
     expect(finder().isAlive(found!)).toBe(false);
+  });
+
+  test('a process is missed soon after its end, and one in its place a little later', async () => {
+    const clock = new ManualClock();
+    place(33);
+    const found = finder().find(uid)!;
+    let looks = 0;
+    const processes = {
+      exists: (process: PodProcess) => finder().exists(process),
+      isAlive: (process: PodProcess) => {
+        looks += 1;
+        return finder().isAlive(process);
+      },
+    };
+    const missedAfter = async (happens: () => void, most: number): Promise<number> => {
+      let ended = false;
+      const waiting = untilEnded({ clock, processes }, found, new AbortController().signal).then(() => {
+        ended = true;
+      });
+      clock.advance(150);
+      happens();
+      let ms = 0;
+      for (; !ended && ms <= most; ms += 50) {
+        clock.advance(50);
+        await Promise.resolve();
+      }
+      expect(ended).toBe(true);
+      return waiting.then(() => ms);
+    };
+    expect(await missedAfter(() => rmSync(path.join(root, '33'), { recursive: true }), 300)).toBeLessThanOrEqual(200);
+    place(33);
+    looks = 0;
+    expect(await missedAfter(() => place(33, { started: '200' }), 2_000)).toBeLessThanOrEqual(1_000);
+    expect(looks).toBe(2);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  test('nobody looks any more once it is not wanted', async () => {
+    const clock = new ManualClock();
+    place(33);
+    const stop = new AbortController();
+    const waiting = untilEnded({ clock, processes: finder() }, finder().find(uid)!, stop.signal);
+    clock.advance(1_000);
+    expect(clock.sleeping).toBe(1);
+    stop.abort();
+    await waiting;
+    expect(clock.sleeping).toBe(0);
   });
 
   test('processes that vanish while looking are passed over', () => {

@@ -1,6 +1,7 @@
 /** Finds the processes of a pod by its UID in /proc, and tells when they end. Needs the host's PID namespace. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { after, type Clock } from '#shared/ports/clock.ts';
 
 export interface PodProcess {
   readonly pid: number;
@@ -13,8 +14,38 @@ export interface PodProcess {
 export interface ProcessFinder {
   /** The process that holds the keys, which is the tunnel's; undefined while there is none. */
   find(podUid: string): PodProcess | undefined;
-  /** And runs what it ran. Cheap: one file. */
+  /** And runs what it ran: one file, which the kernel writes for whoever asks. */
   isAlive(process: PodProcess): boolean;
+  /** Whether it, or another with its number, is there: a tenth of the work. */
+  exists(process: PodProcess): boolean;
+}
+
+/** A process that ends is missed so soon; one that was replaced under the same number in every so many looks. */
+const look = { everyMs: 150, closelyEvery: 6 } as const;
+
+/** Resolves when the process has ended, or the signal aborts. */
+export function untilEnded(
+  { clock, processes }: { readonly clock: Clock; readonly processes: Pick<ProcessFinder, 'isAlive' | 'exists'> },
+  process: PodProcess,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    let looks = 0;
+    let undo: (() => void) | undefined;
+    const end = (): void => {
+      undo?.();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const again = (): void => {
+      const isThere = looks % look.closelyEvery === 0 ? processes.isAlive(process) : processes.exists(process);
+      looks += 1;
+      if (!isThere || signal.aborted) end();
+      else undo = after(clock, look.everyMs, again);
+    };
+    signal.addEventListener('abort', end, { once: true });
+    again();
+  });
 }
 
 export interface ProcOptions {
@@ -44,6 +75,7 @@ export function createProcessFinder({ root = '/proc', holds }: ProcOptions): Pro
       const life = lifeOf(pid);
       return life?.startTime === started && life.command === command;
     },
+    exists: ({ pid }) => existsSync(path.join(root, String(pid))),
   };
 }
 
