@@ -112,15 +112,25 @@ export function createEventRecorder(
 
   async function write(next: Series): Promise<void> {
     const { count } = next;
+    let isLate = false;
     try {
-      if (next.writtenCount === 0 || !(await repeat(next, count)))
-        await api.create(eventKind, next.event, { answer: 'metadata' }, signal);
+      if (next.writtenCount === 0 || !(await repeat(next, count))) await create(next.event);
       next.writtenCount = count;
     } catch (error) {
       if (!signal.aborted) log.debug('an event was not written', { code: codeOf(error), reason: next.event.reason });
+      isLate = isRetryable(error) && clock.now() - next.lastAt < seriesMs;
     }
     next.triedAt = clock.now();
-    if (next.count > count) queueOf(next).add(next.namespace, next);
+    if (next.count > count || isLate) queueOf(next).add(next.namespace, next);
+  }
+
+  async function create(event: KubeEvent): Promise<void> {
+    try {
+      await api.create(eventKind, event, { answer: 'metadata' }, signal);
+    } catch (error) {
+      // By us, and the answer was lost: nobody else makes such names.
+      if (codeOf(error) !== 'kube_already_exists') throw error;
+    }
   }
 
   /** False: the event of this series is gone. */
