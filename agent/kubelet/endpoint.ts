@@ -10,7 +10,7 @@ import type { ClusterConnection } from '../kube/connect.ts';
 import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
-import { passPlain, passUpgrade } from './stream-proxy.ts';
+import { lastWord, passPlain, passUpgrade } from './stream-proxy.ts';
 
 export interface Target {
   readonly connection: ClusterConnection;
@@ -196,10 +196,8 @@ export class KubeletEndpoint {
     } catch (error) {
       if (socket.destroyed) return;
       const { status, message } = this.#failure(error);
-      const body = Buffer.from(`${message}\n`);
-      socket.end(
-        `HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.toString()}`,
-      );
+      const type = 'text/plain; charset=utf-8';
+      lastWord(socket, { status, reason: statusTexts[status] ?? 'Error', type, body: Buffer.from(`${message}\n`) });
     }
   }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import * as http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -23,6 +24,7 @@ async function listen(server: http.Server): Promise<number> {
 interface Provider {
   readonly connection: ClusterConnection;
   readonly open: Set<Duplex>;
+  readonly server: http.Server;
 }
 
 /** An API server of which only the streams matter. */
@@ -55,17 +57,23 @@ async function provider(
     authorize: async () => undefined,
     close: () => agent.destroy(),
   };
-  return { connection, open };
+  return { connection, open, server };
 }
 
 interface Front {
   readonly port: number;
   /** How each passed request ended. */
   readonly ends: string[];
+  /** Connections of clients. */
+  readonly open: Set<Duplex>;
   readonly stop: AbortController;
 }
 
-async function front({ connection }: Provider): Promise<Front> {
+/** `admission`: what a request waits for before it is passed on. */
+async function front(
+  { connection }: Provider,
+  admission: (request: http.IncomingMessage) => Promise<unknown> = async () => undefined,
+): Promise<Front> {
   const ends: string[] = [];
   const stop = new AbortController();
   const note = (what: Promise<void>): void =>
@@ -74,12 +82,17 @@ async function front({ connection }: Provider): Promise<Front> {
       (error: Error) => ends.push(error.message),
     );
   const server = http.createServer((request, response) =>
-    note(passPlain(connection, '/x', request, response, stop.signal)),
+    note(admission(request).then(() => passPlain(connection, '/x', request, response, stop.signal))),
   );
+  const open = new Set<Duplex>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   server.on('upgrade', (request, socket, head) =>
     note(passUpgrade(connection, '/x', request, socket, head, stop.signal)),
   );
-  return { port: await listen(server), ends, stop };
+  return { port: await listen(server), ends, open, stop };
 }
 
 async function dial(port: number): Promise<net.Socket> {
@@ -221,4 +234,31 @@ test("a plain answer passes with the provider's status, and its break is the rea
   broken = true;
   await expect(fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text())).rejects.toThrow();
   await eventually('both ended', () => ends.length === 2);
+});
+
+test('a reader who left while he was being admitted leaves no log followed at the provider', async () => {
+  const far = await provider(
+    () => undefined,
+    (_, response) => void response.write('a log that goes on'),
+  );
+  const { port, ends } = await front(far, async ({ socket }) => {
+    reader.destroy();
+    await once(socket, 'close');
+  });
+  const reader = net.connect(port, '127.0.0.1');
+  closers.push(() => reader.destroy());
+  reader.write('GET /x HTTP/1.1\r\nHost: x\r\n\r\n');
+  await eventually('the end', () => ends.length === 1 && far.open.size === 0, { withinMs: 5_000 });
+  expect(ends).toEqual(['ended']);
+});
+
+test('a client that is refused an upgrade reads why, and is not kept although it keeps its own side open', async () => {
+  const far = await provider(() => undefined);
+  far.server.removeAllListeners('upgrade').on('request', (_, response) => response.writeHead(403).end('you may not'));
+  const { port, open, ends } = await front(far);
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  closers.push(() => socket.destroy());
+  socket.write('POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+  expect((await readAll(socket)).toString()).toMatch(/^HTTP\/1.1 403 .*you may not$/s);
+  await eventually('the end', () => ends.length === 1 && open.size === 0, { withinMs: 5_000 });
 });

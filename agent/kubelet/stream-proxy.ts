@@ -41,6 +41,7 @@ export async function passPlain(
   signal: AbortSignal,
 ): Promise<void> {
   await connection.authorize();
+  if (signal.aborted || response.destroyed) return;
   const upstream = openRequest(connection, {
     method: request.method ?? 'GET',
     path,
@@ -130,7 +131,7 @@ export async function passUpgrade(
   signal: AbortSignal,
 ): Promise<void> {
   await connection.authorize();
-  if (client.destroyed) return;
+  if (signal.aborted || client.destroyed) return;
   const headers = upgradeHeaders(request.headers, request.headersDistinct);
   const upstream = openRequest(connection, { method: request.method ?? 'POST', path, headers, pooled: false });
   let provider: Socketed | undefined;
@@ -174,10 +175,20 @@ export async function passUpgrade(
 async function refuse(answer: IncomingMessage, client: Socketed): Promise<void> {
   const pieces: Buffer[] = [];
   for await (const piece of answer) pieces.push(piece as Buffer);
-  const body = Buffer.concat(pieces);
-  const type = answer.headers['content-type'] ?? 'text/plain';
-  client.end(
-    `HTTP/1.1 ${answer.statusCode} ${answer.statusMessage ?? ''}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.toString('latin1')}`,
-    'latin1',
-  );
+  const { statusCode: status = 502, statusMessage: reason = '', headers } = answer;
+  lastWord(client, { status, reason, type: headers['content-type'] ?? 'text/plain', body: Buffer.concat(pieces) });
+}
+
+export interface LastWord {
+  readonly status: number;
+  readonly reason: string;
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+/** An answer instead of an upgrade, after which nothing is awaited from `client`: it may keep its own side open as long as it likes. */
+export function lastWord(client: Socketed, { status, reason, type, body }: LastWord): void {
+  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
+  client.end(Buffer.concat([Buffer.from(head, 'latin1'), body]));
+  client.destroySoon?.();
 }
