@@ -37,7 +37,9 @@ function startOf(pod: Pod | undefined, container: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-const remarks = (problems: readonly string[]): string => problems.map((problem) => `# ${problem}\n`).join('');
+/** A problem may be in a server's own words, of which each further line would be read as a sample. */
+const remarks = (problems: readonly string[]): string =>
+  problems.map((problem) => `# ${problem.replace(/\s+/g, ' ')}\n`).join('');
 
 /** What metrics-server reads. Per node: only what its offloaded pods use, not the provider as a whole. */
 export function resourceText({ pods, cpuTotal, problems }: Usage, find: FindPod): string {

@@ -79,7 +79,8 @@ interface Counter {
 
 export class PodUsageReader {
   readonly #deps: UsageDeps;
-  #counters = new Map<string, Counter>();
+  /** By local namespace, then by pod and container. */
+  #counters = new Map<string, ReadonlyMap<string, Counter>>();
   #nodeTotal = 0;
   #last: { readonly at: number; readonly usage: Promise<Usage> } | undefined;
 
@@ -101,16 +102,22 @@ export class PodUsageReader {
     const problems = new Set<string>();
     const answers = await Promise.all(
       namespaces().map(async ({ local, remote }) => {
-        const items = await this.#ask(remote, signal).catch((error: unknown): readonly PodMetrics[] => {
+        const items = await this.#ask(remote, signal).catch((error: unknown) => {
           problems.add(problemOf(error, local));
-          return [];
+          return undefined;
         });
-        return items.filter(({ metadata }) => has(local, metadata.name)).map((item) => ({ local, item }));
+        return { local, items: items?.filter(({ metadata }) => has(local, metadata.name)) };
       }),
     );
-    const counters = new Map<string, Counter>();
-    const pods = answers.flat().map(({ local, item }) => this.#podUsage(local, item, counters));
-    this.#counters = counters;
+    const before = this.#counters;
+    this.#counters = new Map();
+    const pods = answers.flatMap(({ local, items }) => {
+      const known = before.get(local) ?? new Map<string, Counter>();
+      const counters = new Map<string, Counter>();
+      // Where nobody answered the counters go on when somebody does.
+      this.#counters.set(local, items ? counters : known);
+      return (items ?? []).map((item) => this.#podUsage(local, item, known, counters));
+    });
     return { pods, cpuTotal: this.#nodeTotal, problems: [...problems] };
   }
 
@@ -122,7 +129,12 @@ export class PodUsageReader {
   }
 
   /** The provider tells a rate; scrapers want a counter. Between two measurements the rate is taken as constant. */
-  #podUsage(namespace: string, { metadata, timestamp, window, containers }: PodMetrics, next: Map<string, Counter>) {
+  #podUsage(
+    namespace: string,
+    { metadata, timestamp, window, containers }: PodMetrics,
+    known: ReadonlyMap<string, Counter>,
+    next: Map<string, Counter>,
+  ): PodUsage {
     const parsed = Date.parse(timestamp ?? '');
     const atMs = Number.isNaN(parsed) ? this.#deps.clock.now() : parsed;
     return {
@@ -130,9 +142,9 @@ export class PodUsageReader {
       name: metadata.name,
       atMs,
       containers: (containers ?? []).map(({ name, usage }): ContainerUsage => {
-        const key = `${namespace}/${metadata.name}/${name}`;
+        const key = `${metadata.name}/${name}`;
         const cpuNanoCores = numberOf(usage?.cpu) * nano;
-        const before = this.#counters.get(key);
+        const before = known.get(key);
         const elapsedMs = before ? Math.max(0, atMs - before.atMs) : windowMs(window);
         const grown = (cpuNanoCores * elapsedMs) / 1_000;
         const total = (before?.total ?? 0) + grown;

@@ -92,6 +92,28 @@ test('the counter of the node does not fall when a pod goes', async () => {
   expect(sample(await page('resource'), 'node_cpu')).toMatch(/^node_cpu_usage_seconds_total 35 /);
 });
 
+test('the counter of a pod does not fall when the provider could not be asked for a while', async () => {
+  let answer: () => string | Error = () => list(metrics('web', '1', 0));
+  const { page, clock } = node(['web'], () => answer());
+  expect(sample(await page('resource'), 'pod_cpu_usage')).toContain(' 10 ');
+  clock.advance(15_000);
+  answer = () => new AppError('kube_unreachable', 'connection refused');
+  expect(sample(await page('resource'), 'node_cpu')).toBeUndefined();
+  clock.advance(15_000);
+  answer = () => list(metrics('web', '1', 30));
+  const text = await page('resource');
+  expect(sample(text, 'pod_cpu_usage')).toContain(' 40 ');
+  expect(sample(text, 'node_cpu')).toContain(' 40 ');
+});
+
+test('what a provider says in several lines does not spoil the page', async () => {
+  const { page } = node(
+    ['web'],
+    () => new AppError('kube_failed', '<html>\nnode_cpu_usage_seconds_total 1e9\r\n</html>'),
+  );
+  expect(sample(await page('resource'), 'node_cpu')).toBeUndefined();
+});
+
 test.each([
   { error: absent, says: 'serves no metrics.k8s.io' },
   { error: new AppError('kube_forbidden', 'no'), says: 'does not let us read' },
