@@ -49,8 +49,9 @@ export class FollowedNamespaces<L extends KubeObject, R extends KubeObject> {
     return [...this.#followed.values()];
   }
 
-  /** `wanted`: local to remote name. */
+  /** `wanted`: local to remote name. Nothing after the end. */
   follow(wanted: ReadonlyMap<string, string>): void {
+    if (this.#signal.aborted) return;
     for (const [local, { remote, end }] of [...this.#followed]) {
       if (wanted.get(local) === remote) continue;
       end();

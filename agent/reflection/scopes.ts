@@ -23,6 +23,7 @@ export class SharedScopes {
     options: CacheOptions<T> & { readonly namespace: string },
     signal: AbortSignal,
   ): Cache<T> {
+    if (signal.aborted) return this.#caches.scoped(type, options, signal);
     const key = `${name} ${options.namespace} ${options.labelSelector ?? ''}`;
     const scope = this.#scopes.get(key) ?? this.#open(key, type, options);
     scope.users++;
