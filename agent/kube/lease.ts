@@ -104,6 +104,8 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
   });
   let sighting: Sighting = { version: undefined, at: deps.clock.now() };
   let toldLast: string | undefined;
+  /** What was logged last, so that a lasting failure is told once. */
+  let failure: string | undefined;
   /** A holder that renews is heard of; a watch that tells nothing may be a dead one, and is no proof. */
   function look(): Promise<Lease | undefined> {
     const { namespace, name } = timing;
@@ -120,9 +122,13 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
         const seen = await tryAcquire(deps, timing, sighting, await look(), signal);
         if ('lease' in seen) return { ...seen, at };
         sighting = seen;
+        failure = undefined;
       } catch (error) {
         if (signal.aborted) return undefined;
-        deps.log.debug('could not look at the lease', { code: codeOf(error) });
+        const code = codeOf(error) ?? 'unknown';
+        const why = error instanceof Error ? error.message : String(error);
+        if (code !== failure) deps.log.warn('cannot look at the lease', { code, error: why });
+        failure = code;
       }
       await deps.clock.sleep(timing.retryMs, nap.signal).catch(() => undefined);
       nap.unlink();
