@@ -1,6 +1,6 @@
 /** Pods of one namespace on two peered clusters: how they are shaped, followed, and end. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { configMaps, pods } from '#shared/domain/core-kinds.ts';
+import { configMaps, coreEvents, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -270,6 +270,34 @@ test('B085 B110 labels, image, sizes, deadline, tolerations and ephemeral contai
     async () => (await local('living'))?.status?.ephemeralContainerStatuses?.[0]?.state?.running !== undefined,
   );
   await remove('living');
+});
+
+test('a pod that grows beyond the quota says why it does not grow there, goes on being followed, and grows when it asks for less', async () => {
+  const resources = { requests: { cpu: '100m' } };
+  await start('grows', { containers: [{ name: 'app', image: 'app:1', resources }] });
+  await report(there(), remote, 'grows', 'Running');
+  await soon('running', async () => (await local('grows'))?.status?.phase === 'Running');
+  const resize = (value: string) =>
+    here().jsonPatch(
+      pods,
+      { namespace: 'demo', name: 'grows' },
+      [{ op: 'replace', path: '/spec/containers/0/resources/requests/cpu', value }],
+      { subresource: 'resize' },
+    );
+  await resize('900');
+  const said = await soon('why', async () =>
+    (await here().list(coreEvents, { namespace: 'demo' })).find(
+      ({ involvedObject, reason }) => involvedObject.name === 'grows' && reason === 'FailedReflection',
+    ),
+  );
+  expect(said.message).toMatch(/refused the change of the pod, which goes on as it was: .*cpu/);
+  await report(there(), remote, 'grows', 'Running', { message: 'still here' });
+  await soon('its status here', async () => (await local('grows'))?.status?.message === 'still here');
+  const cpu = async () => (await shadowOf(there(), remote, 'grows')).spec.pod.containers[0]?.resources?.requests?.cpu;
+  expect(await cpu()).toBe('100m');
+  await resize('200m');
+  await soon('the new size', async () => (await cpu()) === '200m');
+  await remove('grows');
 });
 
 test('B126 what is reflected is counted by namespace, kind, provider and node', async () => {
