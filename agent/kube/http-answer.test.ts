@@ -94,6 +94,16 @@ test.each([
   'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n',
   'HTTP/1.1 200 OK\r\nno header\r\n\r\n',
   `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(70_000)}`,
+  'HTTP/1.1 200 OK\r\ncontent-length: 600000000\r\n\r\n',
+  'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n24000000\r\n',
 ])('%.60j is refused', (text) => {
   expect(() => read(text)).toThrow(SyntaxError);
+});
+
+test('a server that never ends its answer is not listened to beyond what can be read', () => {
+  const answer = read('HTTP/1.1 200 OK\r\n\r\n');
+  const piece = Buffer.alloc(1 << 20);
+  expect(() => {
+    for (let i = 0; i < 1_000; i++) answer.push(piece);
+  }).toThrow('an HTTP answer of more than 511 MiB');
 });

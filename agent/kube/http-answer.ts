@@ -1,10 +1,14 @@
 /** Reads one HTTP/1.1 answer (RFC 9112) as it comes, whole or in pieces, until it is complete. Throws `SyntaxError` on what is no answer. */
+import { constants } from 'node:buffer';
+
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
 type Part = 'head' | 'sized' | 'chunk size' | 'chunk' | 'chunk end' | 'trailers' | 'until closed' | 'complete';
 
 /** Of a head, or a line between chunks. */
 const longestLine = 64 * 1024;
+/** Nothing longer can be made a text of. */
+const longestBody = constants.MAX_STRING_LENGTH;
 const lineEnd = '\r\n';
 const headEnd = '\r\n\r\n';
 
@@ -18,6 +22,8 @@ export class HttpAnswer {
   #part: Part = 'head';
   /** Bytes that are to come of the body, or of the chunk. */
   #left = 0;
+  /** How much longer the body may get. */
+  #room = longestBody;
   readonly #body: Buffer[] = [];
   /** The beginning of a line whose end has not come. */
   #unfinished: Buffer | undefined;
@@ -69,6 +75,7 @@ export class HttpAnswer {
         return end;
       }
       case 'until closed':
+        this.#makeRoom(bytes.length - at);
         this.#body.push(bytes.subarray(at));
         return bytes.length;
       case 'head': {
@@ -86,6 +93,11 @@ export class HttpAnswer {
     }
   }
 
+  #makeRoom(bytes: number): void {
+    this.#room -= bytes;
+    if (this.#room < 0) throw new SyntaxError(`an HTTP answer of more than ${longestBody >> 20} MiB`);
+  }
+
   #line(line: string): void {
     if (this.#part === 'chunk end') {
       if (line !== '') throw new SyntaxError('an HTTP answer with a chunk longer than it says');
@@ -94,6 +106,7 @@ export class HttpAnswer {
       const size = /^([0-9a-f]{1,12})[ \t]*(?:;.*)?$/i.exec(line)?.[1];
       if (size === undefined) throw new SyntaxError(`an HTTP answer with a chunk of the size ${JSON.stringify(line)}`);
       this.#left = Number.parseInt(size, 16);
+      this.#makeRoom(this.#left);
       this.#part = this.#left === 0 ? 'trailers' : 'chunk';
     } else if (line === '') this.#part = 'complete';
   }
@@ -119,6 +132,7 @@ export class HttpAnswer {
     else {
       if (!/^\d{1,15}$/.test(length)) throw new SyntaxError(`an HTTP answer of the length ${length}`);
       this.#left = Number(length);
+      this.#makeRoom(this.#left);
       this.#part = this.#left === 0 ? 'complete' : 'sized';
     }
   }

@@ -34,3 +34,11 @@ test('a document of 8 MB that comes in small pieces costs time in proportion', (
   // Copying all that came so far with each piece would be 32 GB.
   expect(performance.now() - startedAt).toBeLessThan(2_000);
 });
+
+test('a document that never ends is given up before it fills memory', () => {
+  const lines = new JsonLines(() => undefined);
+  const piece = Buffer.alloc(1 << 20, 'x');
+  expect(() => {
+    for (let i = 0; i < 100; i++) lines.push(piece);
+  }).toThrow(SyntaxError);
+});
