@@ -13,6 +13,9 @@ import { accessVerbOf, subresourcesOf } from './routes.ts';
 export interface Caller {
   readonly user: string;
   readonly groups: readonly string[];
+  readonly uid?: string | undefined;
+  /** What the authenticator says besides, such as what a token is limited to. */
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /** Where every API server publishes what its clients, and it itself, are verified with. */
@@ -48,7 +51,7 @@ interface TokenReview {
   readonly status?: {
     readonly authenticated?: boolean;
     readonly error?: string;
-    readonly user?: { readonly username?: string; readonly groups?: readonly string[] };
+    readonly user?: Partial<Omit<Caller, 'user'>> & { readonly username?: string };
   };
 }
 
@@ -86,11 +89,11 @@ export class NodeAccess {
     if (known && known.until > clock.now()) return known.caller;
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
     const { status } = await api.postPath<TokenReview>('/apis/authentication.k8s.io/v1/tokenreviews', review, signal);
-    const { username, groups = [] } = status?.user ?? {};
+    const { username, groups = [], uid, extra } = status?.user ?? {};
     if (status?.authenticated !== true || !username) {
       throw new AppError('unauthenticated', 'the bearer token is not one of this cluster, or has expired');
     }
-    const caller = { user: username, groups };
+    const caller = { user: username, groups, uid, extra };
     if (this.#known.size >= maxRemembered) this.#known.clear();
     this.#known.set(key, { caller, until: clock.now() + allowedMs });
     return caller;
@@ -117,14 +120,14 @@ export class NodeAccess {
     signal?: AbortSignal,
   ): Promise<boolean> {
     const { api, clock } = this.#deps;
-    const key = JSON.stringify([caller.user, caller.groups, name, verb, subresource]);
+    const key = JSON.stringify([caller, name, verb, subresource]);
     const known = this.#answers.get(key);
     if (known && known.until > clock.now()) return known.allowed;
     const resourceAttributes = { verb, version: 'v1', resource: 'nodes', subresource, name };
     const review = {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SubjectAccessReview',
-      spec: { user: caller.user, groups: caller.groups, resourceAttributes },
+      spec: { ...caller, resourceAttributes },
     };
     const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
     const { status } = await api.postPath<AccessReview>(path, review, signal);
