@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -124,6 +124,25 @@ describe('a kubeconfig', () => {
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'printf', args: ['%s', answer] };
     const connection = await connectKubeconfig(kubeconfig({}, { exec: { ...exec, interactiveMode: 'Never' } }));
     expect(connection.headers()).toEqual({ authorization: 'Bearer from-plugin' });
+    connection.close();
+  });
+
+  test('whose plugin is due runs it once, however many requests wait for what it answers', async () => {
+    const runs = path.join(folder, 'runs');
+    const answer = JSON.stringify({
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { token: 'from-plugin' },
+    });
+    const args = ['-c', `echo run >> ${runs}; printf %s '${answer}'`];
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args, interactiveMode: 'Never' };
+    const clock = new ManualClock();
+    const connection = await connectKubeconfig(kubeconfig({}, { exec }), { clock });
+    await connection.authorize();
+    expect(readFileSync(runs, 'utf8')).toBe('run\n');
+    clock.advance(30_000);
+    await Promise.all(Array.from({ length: 5 }, () => connection.authorize()));
+    expect(readFileSync(runs, 'utf8')).toBe('run\nrun\n');
     connection.close();
   });
 

@@ -4,6 +4,7 @@ import type * as http from 'node:http';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, parseServer, rotatingToken } from './connect.ts';
 import { createAgent, type ProxyRoute, type TlsMaterial } from './tls-agent.ts';
 
@@ -16,6 +17,7 @@ export interface KubeconfigOptions {
   readonly proxyToken?: (cluster: string, nonce: string) => string;
   /** From an object of the cluster, which others may write: what would run a program or read a file of this machine is refused. */
   readonly isFromCluster?: boolean;
+  readonly clock?: Pick<Clock, 'now'>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,6 +38,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   if (options.isFromCluster) requireInline({ [at]: cluster, [userAt]: user });
   const proxy = parseProxy(optional(cluster, 'proxy-url', `${at}.proxy-url`), `${at}.proxy-url`);
   const { proxyToken } = options;
+  const now = (): number => options.clock?.now() ?? performance.now();
   const place: Place = {
     server,
     route: proxy && { proxy, token: proxyToken && ((nonce) => proxyToken(clusterName, nonce)) },
@@ -44,10 +47,10 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
       ...definedString('servername', optional(cluster, 'tls-server-name', `${at}.tls-server-name`)),
       ...(cluster['insecure-skip-tls-verify'] === true ? { insecure: true } : {}),
     },
-    credentials: credentials(user, userAt, options.directory),
+    credentials: credentials(user, userAt, now, options.directory),
   };
   if (pluginFields.some((field) => field in user) || 'certificate-authority' in cluster) {
-    return connectByPlugin(text, contextName, place, options.directory);
+    return connectByPlugin(text, contextName, place, now, options.directory);
   }
   const tls: TlsMaterial = {
     ...place.tls,
@@ -106,6 +109,7 @@ async function connectByPlugin(
   text: string,
   context: string,
   place: Place,
+  now: () => number,
   directory: string | undefined,
 ): Promise<ClusterConnection> {
   const { KubeConfig } = await import('@kubernetes/client-node');
@@ -117,8 +121,7 @@ async function connectByPlugin(
   let agent: http.Agent | undefined;
   let material: TlsMaterial = {};
   let authorizedAt = Number.NEGATIVE_INFINITY;
-  const authorize = async (): Promise<void> => {
-    if (performance.now() - authorizedAt < pluginLifeMs) return;
+  const ask = async (): Promise<void> => {
     const found: RequestOptions = {};
     try {
       await loaded.applyToHTTPSOptions(found);
@@ -137,7 +140,15 @@ async function connectByPlugin(
     }
     const given = Object.entries(found.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
     headers = { ...Object.fromEntries(given), ...place.credentials() };
-    authorizedAt = performance.now();
+    authorizedAt = now();
+  };
+  let asking: Promise<void> | undefined;
+  const authorize = async (): Promise<void> => {
+    if (now() - authorizedAt < pluginLifeMs) return;
+    asking ??= ask().finally(() => {
+      asking = undefined;
+    });
+    await asking;
   };
   await authorize();
   return {
@@ -218,7 +229,7 @@ function parseProxy(text: string | undefined, field: string): URL | undefined {
 }
 
 /** What a request carries, apart from what a plugin adds. */
-function credentials(user: Fields, at: string, directory = '.'): () => Record<string, string> {
+function credentials(user: Fields, at: string, now: () => number, directory = '.'): () => Record<string, string> {
   const as = impersonation(user, at);
   const file = optional(user, 'tokenFile', `${at}.tokenFile`);
   if (file !== undefined && file !== '') {
@@ -232,7 +243,7 @@ function credentials(user: Fields, at: string, directory = '.'): () => Record<st
         });
       }
     };
-    const token = rotatingToken(read, () => performance.now());
+    const token = rotatingToken(read, now);
     return () => ({ authorization: `Bearer ${token()}`, ...as });
   }
   const headers = { ...inlineHeaders(user, at), ...as };
