@@ -38,7 +38,8 @@ export interface ReflectorRules extends ReflectorOptions {
 /** Pods' tokens have Secrets of their own, which carry the virtual node's name; see tokens/. */
 const notOfOneNode = '!offloading.liqo.io/nodename';
 const unknownYetMs = 60_000;
-const refusedMs = 60_000;
+/** Thousands that are refused may not cost the provider thousands of requests a minute. */
+const refusedMs = 5 * 60_000;
 
 export class Reflector {
   readonly kind: OutgoingKind;

@@ -1,6 +1,7 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
+import { Said } from '#agent/reflection/said.ts';
 import { type EndpointSlice, endpointSlices, namespaces } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
@@ -20,6 +21,8 @@ export interface ShadowEndpointSliceDeps extends ControllerDeps {
 
 const fieldManager = 'shadow-endpointslice-controller';
 const retryMs = 30_000;
+/** What the API server refuses it refuses again, and a consumer may have thousands of such objects. */
+const refusedMs = (times: number): number => Math.min(5 * 60_000, 1_000 * 2 ** times);
 const byOrigin = { origin: (shadow: ShadowEndpointSlice): readonly string[] => [originOf(shadow)] };
 
 export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDeps): Controller {
@@ -30,6 +33,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const foreign = caches.cache(foreignClusters);
   const configurations = caches.cache(networkKinds.configurations);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
+  const said = new Said(events);
 
   const ofOrigin = (origin: string): string[] => shadows.byIndex('origin', origin).map(keyOf);
   const direct = (): string[] =>
@@ -48,6 +52,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     const ref = refOfKey(key);
     const shadow = shadows.get(ref);
     const known = slices.get(ref);
+    if (!shadow) said.forget(key);
     if (!shadow && !known) return settled;
     const observed = {
       shadow,
@@ -82,12 +87,13 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
         if (shadow) events.emit(shadow, 'Warning', 'FailedReflection', decision.message);
         return waiting(decision.message, retryMs);
       case 'apply':
-        return write(decision, shadow, signal);
+        return write(decision, keyOf(decision.slice), shadow, signal);
     }
   }
 
   async function write(
     { slice, isNew, dropped }: Extract<Decision, { do: 'apply' }>,
+    key: string,
     shadow: ShadowEndpointSlice | undefined,
     signal: AbortSignal,
   ): Promise<Outcome> {
@@ -98,9 +104,10 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       if (code === 'kube_conflict') return again(100);
       if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
       const why = error instanceof Error ? error.message : String(error);
-      if (shadow) events.emit(shadow, 'Warning', 'FailedReflection', why);
-      return waiting(why, retryMs);
+      if (shadow) said.say(key, shadow, 'Warning', 'FailedReflection', why);
+      return waiting(why, refusedMs(said.failed(key)));
     }
+    said.succeeded(key);
     if (shadow && dropped !== undefined) events.emit(shadow, 'Warning', 'EndpointsLeftOut', dropped);
     return settled;
   }
