@@ -55,6 +55,15 @@ test('a table that a process has printed once is asked of the nft that goes on r
   expect([processes.length, talks[0]?.said]).toEqual([1, ['list table ip isthmus']]);
 });
 
+test('that there is no terminal does not keep it from answering', async () => {
+  const { commands, processes, talks } = start();
+  await commands.run('nft', list);
+  const answer = commands.run('nft', list);
+  talks[0]?.ears.complaint();
+  talks[0]?.ears.line('{}');
+  expect([(await answer).stdout, processes.length, talks.length]).toEqual(['{}\n', 1, 1]);
+});
+
 test('answers go to those who asked, in turn, and what is not an answer to nobody', async () => {
   const { commands, talks } = start();
   const other = [...list.slice(0, -2), 'ip6', 'isthmus'];
