@@ -47,8 +47,17 @@ export interface GatewayPod {
   readonly createdAt: string;
 }
 
+/** Each ping asks for its link. */
+const known = new WeakMap<FabricObjects, readonly Link[]>();
+
 /** In order of their names. Of two gateways for one peer, which admission refuses, the older one counts. */
 export function linksOf(objects: FabricObjects): readonly Link[] {
+  const links = known.get(objects) ?? linksIn(objects);
+  known.set(objects, links);
+  return links;
+}
+
+function linksIn(objects: FabricObjects): readonly Link[] {
   const gateways = [
     ...objects.gatewayServers.map((gateway) => ({ role: 'server' as const, gateway })),
     ...objects.gatewayClients.map((gateway) => ({ role: 'client' as const, gateway })),

@@ -10,7 +10,7 @@ import type { Cache, Cluster } from '../kube/types.ts';
 import { type FabricObjects, noObjects, type PodPlace } from './objects.ts';
 
 export interface FabricWatch {
-  /** As of now; complete once `synced` has resolved. */
+  /** As of now, the same object until something changes; complete once `synced` has resolved. */
   objects(): FabricObjects;
   synced(signal: AbortSignal): Promise<void>;
   /** Calls back on each change that a reader can see; returns what ends that. */
@@ -112,14 +112,21 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       if (seen(what, before) !== seen(what, after)) tell(what);
     });
 
+  const caching = Object.entries(all) as readonly [string, Cache<KubeObject>][];
+  let listed: readonly (readonly KubeObject[])[] = [];
+  let current: FabricObjects | undefined;
   let everywhere: { readonly cache: Cache<Pod>; stop(): void } | undefined;
   return {
     objects() {
+      const lists = caching.map(([, cache]) => cache.list());
+      if (current !== undefined && lists.every((list, i) => list === listed[i])) return current;
+      listed = lists;
       const objects: Record<string, readonly KubeObject[] | readonly PodPlace[]> = { ...noObjects };
-      for (const [name, cache] of Object.entries(all)) objects[name] = cache.list();
+      for (const [i, [name]] of caching.entries()) objects[name] = lists[i] ?? [];
       // Many, and few readers want them.
       Object.defineProperty(objects, 'pods', { enumerable: true, get: () => places(everywhere?.cache) });
-      return objects as unknown as FabricObjects;
+      current = objects as unknown as FabricObjects;
+      return current;
     },
     async synced(until) {
       await Promise.all((Object.values(all) as readonly Cache<KubeObject>[]).map((cache) => cache.synced(until)));
