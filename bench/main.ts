@@ -26,7 +26,7 @@ const benches: Readonly<Record<string, Bench>> = {
     run: async (options) => (await import('./peering/peering.ts')).run(options),
   },
   footprint: {
-    what: 'MiB resident of all our processes on either side of a link with 0 and with 100 offloaded pods; two real clusters',
+    what: 'MiB resident of all our processes on either side of a link with 0 and with 100 offloaded pods, and millicores while idle; two real clusters',
     run: async (options) => (await import('./footprint/footprint.ts')).run(options),
   },
   burst: {

@@ -1,6 +1,7 @@
 /**
  * Memory of everything that is ours in a cluster of one node, on either side: joined and not peered, with one link, and with many offloaded
- * pods. Summed over controllers, node processes and what holds the tunnel, after things have settled.
+ * pods. Summed over controllers, node processes, what holds the tunnel and tools that run on, after things have settled. And with one link,
+ * processor time while nothing happens: of these, of the tools that they start for a moment, and how often API servers are asked.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,14 +10,18 @@ import { residentMiB } from '#test/harness/resident.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchWorld, names, openBenchWorld } from '../peering/world.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
+import { startProfiles } from '../scale/profile.ts';
+import { requests, requestsBetween } from '../scale/usage.ts';
 
 const namespace = 'bench';
 const podCount = 100;
 /** Memory is read so long after the last change, several times, and the highest reading counts. */
 const settleMs = 20_000;
 const readings = 5;
+/** Unless told; some things happen once a minute. */
+const idleSeconds = 120;
 
-export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
+export async function run({ root, log, seconds = idleSeconds, profile = false }: BenchOptions): Promise<BenchResult> {
   const bench = await openBenchWorld(root, log);
   try {
     const phases: Record<string, number> = {};
@@ -27,6 +32,12 @@ export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
       resources: { cpu: '2', memory: '8Gi', pods: String(podCount + 10) },
     });
     Object.assign(phases, await measure(bench, '0 pods', log));
+    Object.assign(phases, await measureIdle(bench, seconds, log));
+    if (profile) {
+      const stop = await startProfiles(root, bench.world);
+      await delay(seconds * 1_000);
+      log(`profiles of idle agents: ${(await stop()).join(', ')}`);
+    }
     const cpuBefore = cpuSeconds(bench);
     await startPods(bench, log);
     const cpu = cpuSeconds(bench) - cpuBefore;
@@ -92,11 +103,63 @@ async function measure(
 }
 
 function cpuSeconds({ world }: BenchWorld): number {
-  const ticks = (pid: number) => {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(fields[11]) + Number(fields[12]);
-  };
   const pids = [names.consumer, names.provider].flatMap((name) => Object.values(world.ownPids(name)).flat());
-  return pids.reduce((total, pid) => total + ticks(pid), 0) / 100;
+  return pids.reduce((total, pid) => total + cpuOf(pid).own, 0);
+}
+
+/** Seconds, of a process and of those that it started and that have ended. */
+function cpuOf(pid: number): { readonly own: number; readonly started: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = (first: number): number => Number(fields[first]) + Number(fields[first + 1]);
+  return { own: ticks(11) / 100, started: ticks(13) / 100 };
+}
+
+/** Seconds that all processors together have worked since the machine began. */
+function machineSeconds(): number {
+  const fields = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '').split(/\s+/).slice(1).map(Number);
+  const [idle = 0, waiting = 0] = fields.slice(3, 5);
+  return (fields.slice(0, 8).reduce((total, ticks) => total + ticks, 0) - idle - waiting) / 100;
+}
+
+async function measureIdle(
+  bench: BenchWorld,
+  seconds: number,
+  log: (line: string) => void,
+): Promise<Record<string, number>> {
+  const sides = ['consumer', 'provider'] as const;
+  const take = async () => ({
+    at: performance.now(),
+    machine: machineSeconds(),
+    cpu: sides.map((side) =>
+      Object.entries(bench.world.ownPids(names[side])).flatMap(([role, pids]) =>
+        pids.map((pid) => ({ role, pid, ...cpuOf(pid) })),
+      ),
+    ),
+    asked: await Promise.all(sides.map((side) => requests(bench[side].api))),
+  });
+  const before = await take();
+  await delay(seconds * 1_000);
+  const after = await take();
+  const took = (after.at - before.at) / 1_000;
+  log(
+    `idle for ${took.toFixed(0)} s; the whole machine took ${((after.machine - before.machine) / took).toFixed(2)} cores`,
+  );
+  const figures: Record<string, number> = {};
+  sides.forEach((side, which) => {
+    let own = 0;
+    let started = 0;
+    for (const now of after.cpu[which] ?? []) {
+      const was = before.cpu[which]?.find(({ pid }) => pid === now.pid) ?? { own: 0, started: 0 };
+      const each = [now.own - was.own, now.started - was.started].map((value) => (value / took) * 1_000);
+      log(`  ${side} ${now.role}: ${each[0]?.toFixed(1)} millicores, ${each[1]?.toFixed(1)} of what it started`);
+      own += each[0] ?? 0;
+      started += each[1] ?? 0;
+    }
+    figures[`${side}, idle, millicores`] = own + started;
+    figures[`${side}, idle, millicores of what is started for a moment`] = started;
+    const asked = requestsBetween(before.asked[which] ?? {}, after.asked[which] ?? {}, took / 60);
+    log(`  ${side}'s API server is asked a minute, by everybody: ${JSON.stringify(asked)}`);
+  });
+  return figures;
 }
