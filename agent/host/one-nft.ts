@@ -67,7 +67,6 @@ export function withOneNft(commands: Commands, now: () => number = () => perform
     return new Promise((answer) => {
       const asked = running;
       const timer = setTimeout(() => asked && letGo(asked), answerMs);
-      timer.unref();
       waiting.push({ answer, timer });
       talk.say(list);
     });
