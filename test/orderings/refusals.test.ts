@@ -33,8 +33,9 @@ test('endpoints that the API server of the provider refuses are tried ever more 
   const spec = { template: { addressType: 'IPv4', endpoints: [], ports: [] } };
   cluster.create({ apiVersion: 'offloading.liqo.io/v1beta1', kind: 'ShadowEndpointSlice', metadata, spec } as never);
   const stop = new AbortController();
+  const own = cluster.open('own', stop.signal) as Cluster;
   const running = createShadowEndpointSliceController({
-    cluster: cluster.open('own', stop.signal) as Cluster,
+    cluster: own,
     clock,
     log: silentLog,
     random: () => 0,
@@ -56,8 +57,7 @@ test('endpoints that the API server of the provider refuses are tried ever more 
   // Each five minutes, and once for each time that everything is looked at again.
   expect(tries - before).toBeLessThan(30);
   const known = tries;
-  const api = cluster.open('user', stop.signal).api;
-  await api.mergePatch(shadowEndpointSlices, metadata, { metadata: { labels: { changed: 'yes' } } });
+  await own.api.mergePatch(shadowEndpointSlices, metadata, { metadata: { labels: { changed: 'yes' } } });
   await pass(0);
   expect(tries).toBe(known + 1);
   stop.abort();
