@@ -93,8 +93,11 @@ export class NodeReflection {
       reflection.follow(this.#wanted);
       await reflection.run(term.signal);
       this.#current = undefined;
+      // By itself it ends only when this cluster's caches have: then there is nothing to begin anew with.
+      const isOver = !term.signal.aborted;
       term.abort();
       term.unlink();
+      if (isOver) return;
     }
   }
 }
