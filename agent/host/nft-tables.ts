@@ -42,6 +42,8 @@ export class NftTables {
   /** By table, undefined for one that is not there; until something is written, or somebody else may have. */
   readonly #seen = new Map<string, Promise<Seen | undefined>>();
   #all: Promise<ReadonlyMap<string, Seen>> | undefined;
+  /** By what was asked, the last answer and what it meant: mostly the next one is the same. */
+  readonly #understood = new Map<string, { readonly text: string; readonly as: unknown }>();
 
   constructor(commands: Commands, { alone = false }: NftOptions = {}) {
     this.#commands = commands;
@@ -202,13 +204,27 @@ export class NftTables {
   }
 
   async #lookAtAll(): Promise<ReadonlyMap<string, Seen>> {
-    const all = tablesOf(await this.#commands.must('nft', ['-j', '-s', 'list', 'ruleset']));
-    return new Map([...all].map(([key, json]) => [key, { json, table: parseTable(json) }]));
+    const text = await this.#commands.must('nft', ['-j', '-s', 'list', 'ruleset']);
+    return this.#understand('', text, () => {
+      const all = tablesOf(text);
+      return new Map([...all].map(([key, json]) => [key, { json, table: parseTable(json) }]));
+    });
   }
 
   async #lookAt(family: string, name: string): Promise<Seen | undefined> {
     const { code, stdout } = await this.#commands.run('nft', ['-j', '-s', 'list', 'table', family, name]);
-    return code === 0 ? { json: stdout, table: parseTable(stdout) } : undefined;
+    if (code === 0)
+      return this.#understand(`${family} ${name}`, stdout, () => ({ json: stdout, table: parseTable(stdout) }));
+    this.#understood.delete(`${family} ${name}`);
+    return undefined;
+  }
+
+  #understand<T>(asked: string, text: string, parse: () => T): T {
+    const last = this.#understood.get(asked);
+    if (last?.text === text) return last.as as T;
+    const as = parse();
+    this.#understood.set(asked, { text, as });
+    return as;
   }
 
   async #findUserTables(): Promise<Map<string, Pick<NftTable, 'family' | 'name'>>> {
