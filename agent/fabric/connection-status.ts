@@ -40,10 +40,15 @@ export function worthWriting(
   now: number,
   announced?: AnnouncedRanges,
 ): ConnectionFields | undefined {
-  const fields = connectionFields(report, now, announced);
-  if (last === undefined) return fields;
-  const news = (['value', 'mtu', 'peerEndpoint', 'peerRanges'] as const).some(
-    (key) => JSON.stringify(fields[key]) !== JSON.stringify(last.fields[key]),
-  );
-  return news || now - last.at >= figuresEveryMs ? fields : undefined;
+  return last === undefined || now - last.at >= figuresEveryMs || isNews(report, last.fields, announced)
+    ? connectionFields(report, now, announced)
+    : undefined;
 }
+
+/** Asked several times a second, mostly in vain. */
+const isNews = (report: LinkReport, known: ConnectionFields, announced: AnnouncedRanges | undefined): boolean =>
+  report.value !== known.value ||
+  (report.mtu ?? null) !== known.mtu ||
+  (report.peerEndpoint ?? null) !== known.peerEndpoint ||
+  (announced !== (known.peerRanges ?? undefined) &&
+    JSON.stringify(announced ?? null) !== JSON.stringify(known.peerRanges));

@@ -89,10 +89,11 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
   );
   const unsubscribe = ports.onPong((timeStamp, bytes) => {
     const next = pongHeard(pings, timeStamp, clock.now());
-    const first = pings.heardAt === undefined && next !== pings;
+    const isAnswer = next !== pings;
     pings = next;
     meter.heard(timeStamp, bytes);
-    if (first || dial?.phase === 'dialling') nap.abort();
+    // With the last answer the next ping is not due for long: there is no need to wake for the hurry in between.
+    if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort();
   });
   let dial: DialState | undefined;
   const portMsByChance = (): number => dialTiming.portMs + dialTiming.portJitterMs * (ports.source?.random() ?? 0);
