@@ -26,6 +26,13 @@ const limitRanges: ResourceType<KubeObject & { spec?: unknown }> = {
   plural: 'limitranges',
   namespaced: true,
 };
+const resourceQuotas: ResourceType<KubeObject & { status?: { hard?: unknown } }> = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  namespaced: true,
+};
 const networkPolicies: ResourceType<KubeObject & { spec?: unknown }> = {
   group: 'networking.k8s.io',
   version: 'v1',
@@ -81,7 +88,7 @@ afterAll(async () => {
   await under?.stop();
 });
 
-test('a PeeringPolicy keeps its LimitRange and NetworkPolicy in the namespaces of consumers, and takes them away again', async () => {
+test('a PeeringPolicy keeps its LimitRange, NetworkPolicy and ResourceQuota in the namespaces of consumers, and takes them away again', async () => {
   const policy = (defaults: object) => ({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
@@ -93,6 +100,7 @@ test('a PeeringPolicy keeps its LimitRange and NetworkPolicy in the namespaces o
     policy({
       limitRange: { limits: [{ type: 'Container', max: { cpu: '1' } }] },
       networkPolicy: { podSelector: {}, policyTypes: ['Ingress'] },
+      resourceQuota: { hard: { 'count/secrets': '1' } },
     }) as never,
   );
   const limit = () => api.get(limitRanges, inApps('isthmus-default'));
@@ -100,6 +108,12 @@ test('a PeeringPolicy keeps its LimitRange and NetworkPolicy in the namespaces o
   await until(async () => expect(await api.get(networkPolicies, inApps('isthmus-default'))).toBeDefined());
   await api.delete(limitRanges, inApps('isthmus-default'));
   await until(async () => expect(await limit()).toBeDefined());
+  const secret = (name: string) => ['-n', 'apps-cons', 'create', 'secret', 'generic', name, ...as];
+  await until(async () =>
+    expect((await api.get(resourceQuotas, inApps('isthmus-default')))?.status?.hard).toBeDefined(),
+  );
+  expect(await under.kubectl(secret('first'))).toContain('created');
+  expect(await under.kubectl(secret('second'))).toContain('exceeded quota: isthmus-default');
 });
 
 test('a ShadowPod whose pod is not accepted says why in its status, and no more once the pod is there', async () => {
@@ -114,6 +128,7 @@ test('a ShadowPod whose pod is not accepted says why in its status, and no more 
   await api.delete(peeringPolicies, { name: 'guests' });
   await until(async () => expect(await api.get(limitRanges, inApps('isthmus-default'))).toBeUndefined());
   await until(async () => expect(await api.get(networkPolicies, inApps('isthmus-default'))).toBeUndefined());
+  await until(async () => expect(await api.get(resourceQuotas, inApps('isthmus-default'))).toBeUndefined());
   expect(await under.kubectl(['-n', 'apps-cons', 'annotate', 'shadowpod', 'greedy', 'look=again', ...as])).toContain(
     'annotated',
   );

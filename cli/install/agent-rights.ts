@@ -31,7 +31,7 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('', ['namespaces', 'secrets', 'configmaps'], full),
   rule('', ['serviceaccounts'], read),
   // What a PeeringPolicy wants in every namespace of a consumer.
-  rule('', ['limitranges'], full),
+  rule('', ['limitranges', 'resourcequotas'], full),
   rule('networking.k8s.io', ['networkpolicies'], full),
   // Consumer: offloaded pods get tokens of their own accounts; what is said about them at the provider is copied here.
   rule('', ['serviceaccounts/token'], ['create']),

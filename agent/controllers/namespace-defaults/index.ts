@@ -1,4 +1,4 @@
-/** Provider: the LimitRange and NetworkPolicy that a PeeringPolicy wants in every namespace of a consumer. */
+/** Provider: the LimitRange, NetworkPolicy and ResourceQuota that a PeeringPolicy wants in every namespace of a consumer. */
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
@@ -11,7 +11,7 @@ import { applyWanted, deleteObject } from '../peering-writes.ts';
 import { termsFor } from '../remote-slice/grant.ts';
 
 type Loose = KubeObject & { spec?: Record<string, unknown> };
-type Default = 'limitRange' | 'networkPolicy';
+type Default = 'limitRange' | 'networkPolicy' | 'resourceQuota';
 
 const kinds: Readonly<Record<Default, ResourceType<Loose>>> = {
   limitRange: { group: '', version: 'v1', kind: 'LimitRange', plural: 'limitranges', namespaced: true },
@@ -22,7 +22,9 @@ const kinds: Readonly<Record<Default, ResourceType<Loose>>> = {
     plural: 'networkpolicies',
     namespaced: true,
   },
+  resourceQuota: { group: '', version: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', namespaced: true },
 };
+const defaults = Object.keys(kinds) as readonly Default[];
 export const defaultsName = 'isthmus-default';
 
 const consumerOf = ({ metadata }: Namespace): string | undefined =>
@@ -36,9 +38,12 @@ export function defaultsFor(
   consumer: string,
 ): Partial<Record<Default, Record<string, unknown>>> {
   const terms = termsFor(policies, consumer).map(([, { namespaceDefaults }]) => namespaceDefaults);
-  const limitRange = terms.find((defaults) => defaults?.limitRange)?.limitRange;
-  const networkPolicy = terms.find((defaults) => defaults?.networkPolicy)?.networkPolicy;
-  return { ...(limitRange && { limitRange }), ...(networkPolicy && { networkPolicy }) };
+  return Object.fromEntries(
+    defaults.flatMap((what) => {
+      const spec = terms.find((one) => one?.[what])?.[what];
+      return spec === undefined ? [] : [[what, spec]];
+    }),
+  );
 }
 
 export function createNamespaceDefaultsController(deps: ControllerDeps & { readonly cluster: Cluster }): Controller {
@@ -49,6 +54,7 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
   const existing: Readonly<Record<Default, Cache<Loose>>> = {
     limitRange: caches.cache(kinds.limitRange, ours),
     networkPolicy: caches.cache(kinds.networkPolicy, ours),
+    resourceQuota: caches.cache(kinds.resourceQuota, ours),
   };
   const guests = (): string[] =>
     all.list().flatMap((namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name]));
@@ -88,17 +94,19 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
       watches: [
         watch(all, (namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name])),
         watch(policies, guests),
-        watch(existing.limitRange, own),
-        watch(existing.networkPolicy, own),
+        ...defaults.map((what) => watch(existing[what], own)),
       ],
       async reconcile(key, signal) {
         const namespace = all.get({ name: key });
         const consumer = namespace && consumerOf(namespace);
         if (!namespace || consumer === undefined || namespace.metadata.deletionTimestamp !== undefined) return settled;
         const wanted = defaultsFor(policies.list(), consumer);
-        const limited = await ensure('limitRange', namespace, wanted.limitRange, signal);
-        const fenced = await ensure('networkPolicy', namespace, wanted.networkPolicy, signal);
-        return limited === settled ? fenced : limited;
+        let outcome = settled;
+        for (const what of defaults) {
+          const one = await ensure(what, namespace, wanted[what], signal);
+          if (outcome === settled) outcome = one;
+        }
+        return outcome;
       },
     },
     deps,

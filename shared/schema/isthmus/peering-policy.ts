@@ -63,6 +63,7 @@ export const PeeringPolicySpec = z.object({
         .object({
           limitRange: loose.optional().describe('Spec of a LimitRange (core/v1).'),
           networkPolicy: loose.optional().describe('Spec of a NetworkPolicy (networking.k8s.io/v1).'),
+          resourceQuota: loose.optional().describe('Spec of a ResourceQuota (core/v1), say of how many objects.'),
         })
         .optional()
         .describe('Put into every namespace of these consumers, and kept there; guests cannot change it.'),
