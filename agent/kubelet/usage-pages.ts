@@ -15,15 +15,28 @@ export interface UsagePagesDeps extends Omit<UsageDeps, 'has'> {
   readonly find: FindPod;
 }
 
-/** Undefined: not of one pod of this node. */
-const podLabels = /^[a-zA-Z_:][\w:]*\{(?:.*,)?namespace="(?<namespace>[^"]+)"(?:.*,)?,?pod="(?<pod>[^"]+)"/;
+/** Name, value as it stands there, and what follows, at a place in a line: each character is looked at once, whoever wrote it. */
+const labelAt = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"([,}])/y;
+
+/** The labels by which a sample is of a pod; undefined: it is not. */
+function podOf(line: string): { readonly namespace: string; readonly pod: string } | undefined {
+  const found: { namespace?: string; pod?: string } = {};
+  labelAt.lastIndex = line.indexOf('{') + 1;
+  for (let label = labelAt.exec(line); label !== null; label = labelAt.exec(line)) {
+    const [, name, value, follows] = label;
+    if (name === 'namespace' || name === 'pod') found[name] = value;
+    if (follows === '}') break;
+  }
+  const { namespace, pod } = found;
+  return namespace === undefined || pod === undefined ? undefined : { namespace, pod };
+}
 
 /** Of Prometheus text, what is about pods that `has` knows. A family without samples keeps its comments: harmless. */
 export function onlyPods(text: string, has: (namespace: string, pod: string) => boolean): string {
   const kept = text.split('\n').filter((line) => {
     if (line.startsWith('#')) return true;
-    const of = podLabels.exec(line)?.groups;
-    return of !== undefined && has(of.namespace ?? '', of.pod ?? '');
+    const of = podOf(line);
+    return of !== undefined && has(of.namespace, of.pod);
   });
   return kept.length === 0 ? '' : `${kept.join('\n')}\n`;
 }

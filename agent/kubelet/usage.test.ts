@@ -143,7 +143,17 @@ test('labels that only look like a namespace and a pod do not let a line through
   const has = (namespace: string, name: string): boolean => namespace === 'demo' && name === 'web';
   expect(onlyPods('a{x_namespace="demo",pod="web"} 1', has)).toBe('');
   expect(onlyPods('a{namespace="demo",x_pod="web"} 1', has)).toBe('');
+  expect(onlyPods('a{id="\\",namespace=\\"demo\\",pod=\\"web\\"",namespace="x",pod="y"} 1', has)).toBe('');
   expect(onlyPods('a{namespace="demo",image="b",pod="web"} 1', has)).not.toBe('');
+  expect(onlyPods('a{pod="web",namespace="demo"} 1', has)).not.toBe('');
+  expect(onlyPods('a{namespace="demo",id="\\\\",pod="web"} 1', has)).not.toBe('');
+});
+
+test('a provider cannot keep the agent busy with a line that is hard to read', () => {
+  const line = `a{${'namespace="demo",'.repeat(60_000)}x="y"} 1`;
+  const startedAt = performance.now();
+  expect(onlyPods(line, () => true)).toBe('');
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
 });
 
 test.each([
