@@ -65,9 +65,13 @@ const numberOf = (quantity: string | undefined): number => {
   return value === undefined ? 0 : Number(value) / nano;
 };
 
+/** Go prints none that is longer. */
+const longestWindow = 32;
+
 /** `1m30.5s` in milliseconds, 0 when unreadable. */
 export function windowMs(text: string | undefined): number {
-  const parts = [...(text ?? '').matchAll(/([\d.]+)(h|m|s|ms)(?![a-z])/g)];
+  if (text === undefined || text.length > longestWindow) return 0;
+  const parts = [...text.matchAll(/([\d.]+)(h|m|s|ms)(?![a-z])/g)];
   const unit: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
   return parts.reduce((sum, [, amount, of]) => sum + Number(amount) * (unit[of ?? ''] ?? 0), 0);
 }
@@ -102,11 +106,13 @@ export class PodUsageReader {
     const problems = new Set<string>();
     const answers = await Promise.all(
       namespaces().map(async ({ local, remote }) => {
-        const items = await this.#ask(remote, signal).catch((error: unknown) => {
+        try {
+          const items = await this.#ask(remote, signal);
+          return { local, items: items.filter(({ metadata }) => has(local, metadata.name)) };
+        } catch (error) {
           problems.add(problemOf(error, local));
-          return undefined;
-        });
-        return { local, items: items?.filter(({ metadata }) => has(local, metadata.name)) };
+          return { local, items: undefined };
+        }
       }),
     );
     const before = this.#counters;

@@ -153,7 +153,13 @@ test('a provider cannot keep the agent busy with a line that is hard to read', (
   const line = `a{${'namespace="demo",'.repeat(60_000)}x="y"} 1`;
   const startedAt = performance.now();
   expect(onlyPods(line, () => true)).toBe('');
+  expect(windowMs('1'.repeat(150_000))).toBe(0);
   expect(performance.now() - startedAt).toBeLessThan(1_000);
+});
+
+test('an answer that is no list of metrics is a problem in words like any other', async () => {
+  const { page } = node(['web'], () => '{"items":[{}]}');
+  expect(sample(await page('resource'), 'resource_scrape_error')).toBe('resource_scrape_error 1');
 });
 
 test.each([
