@@ -11,6 +11,7 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { DesiredSet, ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
+import { withinBounds } from '../controllers/peering-caches.ts';
 import { observedObject } from './observe.ts';
 import { derivedLabels, type LiveObject, tenantNamespaceOf } from './plan.ts';
 
@@ -25,7 +26,7 @@ export function channelCaches(caches: Caches): ChannelCaches {
   const all = [
     // Tenant namespaces, and those mapped for consumers.
     caches.cache(namespaces, { labelSelector: label.remoteClusterId }),
-    caches.cache(secrets, { labelSelector: isthmusLabel.peering }),
+    caches.cache(secrets, { labelSelector: isthmusLabel.peering, transform: withinBounds }),
     caches.cache(tenants),
     caches.cache(identities),
     caches.cache(resourceSlices),
@@ -44,7 +45,7 @@ export function channelCaches(caches: Caches): ChannelCaches {
 
 /** The private key of a gateway is none of the channel's business, not even in memory. */
 function publicPart(secret: Secret): Secret {
-  const publicKey = secret.data?.[gatewayKeys.publicKey];
+  const publicKey = withinBounds(secret).data?.[gatewayKeys.publicKey];
   return { ...secret, data: publicKey === undefined ? {} : { [gatewayKeys.publicKey]: publicKey } };
 }
 

@@ -17,9 +17,19 @@ import { authenticationKeysSecret, label, virtualNodeType } from '#shared/domain
 import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 
+/** Nothing that clusters tell each other is as large. */
+const mostBytes = 64 * 1_024;
+
+/** Consumers may put such labels on Secrets of theirs, and as much into them as an API server takes: that may not fill our memory. */
+export function withinBounds(secret: Secret): Secret {
+  const { data, ...rest } = secret;
+  const bytes = Object.values(data ?? {}).reduce((sum, value) => sum + value.length, 0);
+  return bytes <= mostBytes ? secret : (rest as Secret);
+}
+
 /** Nonces, kubeconfigs and issued certificates: every Secret that is about one peer. */
 export const peerSecrets = (caches: Caches): Cache<Secret> =>
-  caches.cache(secrets, { labelSelector: label.remoteClusterId });
+  caches.cache(secrets, { labelSelector: label.remoteClusterId, transform: withinBounds });
 
 export const keysSecret = (caches: Caches, namespace: string): Cache<Secret> =>
   caches.cache(secrets, { namespace, fieldSelector: `metadata.name=${authenticationKeysSecret}` });
