@@ -58,12 +58,11 @@ export class NftTables {
 
   /** What the kernel has of everything that was loaded. */
   async listings(): Promise<readonly string[]> {
-    const listings: string[] = [];
-    for (const key of [...this.#loaded.keys()].sort()) {
+    const looks = [...this.#loaded.keys()].sort().map(async (key) => {
       const [family = '', name = ''] = key.split(' ');
-      listings.push((await this.#look(family, name))?.json ?? '');
-    }
-    return listings;
+      return (await this.#look(family, name))?.json ?? '';
+    });
+    return Promise.all(looks);
   }
 
   /** Answers what was removed. */
