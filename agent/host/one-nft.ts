@@ -7,8 +7,8 @@ import type { Commands, Conversation, Ended } from './commands.ts';
 /** It remembers all that it was told, as if a person might want to say it again. */
 const mostAnswers = 1_000;
 const answerMs = 1_000;
-/** After one that answered nothing at all: it may not be made for this. */
-const restMs = 10 * 60_000;
+/** After one that answered nothing at all: the machine is busy, or it is not made for this. */
+const restMs = 60_000;
 
 interface Running {
   readonly talk: Conversation;
