@@ -70,6 +70,8 @@ const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
 const handshakeGrainMs = 1_000;
+/** Without the stack of an error that nobody reads. */
+const woken = Object.freeze({ name: 'AbortError' });
 
 /** Returns when the signal aborts. */
 export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<void> {
@@ -93,7 +95,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     pings = next;
     meter.heard(timeStamp, bytes);
     // With the last answer the next ping is not due for long: there is no need to wake for the hurry in between.
-    if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort();
+    if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort(woken);
   });
   let dial: DialState | undefined;
   const portMsByChance = (): number => dialTiming.portMs + dialTiming.portJitterMs * (ports.source?.random() ?? 0);
