@@ -23,7 +23,7 @@ function podOf(line: string): { readonly namespace: string; readonly pod: string
   const found: { namespace?: string; pod?: string } = {};
   labelAt.lastIndex = line.indexOf('{') + 1;
   for (let label = labelAt.exec(line); label !== null; label = labelAt.exec(line)) {
-    const [, name, value, follows] = label;
+    const [, name, value = '', follows] = label;
     if (name === 'namespace' || name === 'pod') found[name] = value;
     if (follows === '}') break;
   }
