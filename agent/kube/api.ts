@@ -142,19 +142,19 @@ export function createKubeApi(
           : objectPath(type, refOf(object), options.subresource);
       return write({ method: 'POST', path, body: withKind(type, object), ...answered(options) }, signal);
     },
-    update: (type, object, options = {}, signal) =>
-      write(
-        { method: 'PUT', path: objectPath(type, refOf(object), options.subresource), body: withKind(type, object) },
-        signal,
-      ),
-    apply(type, applied, { fieldManager, createOnly = false, dryRun = false, subresource }, signal) {
+    update(type, object, options = {}, signal) {
+      const path = objectPath(type, refOf(object), options.subresource);
+      return write({ method: 'PUT', path, body: withKind(type, object), ...answered(options) }, signal);
+    },
+    apply(type, applied, { fieldManager, createOnly = false, dryRun = false, ...options }, signal) {
       const { metadata } = applied;
       const object = createOnly ? { ...applied, metadata: { ...metadata, resourceVersion: neverAVersion } } : applied;
       const query = { fieldManager, force: true, ...(dryRun ? { dryRun: 'All' } : {}) };
-      const path = withQuery(objectPath(type, metadata, subresource), query);
+      const path = withQuery(objectPath(type, metadata, options.subresource), query);
       // JSON is YAML; applying the same fields twice is the same as once, so a lost answer may be asked for again.
       const contentType = 'application/apply-patch+yaml';
-      return write({ method: 'PATCH', path, body: withKind(type, object), contentType, repeatable: true }, signal);
+      const call = { method: 'PATCH', path, body: withKind(type, object), contentType, repeatable: true };
+      return write({ ...call, ...answered(options) }, signal);
     },
     mergePatch: (type, ref, body, options = {}, signal) =>
       patch(type, ref, body, 'application/merge-patch+json', options, signal),
