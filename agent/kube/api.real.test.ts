@@ -8,12 +8,12 @@ import type { ConfigMap, ResourceType } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { startTcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createKubeApi } from './api.ts';
 import type { ClusterConnection } from './connect.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { fetchPage } from './list-watch.ts';
 import { createSender } from './sender.ts';
-import { startTcpProxy } from './tcp-proxy.ts';
 import type { KubeApi } from './types.ts';
 
 const deps = { clock: systemClock, log: silentLog };

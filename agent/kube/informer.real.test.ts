@@ -4,12 +4,12 @@ import { configMaps, namespaces } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createKubeApi } from './api.ts';
 import { createCaches } from './caches.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { createListWatch } from './list-watch.ts';
 import { createSender } from './sender.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import type { Cache, Caches, Change, KubeApi } from './types.ts';
 
 const deps = { clock: systemClock, log: silentLog };

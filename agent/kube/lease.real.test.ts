@@ -3,10 +3,10 @@ import { systemClock } from '#agent/runtime/clock.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { openCluster } from './cluster.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { type LeaseOptions, runAsLeader } from './lease.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import type { Cluster } from './types.ts';
 
 const deps = { clock: systemClock, log: silentLog };

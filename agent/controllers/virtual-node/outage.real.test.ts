@@ -1,6 +1,5 @@
 /** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTcpProxy, type TcpProxy } from '#agent/kube/tcp-proxy.ts';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, nodes, pods } from '#shared/domain/core-kinds.ts';
@@ -17,6 +16,7 @@ import {
   startOffloadingWorld,
 } from '#test/harness/offloading-world.ts';
 import { type Running, startConsumer } from '#test/harness/reflection-world.ts';
+import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 
 let world: OffloadingWorld;
 let line: TcpProxy;

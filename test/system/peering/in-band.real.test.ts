@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proxyTokens } from '#agent/api-proxy/token.ts';
 import { createApiServerProxyController } from '#agent/controllers/api-server-proxy/index.ts';
 import { createConnectPeer } from '#agent/controllers/replicator/connect-peer.ts';
-import { startTcpProxy, type TcpProxy } from '#agent/kube/tcp-proxy.ts';
 import type { KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { configMaps, secrets } from '#shared/domain/core-kinds.ts';
@@ -27,6 +26,7 @@ import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { freePort } from '#test/aws/free-port.ts';
 import { unpeer } from '#test/e2e/liqoctl/peer.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { introduce, nothingLeft, presentIdentity, presentTenant, virtualNodeAppears } from './broker-part.ts';
 import { type Pair, startPair } from './clusters.ts';
 
