@@ -192,7 +192,12 @@ export class KubeletEndpoint {
         );
       }
       const { connection, remoteNamespace } = this.#deps.target(route.namespace, route.pod);
-      await passUpgrade(connection, providerPath(route, remoteNamespace), request, socket, head, this.#stop.signal);
+      await passUpgrade(
+        connection,
+        providerPath(route, remoteNamespace),
+        { request, client: socket, head },
+        this.#stop.signal,
+      );
     } catch (error) {
       if (socket.destroyed) return;
       const { status, message } = this.#failure(error);

@@ -73,6 +73,7 @@ interface Front {
 async function front(
   { connection }: Provider,
   admission: (request: http.IncomingMessage) => Promise<unknown> = async () => undefined,
+  answerMs?: number,
 ): Promise<Front> {
   const ends: string[] = [];
   const stop = new AbortController();
@@ -90,7 +91,7 @@ async function front(
     socket.once('close', () => open.delete(socket));
   });
   server.on('upgrade', (request, socket, head) =>
-    note(passUpgrade(connection, '/x', request, socket, head, stop.signal)),
+    note(passUpgrade(connection, '/x', { request, client: socket, head }, stop.signal, answerMs)),
   );
   return { port: await listen(server), ends, open, stop };
 }
@@ -261,4 +262,17 @@ test('a client that is refused an upgrade reads why, and is not kept although it
   socket.write('POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
   expect((await readAll(socket)).toString()).toMatch(/^HTTP\/1.1 403 .*you may not$/s);
   await eventually('the end', () => ends.length === 1 && open.size === 0, { withinMs: 5_000 });
+});
+
+test('a provider that takes an exec and never answers is given up, and nothing stays open to it', async () => {
+  const far = await provider(() => undefined);
+  far.server.removeAllListeners('upgrade').on('upgrade', (_, socket: Duplex) => socket.resume());
+  const { port, ends } = await front(far, undefined, 200);
+  const socket = net.connect(port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.write('POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+  await eventually('the report', () => ends.length === 1, { withinMs: 5_000 });
+  expect(ends[0]).toMatch(/^http:.* did not answer POST \/x within 0.2 s$/);
+  for (const one of far.open) one.end();
+  await eventually('the end', () => far.open.size === 0, { withinMs: 5_000 });
 });

@@ -7,6 +7,8 @@ import { openRequest } from '../kube/request.ts';
 /** How long the slower half of a connection may stay silent once the other half has ended. */
 const lingerMs = 30_000;
 const keepAliveMs = 30_000;
+/** A stream is opened at once, or not at all; what is followed may be quiet for as long as it likes before its first word. */
+const longestAnswerMs = 30_000;
 
 /** Of an upgrade, only what names the protocol travels on; credentials and host are the provider's. */
 function upgradeHeaders(
@@ -121,19 +123,25 @@ function statusLine(answer: IncomingMessage): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
+export interface UpgradeRequest {
+  readonly request: IncomingMessage;
+  readonly client: Socketed;
+  readonly head: Buffer;
+}
+
 /** Exec, attach and port-forward, over SPDY or WebSocket alike. Rejects when the provider cannot be asked; then nothing was written. */
 export async function passUpgrade(
   connection: ClusterConnection,
   path: string,
-  request: IncomingMessage,
-  client: Socketed,
-  head: Buffer,
+  { request, client, head }: UpgradeRequest,
   signal: AbortSignal,
+  answerMs = longestAnswerMs,
 ): Promise<void> {
   await connection.authorize();
   if (signal.aborted || client.destroyed) return;
   const headers = upgradeHeaders(request.headers, request.headersDistinct);
-  const upstream = openRequest(connection, { method: request.method ?? 'POST', path, headers, pooled: false });
+  const { method = 'POST' } = request;
+  const upstream = openRequest(connection, { method, path, headers, pooled: false });
   let provider: Socketed | undefined;
   const abandon = (): void => {
     upstream.destroy();
@@ -162,7 +170,8 @@ export async function passUpgrade(
         if (head.length > 0) socket.write(head);
         join(client, socket).then(resolve, reject);
       });
-      upstream.setTimeout(0);
+      const asked = `${connection.server.origin} did not answer ${method} ${path.split('?')[0]}`;
+      upstream.setTimeout(answerMs, () => upstream.destroy(new Error(`${asked} within ${answerMs / 1000} s`)));
       upstream.end();
     });
   } finally {
