@@ -1,22 +1,39 @@
 /** What there is of storage: B106 to B109 and B130 ask for volumes at providers, which are not made. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import { coreEvents, nodes, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
-import type { Node } from '#shared/domain/kube-object.ts';
+import {
+  coreEvents,
+  nodes,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  pods,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Node, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadedClaimController } from './index.ts';
 
 const deps = { clock: systemClock, log: silentLog };
+const storageClasses: ResourceType<KubeObject> = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  namespaced: false,
+};
 const selected = 'volume.kubernetes.io/selected-node';
 const end = new AbortController();
 let server: TestApiServer;
 let cluster: Cluster;
 let running: Promise<void>;
+let scheduler: ChildProcess;
 
 beforeAll(async () => {
   server = await startApiServer();
@@ -25,10 +42,15 @@ beforeAll(async () => {
   await makeNode('vn1', virtual);
   await makeNode('worker', {});
   running = createOffloadedClaimController({ ...deps, cluster }).run(end.signal);
+  const config = path.join(server.dir, 'scheduler.conf');
+  const args = ['kube-scheduler', `--kubeconfig=${config}`, '--leader-elect=false', '--secure-port=0'];
+  scheduler = spawn(server.kubebox, args, { stdio: 'ignore' });
 }, 900_000);
 afterAll(async () => {
   end.abort();
   await running;
+  const ended = new Promise((resolve) => scheduler?.once('exit', resolve));
+  if (scheduler?.kill('SIGKILL')) await ended;
   await server?.stop();
 });
 
@@ -95,4 +117,35 @@ test('a node that turns out to be virtual counts from then on', async () => {
   await makeClaim('early', { [selected]: 'vn2' });
   await makeNode('vn2', { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'other' });
   expect((await told('early')).message).toContain('cluster other');
+});
+
+test('so it is when the scheduler itself chooses a virtual node for a pod and its claim', async () => {
+  const { api } = cluster;
+  await api.create(storageClasses, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'fast' },
+    provisioner: 'example.com/none',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  } as KubeObject);
+  const account = { namespace: 'default', name: 'default' };
+  await api.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
+  const room = { cpu: '4', memory: '8Gi', pods: '10' };
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' };
+  const status = { capacity: room, allocatable: room, conditions: [ready] };
+  await api.mergePatch(nodes, { name: 'vn1' }, { status }, { subresource: 'status' });
+  await api.mergePatch(nodes, { name: 'vn1' }, { spec: { taints: null } });
+  await makeClaim('chosen', {});
+  await api.create(pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'default', name: 'user' },
+    spec: {
+      nodeSelector: { 'liqo.io/type': 'virtual-node' },
+      containers: [{ name: 'app', image: 'app:1' }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'chosen' } }],
+    },
+  } as Pod);
+  expect((await told('chosen')).message).toContain('node vn1');
+  expect((await claim('chosen'))?.metadata.annotations?.[selected]).toBe('vn1');
 });
