@@ -121,3 +121,18 @@ describe('the pod patch', () => {
     );
   });
 });
+
+describe('a pod with a claim', () => {
+  const selector = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }] };
+  const withVolume = (volume: object): Pod =>
+    ({ spec: { containers: [], volumes: [{ name: 'data', ...volume }] } }) as unknown as Pod;
+  test.each([
+    { strategy: 'LocalAndRemote' as const, volume: { persistentVolumeClaim: { claimName: 'data' } }, stays: true },
+    { strategy: 'LocalAndRemote' as const, volume: { ephemeral: { volumeClaimTemplate: {} } }, stays: true },
+    { strategy: 'LocalAndRemote' as const, volume: { emptyDir: {} }, stays: false },
+    { strategy: 'Remote' as const, volume: { persistentVolumeClaim: { claimName: 'data' } }, stays: false },
+  ])('stays in this cluster where it may: with $strategy and $volume: $stays', ({ strategy, volume, stays }) => {
+    const patch = podPatch(withVolume(volume), { podOffloadingStrategy: strategy, clusterSelector: selector });
+    expect(patch.length === 0).toBe(stays);
+  });
+});

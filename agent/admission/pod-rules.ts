@@ -37,9 +37,16 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
     ? !key || key === virtualNodeTaint.key
     : key === virtualNodeTaint.key && value === virtualNodeTaint.value);
 
+/** Nobody makes volumes at providers, so where there is a choice such a pod stays: the scheduler would not know. */
+const hasClaims = ({ spec }: Pod): boolean =>
+  spec?.volumes?.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim != null || ephemeral != null) ??
+  false;
+
 /** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
 export function podPatch(pod: Pod, policy: Policy): PatchOperation[] {
-  if (policy.podOffloadingStrategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
+  const { podOffloadingStrategy: strategy } = policy;
+  if (strategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
+  if (strategy === 'LocalAndRemote' && hasClaims(pod)) return [];
   return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, imposedTerms(policy))];
 }
 

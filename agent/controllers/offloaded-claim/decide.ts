@@ -40,5 +40,5 @@ function inTheWay(claim: PersistentVolumeClaim, providerOf: (node: string) => st
   const provider = node === undefined ? undefined : providerOf(node);
   if (provider === undefined || metadata.deletionTimestamp !== undefined || status?.phase !== 'Pending')
     return undefined;
-  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and storage is not offloaded: no volume will be made there. Keep its pods in this cluster (node affinity liqo.io/type DoesNotExist, then delete and make them again), or give them an emptyDir`;
+  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and storage is not offloaded: no volume will be made there. With podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, pods with claims stay in this cluster: set it, then make claim and pods anew; or give the pods an emptyDir`;
 }
