@@ -21,11 +21,6 @@ export const findCondition = <C extends { readonly type: string }>(
   type: string,
 ): C | undefined => conditions?.find((condition) => condition.type === type);
 
-export const isConditionTrue = (
-  conditions: readonly { readonly type: string; readonly status: string }[] | undefined,
-  type: string,
-): boolean => findCondition(conditions, type)?.status === 'True';
-
 /** Sets one condition. `lastTransitionTime` moves only when `status` does. */
 export function setCondition(
   conditions: readonly Condition[] | undefined,
@@ -39,14 +34,6 @@ export function setCondition(
   const next: Condition = { ...input, lastTransitionTime };
   return known === undefined ? [...all, next] : all.map((condition) => (condition === known ? next : condition));
 }
-
-/** Sets several; conditions of other types stay. */
-export const mergeConditions = (
-  conditions: readonly Condition[] | undefined,
-  inputs: readonly ConditionInput[],
-  nowMs: number,
-): readonly Condition[] =>
-  inputs.reduce<readonly Condition[]>((all, input) => setCondition(all, input, nowMs), conditions ?? []);
 
 export function removeCondition(conditions: readonly Condition[] | undefined, type: string): readonly Condition[] {
   const all = conditions ?? [];

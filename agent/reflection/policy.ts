@@ -15,7 +15,7 @@ export function isReflected({ metadata }: Pick<KubeObject, 'metadata'>, type: Po
 }
 
 /** What the object itself says, whatever the policy: of both together the careful one counts. */
-export function explicitly({ metadata }: Pick<KubeObject, 'metadata'>): boolean | undefined {
+function explicitly({ metadata }: Pick<KubeObject, 'metadata'>): boolean | undefined {
   if (isSet(metadata.annotations, annotation.skipReflection)) return false;
   return isSet(metadata.annotations, annotation.allowReflection) ? true : undefined;
 }

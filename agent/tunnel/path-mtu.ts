@@ -4,10 +4,10 @@
  * bytes, the least that any IPv6-capable path has, carries 1220: below that nothing is searched. A path that lets not even that through has
  * another trouble than size, and the search ends without result: whoever asked keeps what he has.
  */
-export const wireGuardOverhead = 60;
+const wireGuardOverhead = 60;
 export const leastTunnelMtu = 1280 - wireGuardOverhead;
 
-export interface MtuSearch {
+interface MtuSearch {
   /** To be asked now. */
   readonly probe: number;
   /** The largest size known to pass, if any. */
@@ -17,13 +17,11 @@ export interface MtuSearch {
 }
 
 /** `high` first: most paths let it through, and then one round trip is all. */
-export const startMtuSearch = (high: number): MtuSearch => ({ probe: high });
+const startMtuSearch = (high: number): MtuSearch => ({ probe: high });
 
-export type MtuStep =
-  | { readonly done: false; readonly search: MtuSearch }
-  | { readonly done: true; readonly mtu?: number };
+type MtuStep = { readonly done: false; readonly search: MtuSearch } | { readonly done: true; readonly mtu?: number };
 
-export function mtuStep({ probe, passes, fails }: MtuSearch, passed: boolean): MtuStep {
+function mtuStep({ probe, passes, fails }: MtuSearch, passed: boolean): MtuStep {
   const most = passed ? probe : passes;
   const least = passed ? fails : probe;
   if (least === undefined) return { done: true, ...(most === undefined ? {} : { mtu: most }) };

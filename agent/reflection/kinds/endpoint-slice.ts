@@ -10,7 +10,7 @@ import { type Context, type NodeKind, type OutgoingKind, picked, sameName } from
 
 type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
 
-export const serviceNameLabel = 'kubernetes.io/service-name';
+const serviceNameLabel = 'kubernetes.io/service-name';
 export const sliceManagerLabel = 'endpointslice.kubernetes.io/managed-by';
 export const sliceManager = 'endpointslice.reflection.liqo.io';
 /** What the API server takes for all annotations of an object together. */

@@ -32,7 +32,7 @@ const nothing: Action = { do: 'nothing' };
 /** Of its lifetime, how much of a token may pass before it is renewed. */
 const renewAt = 0.8;
 
-export function wishesOf(pod: Pod | undefined, home: HomeApi | undefined): readonly TokenWish[] {
+function wishesOf(pod: Pod | undefined, home: HomeApi | undefined): readonly TokenWish[] {
   const phase = pod?.status?.phase;
   if (!pod || phase === 'Succeeded' || phase === 'Failed' || apiAccessOf(pod, home) !== 'token') return [];
   return tokenWishes(pod.spec);
