@@ -61,7 +61,7 @@ export function rotatingToken(read: () => string, now: () => number): () => stri
     if (now() - readAt >= tokenLifeMs) {
       readAt = now();
       try {
-        token = read().trim();
+        token = read().trim() || token;
       } catch {
         // The file is being replaced; the token in hand outlives the next minute.
       }

@@ -156,7 +156,7 @@ describe('a kubeconfig', () => {
 });
 
 describe('inside a cluster', () => {
-  test('the token is read again each minute', () => {
+  test('the token is read again each minute, and one that is just being written is not taken', () => {
     for (const [file, text] of Object.entries({ token: 'one\n', 'ca.crt': 'CA', namespace: 'liqo' })) {
       writeFileSync(path.join(folder, file), text);
     }
@@ -168,6 +168,10 @@ describe('inside a cluster', () => {
     clock.advance(59_000);
     expect(connection.headers()).toEqual({ authorization: 'Bearer one' });
     clock.advance(1_000);
+    expect(connection.headers()).toEqual({ authorization: 'Bearer two' });
+    // Whoever writes it may have emptied it a moment before.
+    writeFileSync(path.join(folder, 'token'), '');
+    clock.advance(60_000);
     expect(connection.headers()).toEqual({ authorization: 'Bearer two' });
     connection.close();
   });
