@@ -18,7 +18,9 @@ let stage: Stage;
 async function turnedAway(): Promise<number> {
   const [node] = stage.world.cluster(provider).nodes;
   const text = (await node?.exec('nft', ['list', 'table', 'inet', 'wall'])) ?? '';
-  return Number(/counter packets (\d+)/.exec(text)?.[1] ?? 0);
+  const [, packets] = /counter packets (\d+)/.exec(text) ?? [];
+  if (packets === undefined) throw new Error(`the wall is not there: ${text}`);
+  return Number(packets);
 }
 
 beforeAll(async () => {
@@ -107,6 +109,7 @@ test('unpeering closes the way, too', async () => {
     'nobody listens',
     async () => {
       const slices = await stage.kubectl(provider, ['-n', 'liqo', 'get', 'endpointslices', '-o', 'name']);
+      if (slices.code !== 0) throw new Error(slices.stderr);
       if (slices.stdout.includes('isthmus-api-server-proxy')) throw new Error(slices.stdout);
       return true;
     },

@@ -55,7 +55,11 @@ export function refusals(on: () => Stage): void {
       expect(answer.status, JSON.stringify(answer.body)).toBe(201);
       return answer.body.token as string;
     };
-    const known = async (): Promise<string> => JSON.stringify((await rest(on(), 'GET', '/v1/clusters')).body);
+    const known = async (): Promise<string> => {
+      const answer = await rest(on(), 'GET', '/v1/clusters');
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      return JSON.stringify(answer.body);
+    };
     afterAll(async () => void (await on().world.isthmus('leave', stranger, '--force')));
 
     test('that this broker never made is refused', async () => {
