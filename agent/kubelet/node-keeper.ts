@@ -127,6 +127,7 @@ export class NodeKeeper {
     try {
       await api.mergePatch(leases, ref, { spec }, {}, signal);
     } catch (error) {
+      if (signal.aborted) return;
       if (codeOf(error) !== 'kube_not_found') {
         log.warn('the node lease was not renewed', { node: name, code: codeOf(error) });
         return;
