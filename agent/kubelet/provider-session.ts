@@ -57,7 +57,10 @@ export class ProviderSession {
 
   start(map: NamespaceMap | undefined): void {
     this.useMap(map);
-    this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]);
+    // Also when what it waits for here ends before it does, as at the end of its virtual node.
+    this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]).catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) this.#deps.log.warn('the work at a provider has ended', { why: String(error) });
+    });
   }
 
   useMap(map: NamespaceMap | undefined): void {

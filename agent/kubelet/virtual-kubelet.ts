@@ -176,16 +176,22 @@ export class VirtualKubelet {
     );
     await this.#endpoint.listen(podIp, preferredPort(kubeletPortBase, name), 1_000);
     this.update(this.#virtualNode);
-    this.#running.push(
-      this.#health.run(signal),
-      this.#keeper.run(signal),
-      keepCertificate(
+    const work = {
+      health: this.#health.run(signal),
+      node: this.#keeper.run(signal),
+      certificate: keepCertificate(
         this.#servingSubject(),
         { ...this.#deps.cluster, ...this.#deps },
         (pair) => this.#endpoint.useCertificate(pair),
         signal,
       ),
-    );
+    };
+    for (const [what, running] of Object.entries(work)) {
+      const ended = (error: unknown): void => {
+        if (!signal.aborted) this.#log.error('work for a virtual node has ended', error, { what });
+      };
+      this.#running.push(running.catch(ended));
+    }
     this.#log.info('virtual node started', { port: this.#endpoint.port });
   }
 
