@@ -68,6 +68,7 @@ export async function exchange(
 ): Promise<Reply> {
   signal?.throwIfAborted();
   await connection.authorize();
+  signal?.throwIfAborted();
   const text = requestText(connection, call);
   let sending: Sending | undefined;
   let stop = (): void => undefined;

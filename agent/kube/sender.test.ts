@@ -67,6 +67,21 @@ describe('a request', () => {
     expect(requests).toBe(1);
   });
 
+  test('whose caller gives up before it is sent is not sent', async () => {
+    let requests = 0;
+    const send = await serve((_request, response) => {
+      requests++;
+      response.end('ok');
+    });
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const sent = send({ method: 'POST', path: '/api/v1/pods', body: {} }, stop.signal);
+    stop.abort(reason);
+    await expect(sent).rejects.toBe(reason);
+    expect(await send(get)).toBe('ok');
+    expect(requests).toBe(1);
+  });
+
   test('that hangs since a long outage is sent again as soon as the server answers another one', async () => {
     let hanging = 0;
     let passedMs = 0;
