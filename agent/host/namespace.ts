@@ -80,7 +80,8 @@ class HostNamespace implements Namespace {
   #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
-    this.#commands = withOneNft(commands);
+    // Of a gateway's namespace one question is asked where the node's takes three: not worth the memory of another nft.
+    this.#commands = pid === undefined ? withOneNft(commands) : commands;
     this.#pid = pid;
     this.#tables = new NftTables(this.#commands, { alone: pid !== undefined });
   }
