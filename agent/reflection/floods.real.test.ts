@@ -59,12 +59,12 @@ const plain =
   (namespace: string, name: string): KubeObject =>
     ({ apiVersion: 'v1', kind, metadata: { namespace, name }, ...more }) as KubeObject;
 const floods: readonly Flood[] = [
-  { type: configMaps, count: 900, body: plain('ConfigMap', { data: { a: '1' } }) },
-  { type: secrets, count: 600, body: plain('Secret', { stringData: { a: '1' } }) },
-  { type: services, count: 300, body: plain('Service', { spec: { ports: [{ port: 80 }] } }) },
+  { type: configMaps, count: 500, body: plain('ConfigMap', { data: { a: '1' } }) },
+  { type: secrets, count: 400, body: plain('Secret', { stringData: { a: '1' } }) },
+  { type: services, count: 200, body: plain('Service', { spec: { ports: [{ port: 80 }] } }) },
   {
     type: pods,
-    count: 200,
+    count: 150,
     body: (namespace: string, name: string) => boundPod(namespace, name, 'vn1'),
     twin: 'ShadowPod',
   },

@@ -66,6 +66,8 @@ beforeAll(async () => {
   await pair.consumer.api.create(peeringPolicies, policy(true));
   await pair.provider.api.create(peeringPolicies, policy(false));
   await Promise.all([join(pair.consumer), join(pair.provider)]);
+  // Who is asked for before the broker knows it is asked for again with a heartbeat, half a minute later.
+  await eventually('both at the broker', async () => (await broker.control.clusters.list(admin)).items.length === 2);
 }, 900_000);
 afterAll(async () => {
   await pair?.stop();
