@@ -1,12 +1,11 @@
 import * as http from 'node:http';
-import type net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { connectTo } from '#test/harness/plain-server.ts';
 import { createKubeApi } from './api.ts';
-import { connectKubeconfig } from './kubeconfig.ts';
 import type { KubeApi } from './types.ts';
 
 const closers: (() => void)[] = [];
@@ -29,20 +28,8 @@ test.each<{ readonly verb: string; readonly write: (api: KubeApi) => Promise<unk
     accepted.push(request.headers.accept);
     response.end('{}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  const connection = await connectKubeconfig(
-    JSON.stringify({
-      'current-context': 'x',
-      contexts: [{ name: 'x', context: { cluster: 'x' } }],
-      clusters: [{ name: 'x', cluster: { server: `http://127.0.0.1:${port}` } }],
-    }),
-  );
-  closers.push(() => {
-    connection.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  const { connection, close } = await connectTo(server);
+  closers.push(close);
   await write(createKubeApi(connection, { clock: systemClock, log: silentLog }));
   expect(accepted).toEqual([expect.stringContaining('as=PartialObjectMetadata')]);
 });

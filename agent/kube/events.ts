@@ -72,7 +72,7 @@ export function createEventRecorder(
         const { due, waitForMs } = next();
         if (due === undefined) await rest(waitForMs);
         else if (take()) {
-          queueOf(due).delete(due.namespace, due);
+          queueOf(due).delete(due);
           await write(due);
         } else await clock.sleep(refillMs, signal);
       }

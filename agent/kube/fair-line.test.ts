@@ -5,7 +5,7 @@ const served = (line: FairLine<string>): string[] => {
   const all: string[] = [];
   for (let [next] = line; next !== undefined; [next] = line) {
     all.push(next);
-    line.delete(next.slice(0, 1), next);
+    line.delete(next);
   }
   return all;
 };

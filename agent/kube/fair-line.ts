@@ -3,18 +3,18 @@ export class FairLine<T> {
   readonly #room: number;
   /** Whose turn it is first comes first. */
   readonly #lines = new Map<string, Set<T>>();
-  #size = 0;
+  readonly #owners = new Map<T, string>();
 
-  constructor(room: number) {
+  constructor(room = Number.POSITIVE_INFINITY) {
     this.#room = room;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#owners.size;
   }
 
   get isFull(): boolean {
-    return this.#size >= this.#room;
+    return this.size >= this.#room;
   }
 
   /** False: there is no room, and nobody has more than this one. */
@@ -24,20 +24,30 @@ export class FairLine<T> {
     return true;
   }
 
-  /** Whether there is room or not. */
+  /** Whether there is room or not. What waits already stays where it is. */
   add(whose: string, thing: T): void {
-    const line = this.#lines.get(whose) ?? new Set();
-    this.#lines.set(whose, line);
-    if (line.has(thing)) return;
-    line.add(thing);
-    this.#size++;
+    if (this.#owners.has(thing)) return;
+    this.#owners.set(thing, whose);
+    const line = this.#lines.get(whose);
+    if (line === undefined) this.#lines.set(whose, new Set([thing]));
+    else line.add(thing);
+  }
+
+  /** Of whose turn it is, what came first. */
+  first(): T | undefined {
+    const [line] = this.#lines.values();
+    const [thing] = line ?? [];
+    return thing;
   }
 
   /** The next one has his turn. */
-  delete(whose: string, thing: T): void {
-    const line = this.#lines.get(whose);
-    if (!line?.delete(thing)) return;
-    this.#size--;
+  delete(thing: T): void {
+    const whose = this.#owners.get(thing);
+    const line = whose === undefined ? undefined : this.#lines.get(whose);
+    if (whose === undefined || line === undefined) return;
+    this.#owners.delete(thing);
+    line.delete(thing);
+    if (line.size > 0 && this.#lines.size === 1) return;
     this.#lines.delete(whose);
     if (line.size > 0) this.#lines.set(whose, line);
   }
@@ -56,7 +66,7 @@ export class FairLine<T> {
     const newest = [...line].at(-1);
     if (newest === undefined) return false;
     line.delete(newest);
-    this.#size--;
+    this.#owners.delete(newest);
     if (line.size === 0) this.#lines.delete(who);
     return true;
   }

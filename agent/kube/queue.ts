@@ -2,6 +2,7 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import { backoffMs, type Random } from './backoff.ts';
 import { DelayHeap } from './delay-heap.ts';
+import { FairLine } from './fair-line.ts';
 
 export interface KeyQueueOptions {
   readonly clock: Clock;
@@ -16,9 +17,7 @@ export class KeyQueue {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number; readonly random: Random };
   readonly #turnOf: (key: string) => string;
-  readonly #ready = new Set<string>();
-  /** The ready keys again, by whose they are: the first one's first key is taken next, and he goes to the end. */
-  readonly #turns = new Map<string, Set<string>>();
+  readonly #ready = new FairLine<string>();
   readonly #busy = new Set<string>();
   /** Added while busy. */
   readonly #dirty = new Set<string>();
@@ -42,12 +41,8 @@ export class KeyQueue {
   add(key: string): void {
     if (this.#closed) return;
     if (this.#busy.has(key)) this.#dirty.add(key);
-    else if (!this.#ready.has(key)) {
-      this.#ready.add(key);
-      const whose = this.#turnOf(key);
-      const turn = this.#turns.get(whose);
-      if (turn === undefined) this.#turns.set(whose, new Set([key]));
-      else turn.add(key);
+    else {
+      this.#ready.add(this.#turnOf(key), key);
       this.#serve();
     }
   }
@@ -103,27 +98,13 @@ export class KeyQueue {
 
   #serve(): void {
     while (this.#takers.length > 0) {
-      const key = this.#next();
+      const key = this.#ready.first();
       if (key === undefined) return;
       this.#ready.delete(key);
       this.#delayed.delete(key);
       this.#busy.add(key);
       this.#takers.shift()?.(key);
     }
-  }
-
-  #next(): string | undefined {
-    const [first] = this.#turns;
-    if (first === undefined) return undefined;
-    const [whose, keys] = first;
-    const [key] = keys;
-    if (key !== undefined) keys.delete(key);
-    if (keys.size === 0) this.#turns.delete(whose);
-    else if (this.#turns.size > 1) {
-      this.#turns.delete(whose);
-      this.#turns.set(whose, keys);
-    }
-    return key;
   }
 
   /** One sleep, until the earliest delayed key. */

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import * as http from 'node:http';
-import type net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { connectKubeconfig } from './kubeconfig.ts';
+import { connectTo } from '#test/harness/plain-server.ts';
 import { lineOf } from './line.ts';
 import { exchange, openRequest } from './request.ts';
 
@@ -13,19 +12,8 @@ afterEach(() => {
 });
 
 async function serve(server: http.Server) {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const connection = await connectKubeconfig(
-    JSON.stringify({
-      'current-context': 'x',
-      contexts: [{ name: 'x', context: { cluster: 'x' } }],
-      clusters: [{ name: 'x', cluster: { server: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` } }],
-    }),
-  );
-  closers.push(() => {
-    connection.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  const { connection, close } = await connectTo(server);
+  closers.push(close);
   return connection;
 }
 

@@ -5,6 +5,7 @@ import { systemClock } from '#agent/runtime/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { connectTo } from '#test/harness/plain-server.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { statusError } from './request.ts';
 import { type Call, createSender, type SenderOptions } from './sender.ts';
@@ -17,21 +18,8 @@ afterEach(() => {
 
 /** A server that does what a real one does only in trouble. */
 async function serve(handler: http.RequestListener, options: SenderOptions = {}, clock: Clock = systemClock) {
-  const server = http.createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  const connection = await connectKubeconfig(
-    JSON.stringify({
-      'current-context': 'x',
-      contexts: [{ name: 'x', context: { cluster: 'x' } }],
-      clusters: [{ name: 'x', cluster: { server: `http://127.0.0.1:${port}` } }],
-    }),
-  );
-  cleanups.push(() => {
-    connection.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  const { connection, close } = await connectTo(http.createServer(handler));
+  cleanups.push(close);
   return createSender(connection, { clock, log: silentLog, random: () => 0 }, options);
 }
 
