@@ -2,7 +2,7 @@
  * Asks one nft that goes on running what tables there are: it answers in a fiftieth of what a process of its own costs us. What it does not
  * answer is asked as ever.
  */
-import type { Commands, Conversation, Ended } from './commands.ts';
+import type { Commands, Conversation } from './commands.ts';
 
 /** It remembers all that it was told, as if a person might want to say it again. */
 const mostAnswers = 1_000;
@@ -72,37 +72,17 @@ export function withOneNft(commands: Commands, now: () => number = () => perform
     });
   }
 
-  async function read<T>(list: string, answered: (text: string) => T, otherwise: () => Promise<T>): Promise<T> {
-    const text = printed.has(list) ? await ask(list) : undefined;
-    if (text !== undefined) return answered(text);
-    printed.delete(list);
-    return otherwise();
-  }
-
   return {
     ...commands,
-    run(program, args) {
+    async run(program, args) {
       const list = listOf(program, args);
       if (list === undefined) return commands.run(program, args);
-      const answered = (stdout: string): Ended => ({ code: 0, stdout, stderr: '' });
-      return read(list, answered, async () => {
-        const ended = await commands.run(program, args);
-        if (ended.code === 0) printed.add(list);
-        return ended;
-      });
-    },
-    must(program, args) {
-      const list = listOf(program, args);
-      if (list === undefined) return commands.must(program, args);
-      return read(
-        list,
-        (text) => text,
-        async () => {
-          const text = await commands.must(program, args);
-          printed.add(list);
-          return text;
-        },
-      );
+      const stdout = printed.has(list) ? await ask(list) : undefined;
+      if (stdout !== undefined) return { code: 0, stdout, stderr: '' };
+      printed.delete(list);
+      const ended = await commands.run(program, args);
+      if (ended.code === 0) printed.add(list);
+      return ended;
     },
     close() {
       isClosed = true;
