@@ -9,6 +9,8 @@ export interface ProviderHealthDeps {
   readonly api: () => KubeApi | undefined;
   /** Called after each look; `changed` when the answer differs from the one before; `outageMs` when an outage has just ended. */
   readonly onLook: (changed: boolean, outageMs: number) => void;
+  /** Somebody waits for what the next look shows, also while the provider answers. */
+  readonly isAwaited?: () => boolean;
   readonly intervalMs?: number;
   readonly timeoutMs?: number;
 }
@@ -21,16 +23,26 @@ export interface Health {
   readonly problem: string | undefined;
 }
 
+/** Times of looks that were answered, by the clock. */
+export interface Answered {
+  /** When the last of them began; minus infinity before the first. */
+  readonly lookedAt: number;
+  /** When the first of them began after the last outage; minus infinity before an outage. */
+  readonly since: number;
+}
+
 /** After a failure it looks sooner: whoever waits for the provider is told by the first request that is answered. */
 const impatientMs = 1_000;
 const versionEveryMs = 3_600_000;
+const never = Number.NEGATIVE_INFINITY;
 
 export class ProviderHealth {
   readonly #deps: ProviderHealthDeps;
   #health: Health = { answers: false, version: undefined, problem: 'there is no connection to the provider yet' };
-  #versionAt = Number.NEGATIVE_INFINITY;
+  #versionAt = never;
   #wake: LinkedAbort | undefined;
   #lostAt: number | undefined;
+  #answered: Answered = { lookedAt: never, since: never };
 
   constructor(deps: ProviderHealthDeps) {
     this.#deps = deps;
@@ -40,26 +52,35 @@ export class ProviderHealth {
     return this.#health;
   }
 
-  /** Looks again at once: the connection was replaced. */
+  get answered(): Answered {
+    return this.#answered;
+  }
+
+  /** Looks again at once: the connection was replaced, or something else says that the provider is gone. */
   again(): void {
-    this.#versionAt = Number.NEGATIVE_INFINITY;
+    this.#versionAt = never;
     this.#wake?.abort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, intervalMs = 10_000, onLook } = this.#deps;
+    const { clock, intervalMs = 10_000, onLook, isAwaited = () => false } = this.#deps;
     while (!signal.aborted) {
       const wake = linkedAbort(signal);
       this.#wake = wake;
       const before = this.#health;
+      const beganAt = clock.now();
       this.#health = await this.#look(signal);
       if (signal.aborted) return;
       const { answers, version } = this.#health;
       if (!answers) this.#lostAt ??= clock.now();
       const outageMs = answers && this.#lostAt !== undefined ? clock.now() - this.#lostAt : 0;
-      if (answers) this.#lostAt = undefined;
+      if (answers) {
+        const isBack = this.#lostAt !== undefined && this.#answered.lookedAt !== never;
+        this.#answered = { lookedAt: beganAt, since: isBack ? beganAt : this.#answered.since };
+        this.#lostAt = undefined;
+      }
       onLook(before.answers !== answers || before.version !== version, outageMs);
-      const pauseMs = this.#health.answers ? intervalMs : impatientMs;
+      const pauseMs = answers && !isAwaited() ? intervalMs : impatientMs;
       await clock.sleep(pauseMs, wake.signal).catch(() => undefined);
       wake.unlink();
     }
@@ -83,7 +104,7 @@ export class ProviderHealth {
       this.#versionAt = clock.now();
       return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
     } catch (error) {
-      this.#versionAt = Number.NEGATIVE_INFINITY;
+      this.#versionAt = never;
       return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
     } finally {
       patience.abort();

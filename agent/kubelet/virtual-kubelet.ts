@@ -12,7 +12,7 @@ import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-
 import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
-import { isReady, type NodeInput } from '../forge/node.ts';
+import { isReady, type NetworkState, type NodeInput } from '../forge/node.ts';
 import { sameJson } from '../forge/pod-status.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
 import type { ReflectionOptions } from '../reflection/options.ts';
@@ -21,6 +21,7 @@ import { authenticationConfig, clientCaOf, type NodeAccess } from './caller.ts';
 import { KubeletEndpoint, preferredPort, type Target } from './endpoint.ts';
 import { Identity } from './identity.ts';
 import { createLink, type Link } from './link.ts';
+import { linkVerdict } from './link-verdict.ts';
 import { isOutgoing, mappingOf } from './mappings.ts';
 import { NodeKeeper } from './node-keeper.ts';
 import type { ConnectProvider } from './peer.ts';
@@ -90,6 +91,7 @@ export class VirtualKubelet {
   #connectProblem: string | undefined;
   #nodeWanted = true;
   #nodeTaken = false;
+  #linkDownSince = Number.NEGATIVE_INFINITY;
 
   constructor(deps: VirtualKubeletDeps, virtualNode: VirtualNode, onChange: (what: KubeletChange) => void) {
     const { cluster, clock } = deps;
@@ -103,7 +105,7 @@ export class VirtualKubelet {
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
     this.#maps = cluster.caches.cache(namespaceMaps);
     this.#link = createLink(cluster.caches, () => this.#virtualNode, {
-      state: () => this.#keeper.look(),
+      state: () => this.#linkChanged(),
       ranges: () => this.#lookAtAllPods(),
     });
     this.#providerState = createProviderState(
@@ -125,6 +127,7 @@ export class VirtualKubelet {
       clock,
       api: () => this.#session?.provider.api,
       onLook: (changed, outageMs) => this.#looked(changed, outageMs),
+      isAwaited: () => this.#network() !== this.#link.state(),
     });
     this.#keeper = new NodeKeeper({
       api: cluster.api,
@@ -364,18 +367,33 @@ export class VirtualKubelet {
     for (const pod of this.localPods.list()) this.#session?.look(keyOf(pod));
   }
 
+  #linkChanged(): void {
+    if (this.#link.state() === 'down') {
+      this.#linkDownSince = this.#deps.clock.now();
+      this.#health.again();
+    }
+    this.#keeper.look();
+  }
+
+  #network(): NetworkState {
+    return linkVerdict({
+      network: this.#link.state(),
+      downSince: this.#linkDownSince,
+      nodeReady: this.state().nodeReady,
+      answered: this.#health.answered,
+    });
+  }
+
   #looked(changed: boolean, outageMs: number): void {
     if (outageMs >= outageWorthMs) this.#session?.catchUp();
-    if (changed) {
-      this.#keeper.look();
-      this.#onChange('state');
-    }
+    if (changed || this.#link.state() === 'down') this.#keeper.look();
+    if (changed) this.#onChange('state');
     if (this.#health.current.answers) void this.#keeper.renewLease(this.#stop.signal);
   }
 
   #nodeInput(): NodeInput | undefined {
     const { answers, version } = this.#health.current;
-    const network = this.#link.state();
+    const network = this.#network();
     if (!this.#nodeWanted || !answers || network === 'unknown') return undefined;
     return {
       virtualNode: this.#virtualNode,

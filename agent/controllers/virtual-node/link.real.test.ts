@@ -15,15 +15,20 @@ import {
   runPod,
   startOffloadingWorld,
 } from '#test/harness/offloading-world.ts';
+import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createVirtualNodeController } from './index.ts';
 
 let world: OffloadingWorld;
+let line: TcpProxy;
 const stop = new AbortController();
 let ended: Promise<void>;
 
 beforeAll(async () => {
   world = await startOffloadingWorld(['demo']);
   const deps = { clock: systemClock, log: silentLog };
+  const { port } = new URL(world.servers.provider.url);
+  line = await startTcpProxy(Number(port));
+  const connect = createConnectProvider(deps);
   ended = createVirtualNodeController({
     ...deps,
     cluster: world.consumer,
@@ -32,12 +37,14 @@ beforeAll(async () => {
     podIp: '127.0.0.1',
     kubeletPortBase: 11_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: (kubeconfig, signal) => connect(kubeconfig.replaceAll(`:${port}`, `:${line.port}`), signal),
   }).run(stop.signal);
 }, 900_000);
 afterAll(async () => {
   stop.abort();
+  line?.cut();
   await ended;
+  await line?.close();
   await world?.stop();
 });
 
@@ -99,4 +106,41 @@ test('B114 while its node is not Ready an offloaded pod is marked and takes no t
   await shows('true Ready=False Running');
   await summary(true, 'Established');
   await shows('unmarked Ready=True Running');
+});
+
+test('a link that falls silent together with the API server of the provider, and comes back after it, changes nothing', async () => {
+  const { api } = world.consumer;
+  const look = async () => {
+    const [node, pod] = await Promise.all([
+      api.get(nodes, { name: 'vn1' }),
+      api.get(pods, { namespace: 'demo', name: 'web' }),
+    ]);
+    return { node: [node?.spec, node?.status], pod: [pod?.metadata, pod?.status] };
+  };
+  await reads('NetworkUnavailable=False Ready=True');
+  const before = await look();
+  line.newLines('stall');
+  line.stall();
+  await summary(true, 'Error');
+  // Longer than the API server is given to answer, shorter than Kubernetes waits for a heartbeat.
+  await systemClock.sleep(5_000);
+  expect(await look()).toEqual(before);
+  line.newLines('pass');
+  line.cut();
+  await systemClock.sleep(5_000);
+  await summary(true, 'Established');
+  await systemClock.sleep(1_000);
+  expect(await look()).toEqual(before);
+});
+
+test('a link that does not come back with the API server of the provider is told 10 s after it', async () => {
+  line.newLines('stall');
+  line.stall();
+  await summary(true, 'Error');
+  await systemClock.sleep(4_000);
+  line.newLines('pass');
+  line.cut();
+  await reads('NetworkUnavailable=True Ready=False');
+  await summary(true, 'Established');
+  await reads('NetworkUnavailable=False Ready=True');
 });

@@ -217,10 +217,21 @@ async function judgeEnd(play: Play, before: Sight, evictions: readonly Deletion[
 const uidOf = (all: ReadonlyMap<string, Pod>, name: string): string | undefined => all.get(name)?.metadata.uid;
 
 function changed(before: Sight, now: Sight): string[] {
-  const told = (pod: Pod | undefined): string => JSON.stringify([pod?.metadata, pod?.status]);
-  return [...before.here]
-    .filter(([name, pod]) => told(now.here.get(name)) !== told(pod))
-    .map(([name, pod]) => `${name}: ${told(pod)} became ${told(now.here.get(name))}`);
+  return [...before.here].flatMap(([name, pod]) => {
+    const after = now.here.get(name);
+    if (after === undefined) return [`${name} is gone`];
+    return (['metadata', 'status'] as const).flatMap((part) =>
+      differing(pod[part] ?? {}, after[part] ?? {}).map((said) => `${name}: ${part}.${said}`),
+    );
+  });
+}
+
+function differing(before: object, after: object): string[] {
+  const [was, is] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  return [...new Set([...was.keys(), ...is.keys()])]
+    .map((key) => ({ key, told: [was, is].map((side) => JSON.stringify(side.get(key)) ?? 'nothing') }))
+    .filter(({ told: [one, other] }) => one !== other)
+    .map(({ key, told }) => `${key}: ${told.join(' became ')}`);
 }
 
 async function look({ on, options, remoteNamespace }: Play): Promise<Sight> {
