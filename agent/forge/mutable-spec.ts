@@ -5,7 +5,7 @@
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
-import { sameJson } from './pod-status.ts';
+import { sameContent } from './same-content.ts';
 
 type Toleration = NonNullable<PodSpec['tolerations']>[number];
 type Ephemeral = NonNullable<PodSpec['ephemeralContainers']>[number];
@@ -91,7 +91,7 @@ function containerOperations(
     if (wanted.image !== undefined && wanted.image !== image) {
       changes.push({ op: 'add', path: `${at}/image`, value: wanted.image });
     }
-    if (!sameJson(resources ?? {}, wanted.resources ?? {})) {
+    if (!sameContent(resources ?? {}, wanted.resources ?? {})) {
       changes.push({ op: 'add', path: `${at}/resources`, value: wanted.resources ?? {} });
     }
     return changes.length ? [{ op: 'test', path: `${at}/name`, value: name }, ...changes] : [];
@@ -99,7 +99,7 @@ function containerOperations(
 }
 
 function memberOperations(key: string, have: unknown, want: unknown): JsonOperation[] {
-  if (sameJson(have, want)) return [];
+  if (sameContent(have, want)) return [];
   return [
     want === undefined
       ? { op: 'remove', path: `/spec/pod/${key}` }

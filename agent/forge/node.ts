@@ -10,7 +10,7 @@ import {
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import { sameJson } from './pod-status.ts';
+import { sameContent } from './same-content.ts';
 
 type Texts = Readonly<Record<string, string>>;
 type NodeStatus = NonNullable<Node['status']>;
@@ -274,12 +274,13 @@ export function nodeStatusPatch(
     if (Object.keys(resources).length) patch[key] = resources;
   }
   for (const key of ['addresses', 'daemonEndpoints', 'images'] as const) {
-    if (!sameJson(known?.[key], want[key])) patch[key] = want[key] ?? null;
+    if (!sameContent(known?.[key], want[key])) patch[key] = want[key] ?? null;
   }
   const wantedInfo = want.nodeInfo as unknown as Texts;
   const info = mapPatch(known?.nodeInfo as unknown as Texts | undefined, wantedInfo, []);
   if (Object.keys(info).length) patch.nodeInfo = info;
-  if (heartbeatDue || !sameJson(withoutHeartbeats(known), withoutHeartbeats(want))) patch.conditions = want.conditions;
+  if (heartbeatDue || !sameContent(withoutHeartbeats(known), withoutHeartbeats(want)))
+    patch.conditions = want.conditions;
   return Object.keys(patch).length ? patch : undefined;
 }
 

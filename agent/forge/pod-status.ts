@@ -1,6 +1,7 @@
 /** The status of a local pod, from what its remote twin (or its absence) says (reference/liqo-offloading.md 5.2.6). */
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
+import { sameContent } from './same-content.ts';
 
 type Condition = NonNullable<PodStatus['conditions']>[number];
 type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number];
@@ -200,23 +201,8 @@ export function statusPatch(have: PodStatus | undefined, want: PodStatus): Recor
   const after = want as Record<string, unknown>;
   const patch: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (sameJson(before[key], after[key])) continue;
+    if (sameContent(before[key], after[key])) continue;
     patch[key] = after[key] ?? null;
   }
   return Object.keys(patch).length ? patch : undefined;
 }
-
-/** Equality of JSON values; an absent member, undefined, null and an empty list are the same, as they are to the API server. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  if (a === b || (isNothing(a) && isNothing(b))) return true;
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
-  }
-  if (!isRecord(a) || !isRecord(b)) return false;
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]));
-}
-
-const isNothing = (value: unknown): boolean =>
-  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

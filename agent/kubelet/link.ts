@@ -6,8 +6,8 @@ import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreig
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type NetworkState, networkState } from '../forge/node.ts';
-import { sameJson } from '../forge/pod-status.ts';
 import { type RemoteRanges, remoteRanges } from '../forge/remote-address.ts';
+import { sameContent } from '../forge/same-content.ts';
 import type { Caches } from '../kube/types.ts';
 
 export interface Link {
@@ -44,7 +44,8 @@ export function createLink(
         }),
         configurations.subscribe(({ before, after }) => {
           const subject = after ?? before;
-          if (subject && isOfPeer(subject) && !sameJson(remoteRanges(before), remoteRanges(after))) onChange.ranges();
+          if (subject && isOfPeer(subject) && !sameContent(remoteRanges(before), remoteRanges(after)))
+            onChange.ranges();
         }),
       ];
       return () => {

@@ -3,7 +3,7 @@ import { ownerName } from '#agent/forge/owner.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type ProviderCondition, type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import { sameJson } from '../forge/pod-status.ts';
+import { sameContent } from '../forge/same-content.ts';
 import type { Caches } from '../kube/types.ts';
 
 export interface ProviderState {
@@ -35,7 +35,7 @@ export function createProviderState(
     },
     follow: () =>
       slices.subscribe(({ before, after }) => {
-        const changed = !sameJson(before?.status?.nodeConditions, after?.status?.nodeConditions);
+        const changed = !sameContent(before?.status?.nodeConditions, after?.status?.nodeConditions);
         if (changed && isOfNode(after ?? before)) onChange();
       }),
   };

@@ -13,7 +13,7 @@ import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-n
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
 import { isReady, type NetworkState, type NodeInput } from '../forge/node.ts';
-import { sameJson } from '../forge/pod-status.ts';
+import { sameContent } from '../forge/same-content.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
 import type { ReflectionOptions } from '../reflection/options.ts';
 import type { SharedReflection } from '../reflection/shared-reflection.ts';
@@ -203,14 +203,14 @@ export class VirtualKubelet {
     this.#virtualNode = virtualNode;
     this.#identity.follow(virtualNode.metadata.namespace ?? '', virtualNode.spec.kubeconfigSecretRef?.name);
     this.#keeper.look();
-    if (!sameJson(before.spec.offloadingPatch, virtualNode.spec.offloadingPatch)) this.#lookAtAllPods();
+    if (!sameContent(before.spec.offloadingPatch, virtualNode.spec.offloadingPatch)) this.#lookAtAllPods();
     this.#useOptions();
   }
 
   #useOptions(): void {
     const before = this.#options;
     this.#options = this.#deps.reflection.options(this.#virtualNode);
-    if (sameJson(before, this.#options)) return;
+    if (sameContent(before, this.#options)) return;
     this.#session?.useOptions();
     this.#lookAtAllPods();
   }
@@ -352,7 +352,7 @@ export class VirtualKubelet {
     if (!map || !isOutgoing(map, namespace, this.#virtualNode.spec.clusterID)) return;
     this.#session?.useMap(after);
     for (const local of new Set(this.localPods.list().map((pod) => pod.metadata.namespace ?? ''))) {
-      if (!sameJson(mappingOf(before, local), mappingOf(after, local))) this.#session?.lookAtNamespace(local);
+      if (!sameContent(mappingOf(before, local), mappingOf(after, local))) this.#session?.lookAtNamespace(local);
     }
   }
 

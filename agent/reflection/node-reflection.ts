@@ -2,7 +2,7 @@
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { sameJson } from '../forge/pod-status.ts';
+import { sameContent } from '../forge/same-content.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
@@ -58,7 +58,7 @@ export class NodeReflection {
   /** The options may have changed. */
   update(): void {
     const options = this.#deps.options();
-    if (sameJson(options, this.#options)) return;
+    if (sameContent(options, this.#options)) return;
     this.#options = options;
     this.#current?.term.abort();
     this.#tokens.restart();

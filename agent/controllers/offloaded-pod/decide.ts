@@ -12,13 +12,13 @@ import {
   reason,
   reflectedStatus,
   remoteRecordOf,
-  sameJson,
   statusPatch,
   vanishedStatus,
   waitingStatus,
   withReadiness,
 } from '../../forge/pod-status.ts';
 import { type RemoteRanges, reachedAt } from '../../forge/remote-address.ts';
+import { sameContent } from '../../forge/same-content.ts';
 import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
 export type Mapping =
@@ -172,7 +172,7 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   const real = remote.status?.podIP;
   const podIp = real === undefined ? undefined : reachedAt(context.remoteRanges, real);
   const status = reflectedStatus({ local, remote, hostIp, podIp, restarts, available: nodeReady, now });
-  return writeStatus(local, status, sameJson(record, remoteRecordOf(local)) ? undefined : record);
+  return writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
 }
 
 function writeStatus(local: Pod, want: PodStatus, record?: RemoteRecord): readonly Action[] {

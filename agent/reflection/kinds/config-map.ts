@@ -2,7 +2,7 @@
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { reflectedRootCa, rootCa } from '../../forge/api-access.ts';
-import { sameJson } from '../../forge/pod-status.ts';
+import { sameContent } from '../../forge/same-content.ts';
 import { withDigests } from './digests.ts';
 import { type OutgoingKind, picked } from './kind.ts';
 
@@ -18,5 +18,5 @@ export const configMap: OutgoingKind<ConfigMap> = {
   twin: (local) => ({ content: picked(local, ['data', 'binaryData', 'immutable']) }),
   mustReplace: (have, want) =>
     have.immutable === true &&
-    (want.immutable !== true || !sameJson(have.data, want.data) || !sameJson(have.binaryData, want.binaryData)),
+    (want.immutable !== true || !sameContent(have.data, want.data) || !sameContent(have.binaryData, want.binaryData)),
 };

@@ -1,7 +1,7 @@
 /** Secrets; tokens of service accounts go another way, pod by pod (reference 5.7). */
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import { sameJson } from '../../forge/pod-status.ts';
+import { sameContent } from '../../forge/same-content.ts';
 import { withDigests } from './digests.ts';
 import { type OutgoingKind, picked, sameName } from './kind.ts';
 
@@ -16,5 +16,5 @@ export const secret: OutgoingKind<Secret> = {
   twin: (local) => ({ content: picked(local, ['data', 'type', 'immutable']) }),
   mustReplace: (have, want) =>
     (have.type ?? 'Opaque') !== (want.type ?? 'Opaque') ||
-    (have.immutable === true && (want.immutable !== true || !sameJson(have.data, want.data))),
+    (have.immutable === true && (want.immutable !== true || !sameContent(have.data, want.data))),
 };

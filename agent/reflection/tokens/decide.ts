@@ -2,7 +2,7 @@
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { apiAccessOf, type HomeApi, type TokenWish, tokenSecretName, tokenWishes } from '../../forge/api-access.ts';
-import { sameJson } from '../../forge/pod-status.ts';
+import { sameContent } from '../../forge/same-content.ts';
 import { fingerprint, withDigests } from '../kinds/digests.ts';
 import type { Pair } from '../kinds/kind.ts';
 import { isOurs, pairLabels } from '../metadata.ts';
@@ -47,7 +47,7 @@ export function decide({ pod, secret, home, nowMs }: Observed): Action {
   // The pod of that token is no more: what it was bound to is gone, so the token is worth nothing.
   if (secret.metadata.annotations?.[annotation.tokenPodUid] !== pod?.metadata.uid) return { do: 'delete', uid };
   const intact = secret.metadata.annotations?.[isthmusAnnotation.reflected] === fingerprint(secret.data ?? {});
-  const complete = sameJson(Object.keys(secret.data ?? {}).sort(), wishes.map(({ key }) => key).sort());
+  const complete = sameContent(Object.keys(secret.data ?? {}).sort(), wishes.map(({ key }) => key).sort());
   const afterMs = renewalOf(secret, wishes) - nowMs;
   return intact && complete && afterMs > 0 ? { do: 'wait', afterMs } : { do: 'issue', wishes };
 }
