@@ -4,6 +4,7 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { backoffMs } from '../kube/backoff.ts';
 import { type ControllerMetrics, createController } from '../kube/controller.ts';
 import type { Cluster, Controller } from '../kube/types.ts';
 import { applyAction, type Subject, wholeTwin } from './apply.ts';
@@ -39,7 +40,7 @@ export interface ReflectorRules extends ReflectorOptions {
 const notOfOneNode = '!offloading.liqo.io/nodename';
 const unknownYetMs = 60_000;
 /** Thousands that are refused may not cost the provider thousands of requests a minute. */
-const refusedMs = 5 * 60_000;
+const refusedMs = (attempt: number): number => backoffMs(attempt, { baseMs: 500, maxMs: 5 * 60_000 });
 
 export class Reflector {
   readonly kind: OutgoingKind;
@@ -205,7 +206,7 @@ export class Reflector {
     if (code === 'kube_conflict') return again(50);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden' && code !== 'kube_not_found') throw error;
     const attempt = this.#said.failed(key);
-    const delayMs = Math.min(refusedMs, 250 * 2 ** attempt);
+    const delayMs = refusedMs(attempt);
     if (code !== 'kube_invalid' && attempt < 3) return again(delayMs);
     const why = error instanceof Error ? error.message : String(error);
     const message = `cluster ${this.#deps.provider} refused it in namespace ${at.namespace}: ${why}`;

@@ -10,6 +10,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { JsonOperation } from '../../forge/mutable-spec.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
+import { backoffMs } from '../../kube/backoff.ts';
 import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
 import { isOurs } from '../../reflection/metadata.ts';
 import { type Action, type Context, standsFor } from './decide.ts';
@@ -200,7 +201,7 @@ async function update(
   }
 }
 
-const refusedMs = (attempt: number): number => Math.min(30_000, 250 * 2 ** attempt);
+const refusedMs = (attempt: number): number => backoffMs(attempt, { baseMs: 500, maxMs: 30_000 });
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof AppError && ['kube_invalid', 'kube_forbidden', 'kube_not_found'].includes(error.code);

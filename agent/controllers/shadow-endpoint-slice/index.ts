@@ -1,4 +1,5 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
+import { backoffMs } from '#agent/kube/backoff.ts';
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { Said } from '#agent/reflection/said.ts';
@@ -22,7 +23,7 @@ export interface ShadowEndpointSliceDeps extends ControllerDeps {
 const fieldManager = 'shadow-endpointslice-controller';
 const retryMs = 30_000;
 /** What the API server refuses it refuses again, and a consumer may have thousands of such objects. */
-const refusedMs = (times: number): number => Math.min(5 * 60_000, 1_000 * 2 ** times);
+const refusedMs = (times: number): number => backoffMs(times, { baseMs: 2_000, maxMs: 5 * 60_000 });
 const byOrigin = { origin: (shadow: ShadowEndpointSlice): readonly string[] => [originOf(shadow)] };
 
 export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDeps): Controller {
