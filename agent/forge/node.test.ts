@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Node } from '#shared/domain/kube-object.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { VirtualNode, VirtualNodeSpec } from '#shared/schema/liqo/virtual-node.ts';
-import { mergePatched } from '../controllers/offloaded-pod/two-sides.ts';
+import { mergePatched } from '../testing/patched.ts';
 import {
   isOurs,
   type NetworkState,

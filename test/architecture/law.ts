@@ -78,9 +78,9 @@ export const importLaw: readonly Law[] = [
     because: 'the CLI is a client of the REST API; only `broker serve` carries the broker itself',
   },
   {
-    from: /^(agent|control|functions|cli|shared)\//,
-    never: /^test\//,
-    because: 'the product does not depend on its tests',
+    from: /^(agent|control|functions|cli|shared)\/(?!(.*\/)?testing\/)/,
+    never: /^test\/|(^|\/)testing\//,
+    because: 'the product does not depend on its tests, nor on what only they need',
   },
   {
     from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/(?!.*\.test\.ts$)|^shared\/domain\//,

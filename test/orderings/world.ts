@@ -1,7 +1,6 @@
 /** A consumer and a provider in memory, with the agents' own controllers on both sides; schedulers, kubelets and the copying of NamespaceMaps are played. */
 import { gatePatch, podPatch } from '#agent/admission/pod-rules.ts';
 import { leanLocalPod } from '#agent/controllers/offloaded-pod/prune.ts';
-import { jsonPatched } from '#agent/controllers/offloaded-pod/two-sides.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { decideCopy } from '#agent/controllers/replicator/decide.ts';
 import { ensureNamespaceMap } from '#agent/controllers/virtual-node/namespace-map.ts';
@@ -11,6 +10,7 @@ import { isOutgoing, mappingOf } from '#agent/kubelet/mappings.ts';
 import { ProviderSession } from '#agent/kubelet/provider-session.ts';
 import type { ReflectionOptions } from '#agent/reflection/options.ts';
 import { sharedReflection } from '#agent/reflection/shared-reflection.ts';
+import { jsonPatched } from '#agent/testing/patched.ts';
 import { configMaps, namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';

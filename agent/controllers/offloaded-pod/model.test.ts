@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { TwoSides } from '../../testing/two-sides.ts';
 import { apply } from './apply.ts';
 import { type Context, decide, type Mapping, type Observed } from './decide.ts';
 import { leanLocalPod, leanRemotePod, leanShadowPod } from './prune.ts';
-import { TwoSides } from './two-sides.ts';
 
 const names = ['a', 'b'] as const;
 const name = fc.constantFrom('a' as const, 'a' as const, 'b' as const);

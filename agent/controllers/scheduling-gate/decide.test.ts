@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
 import { gatePatch } from '../../admission/pod-rules.ts';
-import { mergePatched } from '../offloaded-pod/two-sides.ts';
+import { mergePatched } from '../../testing/patched.ts';
 import { isGated, releasePatch, waitsFor } from './decide.ts';
 
 const offloading = (more: { strategy?: string; metadata?: object; clusters?: Record<string, object[]> } = {}) =>

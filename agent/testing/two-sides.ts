@@ -1,42 +1,10 @@
-/** For tests: both clusters of one offloaded namespace, remembered. It keeps the API server's rules that matter here (uids, preconditions, names). */
+/** Both clusters of one offloaded namespace, remembered. It keeps the API server's rules that matter here (uids, preconditions, names). */
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import type { JsonOperation } from '../../forge/mutable-spec.ts';
-import type { KubeApi } from '../../kube/types.ts';
-
-type Json = Record<string, unknown>;
-
-/** RFC 7386. */
-export function mergePatched(target: unknown, patch: unknown): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const out: Json =
-    typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...(target as Json) } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete out[key];
-    else out[key] = mergePatched(out[key], value);
-  }
-  return out;
-}
-
-/** RFC 6902, the operations that we send. */
-export function jsonPatched<T>(target: T, patch: readonly JsonOperation[]): T {
-  const out = structuredClone(target);
-  for (const { op, path, value } of patch) {
-    const steps = path
-      .split('/')
-      .slice(1)
-      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-    const last = steps.pop() ?? '';
-    const parent = steps.reduce<Json>((at, step) => at[step] as Json, out as Json);
-    if (op === 'test' && JSON.stringify(parent[last]) !== JSON.stringify(value))
-      throw new AppError('kube_invalid', `test failed at ${path}`);
-    if (op === 'remove' && !(last in parent)) throw new AppError('kube_invalid', `nothing to remove at ${path}`);
-    if (op === 'remove') delete parent[last];
-    else if (op !== 'test') parent[last] = value;
-  }
-  return out;
-}
+import type { JsonOperation } from '../forge/mutable-spec.ts';
+import type { KubeApi } from '../kube/types.ts';
+import { jsonPatched, mergePatched } from './patched.ts';
 
 export class TwoSides {
   readonly pods = new Map<string, Pod>();

@@ -1,4 +1,4 @@
-/** For tests: API servers that remember ConfigMaps and keep the rules that matter to reflection (field ownership, preconditions, immutability), and caches of them that lag. */
+/** API servers that remember ConfigMaps and keep the rules that matter to reflection (field ownership, preconditions, immutability), and caches of them that lag. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigMap, ObjectRef } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,0 +1,36 @@
+/** What an API server makes of the patches that we send. */
+import { AppError } from '#shared/errors/app-error.ts';
+import type { JsonOperation } from '../forge/mutable-spec.ts';
+
+type Json = Record<string, unknown>;
+
+/** RFC 7386. */
+export function mergePatched(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const out: Json =
+    typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...(target as Json) } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete out[key];
+    else out[key] = mergePatched(out[key], value);
+  }
+  return out;
+}
+
+/** RFC 6902, the operations that we send. */
+export function jsonPatched<T>(target: T, patch: readonly JsonOperation[]): T {
+  const out = structuredClone(target);
+  for (const { op, path, value } of patch) {
+    const steps = path
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const last = steps.pop() ?? '';
+    const parent = steps.reduce<Json>((at, step) => at[step] as Json, out as Json);
+    if (op === 'test' && JSON.stringify(parent[last]) !== JSON.stringify(value))
+      throw new AppError('kube_invalid', `test failed at ${path}`);
+    if (op === 'remove' && !(last in parent)) throw new AppError('kube_invalid', `nothing to remove at ${path}`);
+    if (op === 'remove') delete parent[last];
+    else if (op !== 'test') parent[last] = value;
+  }
+  return out;
+}
