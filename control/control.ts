@@ -55,7 +55,7 @@ export function createControl(given: ControlDeps): Control {
   const approvalRules = createApprovalRules(deps);
   const inbox = createInbox({ ...deps, capacity: accounts.capacity }, { coordinator, rules: approvalRules });
   const peerings = createPeerings(deps, { coordinator, requests, asks, lapse: inbox.lapse });
-  deps.bus?.subscribe(peeringTrigger(coordinator));
+  deps.bus?.subscribe(peeringTrigger({ coordinator, asks }));
   const webhooks = createWebhooks(deps);
   if (webhooks.deliverer) deps.bus?.subscribe(webhooks.deliverer.subscriber);
   return {

@@ -19,6 +19,7 @@ export const partition = {
   peerings: (tenant: string): string => `t/${tenant}/peerings`,
   /** Everything between the broker and one agent. */
   cluster: (tenant: string, clusterId: string): string => `t/${tenant}/cluster/${clusterId}`,
+  looks: (tenant: string): string => `t/${tenant}/looks`,
   due: (tenant: string): string => `t/${tenant}/due`,
   audit: (tenant: string): string => `t/${tenant}/audit`,
   /** Peerings between a provider's tenant and a consumer's tenant: what the state machine knows, for neither tenant to read. */
@@ -102,7 +103,7 @@ export const key = {
   revision: (tenant: string, clusterId: string): Key => ({ pk: partition.cluster(tenant, clusterId), sk: 'revision' }),
   asks: (tenant: string, clusterId: string): Key => ({ pk: partition.cluster(tenant, clusterId), sk: 'asks' }),
   /** When a peering is looked at next; apart from the peering, whose version is what users see as its ETag. */
-  look: (tenant: string, peering: string): Key => ({ pk: `t/${tenant}/looks`, sk: peering }),
+  look: (tenant: string, peering: string): Key => ({ pk: partition.looks(tenant), sk: peering }),
   due: (tenant: string, at: number, peering: string): Key => ({
     pk: partition.due(tenant),
     sk: `${sortableTime(at)}/${peering}`,

@@ -1,4 +1,8 @@
-/** Events as hints: each one that may matter to peerings makes the coordinator look again. The use cases looked already; this is for crashes in between. */
+/**
+ * Events as hints: each one that may matter to peerings makes the coordinator look again. The use cases looked already; this is for crashes in
+ * between. What other clusters ask for in vain is tried again here only: whoever joins or reports does not wait for that.
+ */
+import type { Asks } from '../peerings/asks.ts';
 import type { Coordinator } from '../peerings/coordinate.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import type { EventType } from './types.ts';
@@ -14,7 +18,12 @@ const types: readonly EventType[] = [
   'invitation.revoked',
 ];
 
-export const peeringTrigger = (coordinator: Coordinator): Subscriber => ({
+interface Reacting {
+  readonly coordinator: Pick<Coordinator, 'look' | 'lookAtCluster'>;
+  readonly asks: Pick<Asks, 'reviewAbout'>;
+}
+
+export const peeringTrigger = ({ coordinator, asks }: Reacting): Subscriber => ({
   name: 'peerings',
   types,
   async handle({ stream: tenant, subject, data }, signal) {
@@ -23,7 +32,12 @@ export const peeringTrigger = (coordinator: Coordinator): Subscriber => ({
       await coordinator.look(tenant, id, signal);
       return;
     }
-    if (!Array.isArray(data.peerings)) return coordinator.lookAtCluster({ tenant, clusterId: id }, signal);
+    if (!Array.isArray(data.peerings)) {
+      const cluster = { tenant, clusterId: id };
+      await coordinator.lookAtCluster(cluster, signal);
+      await asks.reviewAbout(cluster, signal);
+      return;
+    }
     for (const peering of data.peerings) await coordinator.look(tenant, String(peering), signal);
   },
 });

@@ -2,19 +2,22 @@
 
 import type * as z from 'zod';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { AskAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller, Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
+import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
+import { key, partition } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
-import type { Op } from '../ports/store.ts';
+import { type Item, type Op, withPrefix } from '../ports/store.ts';
 import { sameJson } from './canonical.ts';
 import { untilWritten } from './coordinate.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
 import {
   type AskRecord,
   type AsksRecord,
+  type DueRecord,
   type LookRecord,
   ownsTerms,
   type PeeringRecord,
@@ -29,12 +32,15 @@ export interface Asks {
   accept(agent: AgentCaller, asks: readonly PeeringAsk[], signal?: AbortSignal): Promise<void>;
   /** Tries again what was refused: a policy may have changed, an earlier peering may have ended. */
   review(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
+  /** Tries again what this cluster was asked for, or asks for, in vain: it came, or says something else of itself. */
+  reviewAbout(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   answers(cluster: ClusterRef, signal?: AbortSignal): Promise<Answer[]>;
 }
 
 type AsksDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & { readonly onDue?: (at: number) => void };
 
-const reviewAfterMs = 30_000;
+/** The next review comes when as much time has passed again: most of what time mends is mended soon, and asking in vain has a price. */
+const reviewAfterMs = { least: 1_000, most: 10 * 60_000 };
 
 export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   const { store, clock, channel } = deps;
@@ -74,19 +80,41 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
       return undefined;
     } catch (error) {
       if (!(error instanceof Error) || codeOf(error) === undefined || isRetryable(error)) throw error;
-      return { code: (error as AppError).code, message: error.message };
+      const { code } = error as AppError;
+      return { code, message: code === awaited ? waitsFor(ask.provider) : error.message };
     }
   }
 
+  /** `given`: what is asked for now; undefined: what is known. */
   async function settle(
     who: Principal,
     cluster: ClusterRef,
-    asks: readonly PeeringAsk[],
+    given: readonly PeeringAsk[] | undefined,
     signal?: AbortSignal,
   ): Promise<void> {
+    const pursued: PeeringAsk[] = [];
+    const pass = () => untilWritten(() => settleOnce(who, cluster, { given, pursued }, signal), signal);
+    // Whoever came before it was noted that he is awaited has missed it.
+    if (await pass()) await pass();
+  }
+
+  interface Attempt {
+    readonly given: readonly PeeringAsk[] | undefined;
+    /** By this and earlier attempts: what they made and nobody asks for any more has to end. */
+    readonly pursued: PeeringAsk[];
+  }
+
+  /** Whether somebody is awaited from now on. Fails with `version_conflict` when somebody else settled meanwhile, who may know newer asks. */
+  async function settleOnce(
+    who: Principal,
+    cluster: ClusterRef,
+    { given, pursued }: Attempt,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     const known = await stored(cluster, signal);
     const old = known?.value.asks ?? [];
-    const gone = old.filter((ask) => !asks.some(({ uid }) => uid === ask.uid));
+    const asks = given ?? old;
+    const gone = [...old, ...pursued].filter((ask) => !asks.some(({ uid }) => uid === ask.uid));
     for (const ask of [...gone, ...asks.filter(({ deleting }) => deleting)]) await end(who, cluster, ask, signal);
     const next: AskRecord[] = [];
     for (const ask of asks) {
@@ -94,66 +122,106 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
       // Another provider under the same object cannot be (the field is immutable), but costs nothing to end.
       const earlier = old.find(({ uid }) => uid === ask.uid);
       if (earlier && earlier.provider !== ask.provider) await end(who, cluster, earlier, signal);
+      if (!ask.deleting) pursued.push(ask);
       const refused = ask.deleting ? undefined : await pursue(who, cluster, plain, signal);
       next.push(refused ? { ...plain, refusal: { ...refused, at: sinceWhen(earlier, refused) } } : plain);
     }
-    await untilWritten(() => write(cluster, next, signal), signal);
+    return write(cluster, known, next, signal);
   }
 
   const sinceWhen = (earlier: AskRecord | undefined, refused: { readonly message: string }): number =>
     earlier?.refusal?.message === refused.message ? earlier.refusal.at : clock.now();
 
   /** Stores the asks, plans the next review, and has the agent fetch its answers when they differ. */
-  async function write(cluster: ClusterRef, asks: readonly AskRecord[], signal?: AbortSignal): Promise<void> {
+  async function write(
+    cluster: ClusterRef,
+    known: Item<AsksRecord> | undefined,
+    asks: readonly AskRecord[],
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     const { tenant, clusterId } = cluster;
-    const [known, revision] = await Promise.all([
-      stored(cluster, signal),
-      store.get<RevisionRecord>(key.revision(tenant, clusterId).pk, key.revision(tenant, clusterId).sk, signal),
-    ]);
-    const review = await planReview(
-      cluster,
-      asks.some(({ refusal }) => refusal !== undefined),
-      signal,
-    );
+    const { pk, sk } = key.revision(tenant, clusterId);
+    const revision = await store.get<RevisionRecord>(pk, sk, signal);
+    const review = await planReview(cluster, asks, signal);
     const same = sameJson(known?.value.asks ?? [], asks);
     const next = (revision?.value.revision ?? 0) + 1;
     const counted: RevisionRecord = { revision: next, at: clock.now() };
     const bump: Op = revision
-      ? { op: 'update', ...key.revision(tenant, clusterId), value: counted, ifVersion: revision.version }
-      : { op: 'put', ...key.revision(tenant, clusterId), value: counted };
+      ? { op: 'update', pk, sk, value: counted, ifVersion: revision.version }
+      : { op: 'put', pk, sk, value: counted };
+    const at = key.asks(tenant, clusterId);
     const save: Op = known
-      ? { op: 'update', ...key.asks(tenant, clusterId), value: { asks }, ifVersion: known.version }
-      : { op: 'put', ...key.asks(tenant, clusterId), value: { asks } };
-    const ops = [...review.ops, ...(same ? [] : [save, bump])];
-    if (ops.length > 0) await store.transact(ops, [], signal);
+      ? { op: 'update', ...at, value: { asks }, ifVersion: known.version }
+      : { op: 'put', ...at, value: { asks } };
+    const unchanged: Op = { op: 'check', ...at, ifVersion: known?.version ?? 0 };
+    if (!same || review.ops.length > 0)
+      await store.transact([...review.ops, ...(same ? [unchanged] : [save, bump])], [], signal);
     if (!same) channel.ring(cluster, next);
     if (review.dueAt !== undefined) deps.onDue?.(review.dueAt);
+    return review.more;
   }
 
-  async function planReview({ tenant, clusterId }: ClusterRef, needed: boolean, signal?: AbortSignal) {
-    const id = `asks:${clusterId}`;
+  interface Review {
+    readonly ops: readonly Op[];
+    readonly dueAt?: number;
+    /** Somebody is awaited who was not before. */
+    readonly more: boolean;
+  }
+
+  async function planReview(
+    { tenant, clusterId }: ClusterRef,
+    asks: readonly AskRecord[],
+    signal?: AbortSignal,
+  ): Promise<Review> {
+    const id = reviewOf(clusterId);
     const at = key.look(tenant, id);
     const look = await store.get<LookRecord>(at.pk, at.sk, signal);
-    if (look && needed && look.value.at > clock.now()) return { ops: [] };
-    const drop: Op[] = look
-      ? [
-          { op: 'delete', ...at, ifVersion: look.version },
-          { op: 'delete', ...key.due(tenant, look.value.at, id), ifVersion: 1 },
-        ]
-      : [];
-    if (!needed) return { ops: drop };
-    const dueAt = clock.now() + reviewAfterMs;
-    const again: Op = look
-      ? { op: 'update', ...at, value: { at: dueAt }, ifVersion: look.version }
-      : { op: 'put', ...at, value: { at: dueAt } };
+    const refused = asks.flatMap(({ provider, refusal }) => (refusal ? [{ provider, since: refusal.at }] : []));
+    const drop: Op[] = look ? [{ op: 'delete', ...key.due(tenant, look.value.at, id), ifVersion: 1 }] : [];
+    if (refused.length === 0)
+      return { ops: look ? [{ op: 'delete', ...at, ifVersion: look.version }, ...drop] : [], more: false };
+    const now = clock.now();
+    const { least, most } = reviewAfterMs;
+    const soonest = Math.min(...refused.map(({ since }) => now + Math.min(Math.max(now - since, least), most)));
+    const dueAt = look && look.value.at > now ? Math.min(look.value.at, soonest) : soonest;
+    const awaits = [...new Set(refused.map(({ provider }) => provider))].sort();
+    const more = awaits.some((provider) => !look?.value.awaits?.includes(provider));
+    if (look?.value.at === dueAt && sameJson(look.value.awaits, awaits)) return { ops: [], more };
+    const value: LookRecord = { at: dueAt, awaits };
+    const due: Op = { op: 'put', ...key.due(tenant, dueAt, id), value: { asksOf: clusterId } satisfies DueRecord };
     return {
       ops: [
-        again,
-        ...drop.slice(1),
-        { op: 'put' as const, ...key.due(tenant, dueAt, id), value: { asksOf: clusterId } },
+        look ? { op: 'update', ...at, value, ifVersion: look.version } : { op: 'put', ...at, value },
+        ...(look?.value.at === dueAt ? [] : [...drop, due]),
       ],
       dueAt,
+      more,
     };
+  }
+
+  async function review(cluster: ClusterRef, signal?: AbortSignal): Promise<void> {
+    const { tenant, clusterId } = cluster;
+    const { pk, sk } = key.cluster(tenant, clusterId);
+    const asking = await store.get<ClusterRecord>(pk, sk, signal);
+    const who = { ...systemPrincipal(tenant), principal: `cluster/${clusterId}` };
+    // Who has left asks for nothing any more, and asks anew when it joins anew.
+    await settle(who, cluster, asking?.value.state === 'joined' ? undefined : [], signal);
+  }
+
+  /** Those who ask in vain for this cluster, and itself if it does. */
+  async function whoAsks({ tenant, clusterId }: ClusterRef, signal?: AbortSignal): Promise<string[]> {
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { partition: partition.looks(tenant), ...withPrefix(reviewOf('')), limit: 100 };
+      const page = await store.query<LookRecord>({ ...query, ...(cursor === undefined ? {} : { cursor }) }, signal);
+      for (const { sk, value } of page.items) {
+        const asking = sk.slice(reviewOf('').length);
+        if (asking === clusterId || (value.awaits?.includes(clusterId) ?? true)) found.push(asking);
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return found;
   }
 
   return {
@@ -161,10 +229,16 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
       await settle(agent, agent, asks, signal);
     },
 
-    async review(cluster, signal) {
-      const known = await stored(cluster, signal);
-      const who = { ...systemPrincipal(cluster.tenant), principal: `cluster/${cluster.clusterId}` };
-      await settle(who, cluster, known?.value.asks ?? [], signal);
+    review,
+
+    async reviewAbout(cluster, signal) {
+      const failures: unknown[] = [];
+      for (const clusterId of await whoAsks(cluster, signal)) {
+        // The trouble of one must not keep the others waiting.
+        await review({ ...cluster, clusterId }, signal).catch((error: unknown) => failures.push(error));
+        signal?.throwIfAborted();
+      }
+      if (failures.length > 0) throw failures[0];
     },
 
     async answers(cluster, signal) {
@@ -179,6 +253,15 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   };
 }
 
+/** Of all refusals the one that ends by itself: when that cluster joins. */
+const awaited: ErrorCode = 'cluster_unknown';
+
+const waitsFor = (provider: string): string =>
+  `waits for cluster ${provider}, which has not joined yet, and goes on as soon as it has; \`isthmus get clusters\` lists those that have`;
+
+/** Under which name the review of a cluster's refused asks is planned, beside the looks at peerings. */
+const reviewOf = (clusterId: string): string => `asks:${clusterId}`;
+
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 function answerTo(ask: AskRecord, record: PeeringRecord | undefined): Answer {
@@ -190,7 +273,10 @@ function answerTo(ask: AskRecord, record: PeeringRecord | undefined): Answer {
     message: ask.refusal.message,
     lastTransitionTime: iso(ask.refusal.at),
   };
-  if (!record) return { ...base, phase: refused ? 'Failed' : 'Proposed', conditions: refused ? [refused] : [] };
+  if (!record) {
+    const waits = ask.refusal === undefined || ask.refusal.code === awaited;
+    return { ...base, phase: waits ? 'Proposed' : 'Failed', conditions: refused ? [refused] : [] };
+  }
   const { spec, state } = record;
   const conditions = state.conditions.map(({ type, status, reason, message, since }) => ({
     type,

@@ -138,6 +138,8 @@ export interface AskRecord extends PeeringAsk {
 
 export interface LookRecord {
   readonly at: number;
+  /** Of the refused asks of a cluster: whom they ask for. */
+  readonly awaits?: readonly string[];
 }
 
 /** Whose time comes: a peering, the refused asks of a cluster, or a request of another tenant. */

@@ -1,4 +1,4 @@
-/** A `Peering` object in one cluster, a broker in between: asked, granted, owned, and ended from every side. Real API servers and agents. */
+/** A `Peering` object in one cluster, a broker in between: asked early, granted, owned, and ended from every side. Real API servers and agents. */
 import { createPrivateKey } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -65,9 +65,7 @@ beforeAll(async () => {
   ]);
   await pair.consumer.api.create(peeringPolicies, policy(true));
   await pair.provider.api.create(peeringPolicies, policy(false));
-  await Promise.all([join(pair.consumer), join(pair.provider)]);
-  // Who is asked for before the broker knows it is asked for again with a heartbeat, half a minute later.
-  await eventually('both at the broker', async () => (await broker.control.clusters.list(admin)).items.length === 2);
+  await join(pair.consumer);
 }, 900_000);
 afterAll(async () => {
   await pair?.stop();
@@ -96,8 +94,24 @@ const isGranted = (cpu: string) =>
 const request = (cpu: string) =>
   broker.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu } });
 
-test('one object asks, the status says who has to consent, and consent is enough', async () => {
+test('one object asks before the other cluster has joined, says that it waits, and is taken up when that joins', async () => {
   await create({ resources: { cpu: '2' } });
+  await eventually(
+    'the wait for milan',
+    async () => {
+      const { phase } = (await status()) ?? {};
+      const { reason, message = '' } = (await conditionOf('Accepted')) ?? {};
+      return phase === 'Proposed' && reason === 'ClusterUnknown' && /^waits for cluster milan/.test(message);
+    },
+    patience,
+  );
+  await join(pair.provider);
+  const joined = async () => (await broker.control.clusters.list(admin)).items.some(({ id }) => id === 'milan');
+  await eventually('milan at the broker', joined, patience);
+  await eventually('the object is taken up', async () => (await status())?.peering !== undefined, { withinMs: 10_000 });
+}, 120_000);
+
+test('the status says who has to consent, and consent is enough', async () => {
   await eventually(
     'the wait for consent',
     async () => {
