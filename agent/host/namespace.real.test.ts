@@ -25,12 +25,18 @@ beforeEach(async () => {
 afterEach(() => host.close());
 afterAll(() => world.close());
 
+/** A device's own IPv6 address comes a second after the device, once the kernel has found that nobody else has it. */
+const ofTheKernelItself = ({ dst = '' }: { readonly dst?: string }): boolean => /^fe80:/.test(dst);
+
 /** Everything that a reboot must bring back, as the tools print it. */
 async function kernelState(space: Netns): Promise<string> {
+  const routesThere: { readonly dst?: string }[] = JSON.parse(
+    await space.exec('ip', '-j', '-d', 'route', 'show', 'table', 'all'),
+  );
   const parts = [
     await space.exec('nft', '-j', '-s', 'list', 'ruleset'),
     await space.exec('ip', '-j', 'rule'),
-    await space.exec('ip', '-j', '-d', 'route', 'show', 'table', 'all'),
+    JSON.stringify(routesThere.filter((route) => !ofTheKernelItself(route))),
     await space.exec('ip', '-j', '-d', 'neigh'),
     await space.exec('ip', '-j', '-4', 'address'),
   ];
@@ -247,7 +253,7 @@ describe('drift', () => {
       { everyMs: 100 },
     );
     await netns.exec(program!, ...args);
-    await eventually('it is repaired', async () => (await kernelState(netns)) === before, { withinMs: 5_000 });
+    await eventually('it is repaired', async () => (await kernelState(netns)) === before);
     watch.stop();
     expect(repairs).toBe(1);
   });
@@ -295,11 +301,9 @@ describe('drift', () => {
       ['ip', 'link', 'del', 'liqo-overlay'],
     ] as const) {
       counts.length = 0;
-      await eventually('nobody looks any more', isQuiet, { withinMs: 10_000, everyMs: 50 });
+      await eventually('nobody looks any more', isQuiet, { everyMs: 50 });
       await netns.exec(program, ...args);
-      await eventually(`it is repaired after ${program} ${args.join(' ')}`, async () => (await own()) === before, {
-        withinMs: 5_000,
-      });
+      await eventually(`it is repaired after ${program} ${args.join(' ')}`, async () => (await own()) === before);
     }
     expect(repairs).toBeGreaterThanOrEqual(4);
     watch.stop();

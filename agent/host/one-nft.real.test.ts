@@ -72,5 +72,5 @@ test('it says what a process of its own says, byte for byte, whatever somebody e
   expect(running(netns.pid)).toHaveLength(1);
 
   one.close();
-  await eventually('it has ended', () => running(netns.pid).length === 0, { withinMs: 5_000 });
+  await eventually('it has ended', () => running(netns.pid).length === 0);
 });
