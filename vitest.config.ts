@@ -13,6 +13,9 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
  */
 const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
 
+/** What a failure says is read where nobody can look again: pages of it are not cut to a line. */
+const chaiConfig = { truncateThreshold: 20_000 };
+
 export default defineConfig({
   // How long each file took last, by which the longest begin first, also in a fresh clone.
   cacheDir: path.join(cacheDir(), 'vite'),
@@ -21,6 +24,7 @@ export default defineConfig({
       {
         test: {
           name: 'fast',
+          chaiConfig,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
           exclude: ['**/*.real.test.ts', '**/node_modules/**'],
           // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
@@ -31,6 +35,7 @@ export default defineConfig({
       {
         test: {
           name: 'real',
+          chaiConfig,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
@@ -41,12 +46,14 @@ export default defineConfig({
       {
         test: {
           name: 'examples',
+          chaiConfig,
           include: examples,
         },
       },
       {
         test: {
           name: 'system',
+          chaiConfig,
           include: system,
           maxWorkers: 2,
           testTimeout: 120_000,

@@ -9,7 +9,7 @@ export interface EventuallyOptions {
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
-  { withinMs = 30_000, everyMs = 100 }: EventuallyOptions = {},
+  { withinMs = 45_000, everyMs = 100 }: EventuallyOptions = {},
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   let last: unknown;

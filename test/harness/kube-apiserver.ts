@@ -139,10 +139,8 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     if (options.controllerManager) await startControllerManager();
   };
   const startControllerManager = async (flags: readonly string[] = []): Promise<void> =>
-    processes.start(
-      'kube-controller-manager',
-      controllerManagerArgs(plane, [`--secure-port=${await freePort()}`, ...flags]),
-    );
+    // Nobody asks it anything, and a port could be somebody else's by the time that it listens.
+    processes.start('kube-controller-manager', controllerManagerArgs(plane, ['--secure-port=0', ...flags]));
   const stop = async (): Promise<void> => {
     await processes.end('kube-controller-manager', 'SIGKILL');
     await processes.end('kube-apiserver', 'SIGKILL');

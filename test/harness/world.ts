@@ -161,7 +161,7 @@ function createBroker({ root, state, listen }: BrokerPlace): Broker {
         if (pids().length === 0) throw new AppError('command_failed', `the broker ended: ${text.slice(-2_000)}`);
         return text.includes('listens on');
       };
-      await eventually(`the broker listens on ${url}`, listens, { withinMs: 20_000, everyMs: 50 });
+      await eventually(`the broker listens on ${url}`, listens, { withinMs: 60_000, everyMs: 50 });
     },
     async stop(signal = 'SIGTERM') {
       if (signal === 'SIGKILL') await killAll(pids);

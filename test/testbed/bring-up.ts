@@ -88,6 +88,8 @@ const ofControlPlane: readonly Component[] = ['etcd', 'kube-apiserver', 'kube-co
 const variables = ({ gcPercent }: ClusterSpec, component: Component): Readonly<Record<string, string>> =>
   gcPercent === undefined || !ofControlPlane.includes(component) ? {} : { GOGC: String(gcPercent) };
 
+const notYet: ReadonlySet<number> = new Set([403, 404, 429, 500, 503]);
+
 class Bringing {
   readonly #bed: BedContext;
   readonly #spec: ClusterSpec;
@@ -193,8 +195,12 @@ class Bringing {
 
   async applyAddons(): Promise<void> {
     const access = await adminAccess(this.#bed.dir, this.#spec);
+    const end = Date.now() + 30_000;
     for (const { path: target, object } of addonsOf(this.#spec)) {
-      const answer = await callApi(access, `${target}?fieldManager=testbed&force=true`, 'PATCH', object);
+      const apply = () => callApi(access, `${target}?fieldManager=testbed&force=true`, 'PATCH', object);
+      let answer = await apply();
+      // Some of what a ready API server needs for this it makes in the background: its namespaces, its range of Services.
+      for (; notYet.has(answer.status) && Date.now() < end; answer = await apply()) await delay(250);
       if (answer.status > 299)
         throw new AppError('kube_failed', `${this.#spec.name} refused ${target}: ${answer.body}`);
     }

@@ -1,5 +1,5 @@
 /** Which bed (by its state folder) owns which addresses and names of this machine. Kept where a reboot forgets it. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import { slotCount } from './spec.ts';
@@ -12,13 +12,21 @@ export interface Slot {
   readonly dir: string;
 }
 
-/** Call it, like everything here, under the machine's lock. */
+/** What changes a slot does so under the machine's lock; whoever only looks may do so while another bed goes. */
 export function takenSlots(): Slot[] {
-  if (!existsSync(registry)) return [];
-  return readdirSync(registry).map((name) => ({
-    slot: Number(name),
-    dir: readFileSync(path.join(registry, name), 'utf8').trim(),
-  }));
+  return unlessGone(() => readdirSync(registry), []).flatMap((name) => {
+    const dir = unlessGone(() => readFileSync(path.join(registry, name), 'utf8').trim(), '');
+    return dir === '' ? [] : [{ slot: Number(name), dir }];
+  });
+}
+
+function unlessGone<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return otherwise;
+    throw error;
+  }
 }
 
 export const slotOf = (dir: string): number | undefined => takenSlots().find((taken) => taken.dir === dir)?.slot;

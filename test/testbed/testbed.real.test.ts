@@ -23,6 +23,7 @@ beforeAll(async () => {
 }, 1_800_000);
 afterAll(async () => await down({ dir, log }), 60_000);
 
+const patient = { timeout: 30_000 } as const;
 const image = 'isthmus.test/workload:1';
 const pod = (name: string, node: string, ...args: string[]): object => ({
   apiVersion: 'v1',
@@ -110,7 +111,7 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     for (const from of ['near', 'far']) {
       // The very first look-up may come before DNS has seen the Service.
       await expect
-        .poll(() => milan.kubectl('exec', from, '--', 'get', 'http://web').catch(String), { timeout: 20_000 })
+        .poll(() => milan.kubectl('exec', from, '--', 'get', 'http://web').catch(String), patient)
         .toBe('hello from milan-2\n');
     }
     expect(await milan.kubectl('exec', 'far', '--', 'dns', 'kubernetes.default.svc.cluster.local')).toBe(
@@ -125,7 +126,10 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     const [ip, from] = await Promise.all(
       ['echo', 'far'].map((name) => milan.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')),
     );
-    expect(await milan.kubectl('exec', 'far', '--', 'udp-send', `${ip}:9090`, 'eco')).toBe('eco\n');
+    // A pod without a probe is Ready before its program listens.
+    await expect
+      .poll(() => milan.kubectl('exec', 'far', '--', 'udp-send', `${ip}:9090`, 'eco').catch(String), patient)
+      .toBe('eco\n');
     expect(await milan.kubectl('logs', 'echo')).toContain(`3 bytes from ${from}:`);
   });
 
@@ -174,7 +178,7 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     const running = runningComponents(slot);
     for (const component of ['rome-1/kubelet', 'rome-1/containerd', 'rome-1/etcd'])
       process.kill(running.get(component) ?? 0, 'SIGKILL');
-    await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state).toBe('lame');
+    await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state, patient).toBe('lame');
     await up({ dir, clusters: [{ name: 'rome' }] });
     expect((await status({ dir })).clusters.map(({ health }) => health.state)).toEqual(['whole', 'whole']);
     expect(await bed.cluster('rome').kubectl('get', 'pod', 'lone', '-o', 'jsonpath={.status.phase}')).toBe('Running');
@@ -183,7 +187,7 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
   test('are cleaned away when a node was killed, the other cluster untouched', async () => {
     const before = bed.cluster('milan').controlPlanePids();
     process.kill(runningComponents(slot).get('rome-1/init') ?? 0, 'SIGKILL');
-    await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state).toBe('broken');
+    await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state, patient).toBe('broken');
     const after = await up({ dir, clusters: [{ name: 'milan' }] });
     expect(after.clusters.map(({ name }) => name)).toEqual(['milan']);
     expect(after.cluster('milan').controlPlanePids()).toEqual(before);
