@@ -29,6 +29,7 @@ const evictionSeconds = 120;
 const longCutSeconds = 120;
 /** Before the end of the cut the second half of the changes is made. */
 const lastChangesMs = 8_000;
+const settleMs = 2_000;
 
 export interface CutOptions {
   readonly seconds: number;
@@ -93,7 +94,7 @@ export async function runCut(on: Stage, options: CutOptions): Promise<Report> {
   try {
     const play = await begin(on, options, problems, stop.signal);
     await startWorkloads(on, options.namespace);
-    const before = await look(play);
+    const before = await settled(play);
     const { cutAt, evictions } = await during(play, before);
     const loadBefore = moment(on);
     await giveBack(on.world);
@@ -210,8 +211,10 @@ async function judgeEnd(play: Play, before: Sight, evictions: readonly Deletion[
     [...onlyOnce, brief].filter((one) => witness.ran(one) === 0),
   );
   if (witness.ran(brief) !== 1) none('the Job that ended during the cut', [`ran ${witness.ran(brief)} times`]);
-  const peering = await on.peering();
-  if (peering?.phase !== 'Ready') none('the peering after the cut', [peering?.phase ?? 'gone']);
+  // The broker hears a moment later what the clusters found out.
+  await eventually('Ready', async () => (await on.peering())?.phase === 'Ready', { withinMs: 60_000 }).catch(async () =>
+    none('the peering a minute after the cut', [(await on.peering())?.phase ?? 'gone']),
+  );
 }
 
 const uidOf = (all: ReadonlyMap<string, Pod>, name: string): string | undefined => all.get(name)?.metadata.uid;
@@ -239,6 +242,23 @@ async function look({ on, options, remoteNamespace }: Play): Promise<Sight> {
     new Map((await on.api(cluster).list(pods, { namespace })).map((pod) => [pod.metadata.name, pod]));
   const [here, there] = await Promise.all([named(consumer, options.namespace), named(provider, remoteNamespace)]);
   return { here, there };
+}
+
+/** Once two looks, two seconds apart, saw the same: what a kubelet adds after a pod is ready has come home, too. */
+async function settled(play: Play): Promise<Sight> {
+  let last = await look(play);
+  return eventually(
+    'the pods at home rest',
+    async () => {
+      await systemClock.sleep(settleMs);
+      const now = await look(play);
+      const said = changed(last, now);
+      last = now;
+      if (said.length > 0) throw new Error(said.join(', '));
+      return now;
+    },
+    { withinMs: 30_000, everyMs: 0 },
+  );
 }
 
 async function cachesOf(on: Stage, cluster: ClusterName, signal: AbortSignal): Promise<Caches> {

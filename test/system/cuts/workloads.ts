@@ -10,7 +10,7 @@ type Loose = KubeObject & { readonly spec?: unknown };
 /** Must run in one place at a time, for as long as they live: each member of the set, and the Job that waits for an end before it begins again. */
 export const onlyOnce = ['pod db-0', 'pod db-1', 'job once'] as const;
 /** Ends by itself after so long: during the cut, where nobody at home sees it. */
-const briefSeconds = 20;
+const briefSeconds = 25;
 export const brief = 'job brief';
 const setReplicas = 2;
 const webReplicas = 3;
@@ -29,7 +29,7 @@ const job = (namespace: string, name: string, args: readonly string[]): Loose =>
   spec: { podReplacementPolicy: 'Failed', template: template(name, args, { restartPolicy: 'Never' }) },
 });
 
-const workloads = (namespace: string): Loose[] => [
+const lasting = (namespace: string): Loose[] => [
   deployment(namespace, 'web', webReplicas, [container(['serve'])]),
   {
     apiVersion: 'apps/v1',
@@ -44,10 +44,9 @@ const workloads = (namespace: string): Loose[] => [
     },
   },
   job(namespace, 'once', ['sleep']),
-  job(namespace, 'brief', ['exit', '0', '--after', `${briefSeconds}s`]),
 ];
 const podCount = webReplicas + setReplicas + 2;
-const unhurried = { withinMs: 60_000, everyMs: 250 } as const;
+const unhurried = { withinMs: 120_000, everyMs: 250 } as const;
 
 /** They may run at home, too, and would after an eviction; only for this moment home is closed, so that they begin abroad. */
 export async function startWorkloads(on: Stage, namespace: string): Promise<void> {
@@ -55,20 +54,26 @@ export async function startWorkloads(on: Stage, namespace: string): Promise<void
   const node = home?.name ?? '';
   await on.kubectl(consumer, ['cordon', node]);
   try {
-    await on.apply(consumer, ...workloads(namespace));
-    await eventually(
-      `all ${podCount} pods are ready at ${provider}`,
-      async () => {
-        const all = await on.api(consumer).list(pods, { namespace });
-        if (all.length === podCount && all.every((pod) => pod.spec?.nodeName === provider && isReady(pod))) return true;
-        throw new Error(all.map(line).join('; '));
-      },
-      unhurried,
-    );
+    await on.apply(consumer, ...lasting(namespace));
+    await allReady(on, namespace, podCount - 1);
+    // Last, so that it lives until the cut however long the others took to start.
+    await on.apply(consumer, job(namespace, 'brief', ['exit', '0', '--after', `${briefSeconds}s`]));
+    await allReady(on, namespace, podCount);
   } finally {
     await on.kubectl(consumer, ['uncordon', node]);
   }
 }
+
+const allReady = (on: Stage, namespace: string, count: number): Promise<true> =>
+  eventually(
+    `${count} pods are ready at ${provider}`,
+    async () => {
+      const all = await on.api(consumer).list(pods, { namespace });
+      if (all.length === count && all.every((pod) => pod.spec?.nodeName === provider && isReady(pod))) return true;
+      throw new Error(all.map(line).join('; '));
+    },
+    unhurried,
+  );
 
 const line = ({ metadata, spec, status }: Pod): string =>
   `${metadata.name} ${status?.phase} on ${spec?.nodeName ?? 'no node'}${metadata.deletionTimestamp ? ', terminating' : ''}`;

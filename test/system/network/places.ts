@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isOfPod } from '#agent/fabric/processes.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
+import { eventually } from '#test/harness/eventually.ts';
 import { Netns, type NetnsWorld } from '#test/harness/netns.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
 import { slotOf } from '#test/testbed/slots.ts';
@@ -59,4 +60,30 @@ export async function kernelState({ netns }: Place): Promise<string> {
     ...tables,
   ];
   return [...lines.filter((line) => !line.includes('veth')).sort(), own.stdout].join('\n');
+}
+
+/** Rejects with every line that differs. */
+export async function isKernelState(place: Place, wanted: string): Promise<true> {
+  const [is, should] = [(await kernelState(place)).split('\n'), wanted.split('\n')];
+  const differing = [
+    ...is.filter((line) => !should.includes(line)).map((line) => `has ${line.trim()}`),
+    ...should.filter((line) => !is.includes(line)).map((line) => `lacks ${line.trim()}`),
+  ];
+  if (differing.length > 0) throw new Error(`${place.name} ${differing.join('\n')}`);
+  if (is.join('\n') !== wanted) throw new Error(`${place.name} has the same lines in another order or number`);
+  return true;
+}
+
+/** What the kernels have once three looks in a row, a second apart, have seen the same: a node learns of a change a moment after its cluster. */
+export async function settledKernels(places: readonly Place[]): Promise<readonly string[]> {
+  const looks: string[] = [];
+  return eventually(
+    'the kernels of the nodes rest',
+    async () => {
+      const now = await Promise.all(places.map(kernelState));
+      looks.push(now.join('\n'));
+      return looks.length >= 3 && new Set(looks.slice(-3)).size === 1 && now;
+    },
+    { withinMs: 60_000, everyMs: 1_000 },
+  );
 }

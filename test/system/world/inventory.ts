@@ -2,6 +2,7 @@
 import type { KubeApi } from '#agent/kube/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { eventually } from '#test/harness/eventually.ts';
 
 interface ResourceList {
   readonly resources: readonly { readonly name: string; readonly verbs: readonly string[] }[];
@@ -103,4 +104,28 @@ export async function inventory(api: KubeApi): Promise<Set<string>> {
 /** What is there now and was not before, and what bears other marks than before. */
 export async function leftovers(api: KubeApi, before: ReadonlySet<string>): Promise<string[]> {
   return [...(await inventory(api))].filter((line) => !before.has(line)).sort();
+}
+
+/**
+ * Nothing of a peering that has ended is left, but for what `isUsers`. What bears a mark of ours must be gone when its end is told; what Kubernetes
+ * collects after that, such as the Lease of a node that went, it collects in its own time.
+ */
+export async function nothingLeft(
+  cluster: string,
+  api: KubeApi,
+  before: ReadonlySet<string>,
+  isUsers: (line: string) => boolean = () => false,
+): Promise<void> {
+  const look = async (): Promise<string[]> => (await leftovers(api, before)).filter((line) => !isUsers(line));
+  const ours = (await look()).filter((line) => line.endsWith(']'));
+  if (ours.length > 0) throw new Error(`left in ${cluster}:\n${ours.join('\n')}`);
+  await eventually(
+    `nothing left in ${cluster}`,
+    async () => {
+      const left = await look();
+      if (left.length > 0) throw new Error(`\n${left.join('\n')}`);
+      return true;
+    },
+    { withinMs: 30_000, everyMs: 500 },
+  );
 }

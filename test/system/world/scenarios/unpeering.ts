@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { leftovers } from '../inventory.ts';
-import { clusterNames, consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { leftovers, nothingLeft } from '../inventory.ts';
+import { type ClusterName, clusterNames, consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
 import { container, deployment, pod } from '../workloads.ts';
 
 /** What a user made stays; what stands for it next door does not. */
@@ -26,6 +26,8 @@ export function unpeering(on: () => Stage): void {
         .api(consumer)
         .list(pods, { fieldSelector: `spec.nodeName=${provider}` })
     ).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  const leavesNothing = (cluster: ClusterName, isUsers?: (line: string) => boolean): Promise<void> =>
+    nothingLeft(cluster, on().api(cluster), on().baseline[cluster], isUsers);
   const userNamespaces = ['at-home', 'abroad', 'anywhere'];
 
   describe('unpeering with both clusters up', () => {
@@ -39,14 +41,11 @@ export function unpeering(on: () => Stage): void {
       expect(ended.code, told(ended)).toBe(0);
       expect(ended.stdout).toContain('peering rome -> milan is gone');
       expect(ended.stderr).not.toContain('left behind');
-      const [here, there] = await Promise.all(
-        clusterNames.map((cluster) => leftovers(on().api(cluster), on().baseline[cluster])),
-      );
-      expect(there).toEqual([]);
-      expect(here?.filter((line) => !ofUser(userNamespaces)(line))).toEqual([]);
+      for (const cluster of clusterNames)
+        await leavesNothing(cluster, cluster === consumer ? ofUser(userNamespaces) : undefined);
       expect(await boundToProvider()).toEqual([]);
-      // The aim is 10 s on a machine of its own (`npm run bench`); this one may be shared.
-      expect(tookMs).toBeLessThan(20_000);
+      // The aim is 10 s on a machine of its own (`npm run bench`); after 30 s of silence a side would be passed over.
+      expect(tookMs).toBeLessThan(30_000);
     });
 
     test('twice does no harm', async () => {
@@ -64,9 +63,7 @@ export function unpeering(on: () => Stage): void {
         expect(Object.keys(namespace?.metadata.labels ?? {}).filter((key) => key.includes('liqo.io'))).toEqual([]);
       }
       await on().deleteNamespaces(consumer, ...userNamespaces);
-      for (const cluster of clusterNames) {
-        expect([cluster, await leftovers(on().api(cluster), on().baseline[cluster])]).toEqual([cluster, []]);
-      }
+      for (const cluster of clusterNames) await leavesNothing(cluster);
     });
   });
 
@@ -93,8 +90,7 @@ export function unpeering(on: () => Stage): void {
       expect(ended.stderr).toMatch(/left behind.*milan: /s);
       expect(ended.stderr).toContain('its agent');
       expect(tookMs).toBeLessThan(60_000);
-      const here = await leftovers(on().api(consumer), on().baseline[consumer]);
-      expect(here.filter((line) => !ofUser([namespace])(line))).toEqual([]);
+      await leavesNothing(consumer, ofUser([namespace]));
       expect(await on().api(consumer).get(nodes, { name: provider })).toBeUndefined();
       expect(await boundToProvider()).toEqual([]);
     });
@@ -127,9 +123,7 @@ export function unpeering(on: () => Stage): void {
       await on().podThat(consumer, [namespace, 'again'], 'runs', isRunning);
       await on().deleteNamespaces(consumer, namespace);
       await on().world.mustIsthmus('unpeer', consumer, provider, '--wait');
-      for (const cluster of clusterNames) {
-        expect([cluster, await leftovers(on().api(cluster), on().baseline[cluster])]).toEqual([cluster, []]);
-      }
+      for (const cluster of clusterNames) await leavesNothing(cluster);
     });
   });
 }
