@@ -10,7 +10,7 @@ import { createEventRecorder } from './events.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import type { KubeApi } from './types.ts';
 
-const patience = { timeout: 20_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 const author = { reportingController: 'isthmus-test', reportingInstance: 'isthmus-test-0' };
 let server: TestApiServer;
 let api: KubeApi;

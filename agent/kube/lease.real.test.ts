@@ -10,7 +10,7 @@ import { type LeaseOptions, runAsLeader } from './lease.ts';
 import type { Cluster } from './types.ts';
 
 const deps = { clock: systemClock, log: silentLog };
-const patience = { timeout: 20_000, interval: 10 };
+const patience = { timeout: 60_000, interval: 10 };
 let server: TestApiServer;
 const stopAll = new AbortController();
 beforeAll(async () => {
@@ -26,10 +26,19 @@ async function open(proxy?: TcpProxy): Promise<Cluster> {
   return openCluster(await connectKubeconfig(server.kubeconfig.replaceAll(server.url, url)), deps, stopAll.signal);
 }
 
-const fast = { durationMs: 3_000, renewDeadlineMs: 1_000, retryMs: 200 };
+const fast = { durationMs: 4_000, renewDeadlineMs: 2_000, retryMs: 200 };
+/** Whoever looks so seldom leads soon only when it is told. */
+const toldOnly = { durationMs: 300_000, renewDeadlineMs: 200_000, retryMs: 100_000 };
 const unhurried = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 200 };
 /** How long a server takes to start is the machine's affair. */
 const longDeadline = { durationMs: 90_000, renewDeadlineMs: 60_000 };
+
+/** Each term ends before the next one begins, whoever's they are. */
+function expectOneAtATime(history: readonly string[]): void {
+  for (let i = 0; i + 1 < history.length; i += 2) {
+    expect(history[i + 1]).toBe(history[i]?.replace('begins', 'ends'));
+  }
+}
 
 interface Candidate {
   readonly leading: () => boolean;
@@ -72,19 +81,14 @@ function candidate(
 test('of three candidates one leads, and when it leaves another begins at once, never before the first has ended', async () => {
   const history: string[] = [];
   const cluster = await open();
-  const all = ['one', 'two', 'three'].map((identity) => candidate(cluster, 'shared', identity, history));
+  const all = ['one', 'two', 'three'].map((identity) => candidate(cluster, 'shared', identity, history, toldOnly));
   await expect.poll(() => all.filter((c) => c.leading()).length, patience).toBe(1);
   const first = all.find((c) => c.leading());
-  const leftAt = performance.now();
   await first?.leave();
   await expect.poll(() => all.filter((c) => c.leading()).length, patience).toBe(1);
-  // Far less than the 2 s between two looks, and than the 15 s of a lease that was not released.
-  expect(performance.now() - leftAt).toBeLessThan(1_500);
   await Promise.all(all.map((c) => c.leave()));
   expect(history.filter((entry) => entry.endsWith('begins')).length).toBeGreaterThanOrEqual(2);
-  for (let i = 0; i + 1 < history.length; i += 2) {
-    expect(history[i + 1]).toBe(history[i]?.replace('begins', 'ends'));
-  }
+  expectOneAtATime(history);
   const lease = await cluster.api.get(leases, { namespace: 'default', name: 'shared' });
   expect(lease?.spec?.holderIdentity ?? '').toBe('');
 });
@@ -98,7 +102,9 @@ test('a leader whose line to the server stalls steps down before its lease runs 
   proxy.newLines('stall');
   proxy.stall();
   await expect.poll(() => other.leading(), patience).toBe(true);
-  expect(history).toEqual(['cut-off begins', 'cut-off ends', 'other begins']);
+  // On a machine that stands still for seconds each of them may have had another term before.
+  expect([history[0], history.at(-1)]).toEqual(['cut-off begins', 'other begins']);
+  expectOneAtATime(history);
   await Promise.all([cutOff.leave(), other.leave()]);
   await proxy.close();
 });
@@ -126,7 +132,8 @@ test('a leader that has ended for certain is followed at once, and one that may 
     return tookMs;
   };
   const [, elsewhere] = await Promise.all([ledAfter('here'), ledAfter('elsewhere')]);
-  expect(elsewhere).toBeGreaterThanOrEqual(4_000);
+  // Two clocks measure it.
+  expect(elsewhere).toBeGreaterThan(3_900);
 });
 
 test('an undisturbed leader only writes, who waits for it mostly hears of that, and a note on the Lease ends no term', async () => {
@@ -154,12 +161,15 @@ test('an undisturbed leader only writes, who waits for it mostly hears of that, 
   const [leads, waits] = [counting(cluster), counting(await open())];
   const leader = candidate(leads.cluster, ref.name, 'leader', history, unhurried);
   await expect.poll(() => leader.leading(), patience).toBe(true);
-  const follower = candidate(waits.cluster, ref.name, 'follower', history, unhurried);
-  const asked = leads.gets();
+  const seldom = { ...unhurried, retryMs: 500 };
+  const follower = candidate(waits.cluster, ref.name, 'follower', history, seldom);
+  const [asked, from] = [leads.gets(), performance.now()];
   await renewals(20);
+  const looks = (performance.now() - from) / seldom.retryMs;
   // A renewal that a busy server did not answer in time is looked for.
   expect(leads.gets() - asked).toBeLessThan(5);
-  expect(waits.gets()).toBeLessThan(15);
+  // It looks less often than the leader renews, so that there is news at most times, on a busy server as well.
+  expect(waits.gets()).toBeLessThan(looks / 2);
   const before = leads.gets();
   await cluster.api.mergePatch(leases, ref, { metadata: { annotations: { 'example.com/note': 'x' } } });
   await renewals(3);
