@@ -148,7 +148,7 @@ test('B113 30 s without the provider change nothing about pods, and 1,000 object
   expect(during?.metadata).toEqual(before.local?.metadata);
   expect(during?.status).toEqual(before.local?.status);
   expect((await remote('steady'))?.metadata.resourceVersion).toBe(before.remote?.metadata.resourceVersion);
-  await eventually('the Node is Ready', isReady);
+  await eventually('the Node is Ready', isReady, { withinMs: 60_000 });
 });
 
 test('B113 B114 a longer cut marks pods unavailable, evicts none before its own delay, lets nobody take the name of one that may still run, and ends well', async () => {
@@ -174,7 +174,7 @@ test('B113 B114 a longer cut marks pods unavailable, evicts none before its own 
       const found = await local('hasty');
       return found?.metadata.deletionTimestamp === undefined ? undefined : found;
     },
-    { withinMs: 30_000, everyMs: 50 },
+    { withinMs: 60_000, everyMs: 50 },
   );
   const graceMs = (evicted.metadata.deletionGracePeriodSeconds ?? 0) * 1_000;
   const evictedAt = Date.parse(evicted.metadata.deletionTimestamp ?? '') - graceMs;
@@ -196,7 +196,7 @@ test('B113 B114 a longer cut marks pods unavailable, evicts none before its own 
   expect((await local('patient'))?.metadata.deletionTimestamp).toBeUndefined();
 
   heal();
-  await eventually('the evicted pod ends there', async () => !(await remote('hasty')));
+  await eventually('the evicted pod ends there', async () => !(await remote('hasty')), { withinMs: 60_000 });
   await eventually('and then here', async () => !(await local('hasty')));
   await eventually('the other serves again', async () => {
     const found = await local('patient');
