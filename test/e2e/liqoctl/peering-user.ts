@@ -37,32 +37,32 @@ export async function generatePeeringUser(provider: Target, consumer: string, ca
   const labels = { [userLabel]: userOf(consumer) };
   const request = buildCertificateRequest({ commonName, organization: 'liqo.io' }, privateKey);
   const name = userOf(consumer);
-  await api.create(certificateSigningRequests, {
+  const asked = await api.create(certificateSigningRequests, {
     apiVersion: 'certificates.k8s.io/v1',
     kind: 'CertificateSigningRequest',
     metadata: { name, labels },
     spec: {
       request: Buffer.from(request).toString('base64'),
       signerName: 'kubernetes.io/kube-apiserver-client',
-      usages: ['digital signature', 'client auth'],
+      groups: ['system:authenticated'],
+      usages: ['digital signature', 'key encipherment', 'client auth'],
     },
   });
-  const approved = { type: 'Approved', status: 'True', reason: 'Liqoctl', message: 'approved by liqoctl' };
-  await api.mergePatch(
+  const approved = { type: 'Approved', status: 'True', reason: 'IdentityManagerApproval', message: 'by liqoctl' };
+  await api.update(
     certificateSigningRequests,
-    { name },
-    { status: { conditions: [approved] } },
+    { ...asked, status: { ...asked.status, conditions: [approved] } },
     { subresource: 'approval' },
   );
   const certificate = await createWaits(signingMs, provider.pollMs).until(
     'certificate',
     async () => (await api.get(certificateSigningRequests, { name }))?.status?.certificate,
   );
-  const role = await theOne(api, roles, liqoNamespace, componentLabel);
+  const role = await theOne(api, roles, undefined, componentLabel);
   const clusterRole = await theOne(api, clusterRoles, undefined, componentLabel);
   if (role === undefined || clusterRole === undefined) throw new Error('the roles of peering users are missing');
   for (const [suffix, where, kind, granted] of [
-    ['liqo-ns-reader', liqoNamespace, 'Role', role],
+    ['liqo-ns-reader', role.metadata.namespace, 'Role', role],
     ['tenant-ns-writer', namespace, 'ClusterRole', clusterRole],
   ] as const)
     await api.create(roleBindings, {
