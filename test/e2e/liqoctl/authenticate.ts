@@ -184,12 +184,12 @@ export async function authenticate(
   const nonce = await createNonce(provider, consumerId, waits);
   const proxyUrl = inBand ? await proxyUrlOf(consumer, provider, providerId) : undefined;
   const tenant = await generateTenant(consumer, providerId, { nonce, remoteNamespace, proxyUrl }, waits);
-  await createOrUpdate(provider.api, tenants, tenant);
+  await createOrUpdate(provider.api, tenants, tenant, 'all');
   await waits.until('Tenant status', async () => {
     const found = await theOne(provider.api, tenants, remoteNamespace, `${peerLabel}=${consumerId}`);
     return found?.status?.authParams !== undefined && found.status.tenantNamespace ? found : undefined;
   });
-  await createOrUpdate(consumer.api, identities, await generateIdentity(provider, consumerId, namespace));
+  await createOrUpdate(consumer.api, identities, await generateIdentity(provider, consumerId, namespace), 'all');
   await waits.until('Identity status', async () => {
     const all = await consumer.api.list(identities, { labelSelector: `${peerLabel}=${providerId}` });
     const own = all.filter(({ spec }) => spec.type === 'ControlPlane');

@@ -8,15 +8,7 @@ import type { PublicKey } from '#shared/schema/liqo/public-key.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { publicKeyIn, ranges } from './network.ts';
-import {
-  clusterIdOf,
-  createOrUpdate,
-  peerLabel,
-  type Target,
-  tenantNamespace,
-  theOne,
-  type Waits,
-} from './requests.ts';
+import { clusterIdOf, createOrUpdate, peerLabel, type Target, tenantNamespace, type Waits } from './requests.ts';
 
 const { configurations, gatewayServers, gatewayClients, publicKeys } = networkKinds;
 
@@ -69,6 +61,7 @@ export async function createGatewayServer(
     spec: {
       mtu: 1_340,
       endpoint: { port, serviceType: 'NodePort', nodePort },
+      secretRef: {},
       serverTemplateRef: { ...template, apiVersion: 'networking.liqo.io/v1beta1' },
     },
   });
@@ -90,7 +83,12 @@ export async function createGatewayClient(
     apiVersion: apiVersionOf(gatewayClients),
     kind: 'GatewayClient',
     metadata: within(ref, peer),
-    spec: { mtu: 1_340, endpoint, clientTemplateRef: { ...template, apiVersion: 'networking.liqo.io/v1beta1' } },
+    spec: {
+      mtu: 1_340,
+      endpoint,
+      secretRef: {},
+      clientTemplateRef: { ...template, apiVersion: 'networking.liqo.io/v1beta1' },
+    },
   });
   return waits.until('status.clientRef', async () => {
     const found = await target.api.get(gatewayClients, ref);
@@ -141,8 +139,10 @@ export async function createVirtualNode(
   const namespace = await tenantNamespace(target, peer);
   const slice = await target.api.get(resourceSlices, { namespace, name: sliceName });
   if (slice?.status === undefined) throw new Error(`ResourceSlice ${sliceName} not found`);
-  const selector = `${peerLabel}=${peer},liqo.io/resourceslice-name=${sliceName}`;
-  const identity = await theOne(target.api, identities, namespace, selector);
+  const identity = (await target.api.list(identities, { labelSelector: `${peerLabel}=${peer}` })).find(
+    ({ metadata, spec }) =>
+      spec.type === 'ResourceSlice' && metadata.labels?.['liqo.io/resourceslice-name'] === sliceName,
+  );
   const secret = identity?.status?.kubeconfigSecretRef?.name;
   if (!secret) throw new Error(`no Identity of ResourceSlice ${sliceName} with a kubeconfig`);
   const { resources, nodeLabels, nodeSelector, storageClasses, ingressClasses, loadBalancerClasses } = slice.status;
@@ -156,7 +156,7 @@ export async function createVirtualNode(
       disableNetworkCheck: false,
       kubeconfigSecretRef: { name: secret },
       resourceQuota: { hard: { ...resources } },
-      ...(nodeLabels === undefined ? {} : { labels: nodeLabels }),
+      labels: { [peerLabel]: peer, ...nodeLabels },
       ...(nodeSelector === undefined ? {} : { offloadingPatch: { nodeSelector } }),
       ...(storageClasses === undefined ? {} : { storageClasses }),
       ...(ingressClasses === undefined ? {} : { ingressClasses }),

@@ -1,5 +1,5 @@
 /** `liqoctl network connect`, `disconnect` and `reset`, step by step (reference/liqo-control-plane.md 3.2, 3.3). c1 is the client side. */
-import { deployments, secrets, services } from '#shared/domain/core-kinds.ts';
+import { deployments, type Service, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
@@ -23,6 +23,7 @@ export interface ConnectFlags {
   readonly serviceType: 'NodePort' | 'LoadBalancer' | 'ClusterIP';
   readonly port: number;
   readonly nodePort?: number;
+  readonly loadBalancerIp?: string;
   readonly mtu: number;
   readonly wait: boolean;
   readonly clientAddress?: string;
@@ -54,17 +55,28 @@ export function isConfigured(found: Configuration | undefined): boolean {
   return condition?.status === 'True' && condition.observedGeneration === found?.metadata.generation;
 }
 
-/** Where a node port was asked for, the template has to have a place for it. */
-async function validateServerTemplate({ api, liqoNamespace }: Target, nodePort: number | undefined): Promise<void> {
-  const ref = { namespace: liqoNamespace, name: 'wireguard-server' };
-  const found = await api.get(networkKinds.wgGatewayServerTemplates, ref);
-  if (found === undefined) throw new Error('gateway server template not found');
-  const template = found as unknown as {
-    spec: { template: { spec: { service: { spec: { ports: Record<string, unknown>[] } } } } };
+interface ServiceTemplate {
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly service: { readonly spec: { readonly ports: readonly object[] } & object } };
+    };
   };
-  const port = template.spec.template.spec.service.spec.ports[0] ?? {};
-  if (nodePort !== undefined && !('nodePort' in port) && !('?nodePort' in port))
-    throw new Error('spec.template.spec.service.spec.ports[0].nodePort is missing in the template');
+}
+
+/** Both have to be there, and that of the server has a place for the node port or the address that was asked for. */
+async function validateTemplates(c1: Target, c2: Target, flags: ConnectFlags): Promise<void> {
+  const serverRef = { namespace: c2.liqoNamespace, name: 'wireguard-server' };
+  const server = await c2.api.get(networkKinds.wgGatewayServerTemplates, serverRef);
+  if (server === undefined) throw new Error('gateway server template not found');
+  const service = (server as unknown as ServiceTemplate).spec.template.spec.service.spec;
+  const demand = (fields: object, name: string): void => {
+    if (!(name in fields) && !(`?${name}` in fields)) throw new Error(`${name} is missing in the server template`);
+  };
+  if (flags.serviceType === 'NodePort' && flags.nodePort) demand(service.ports[0] ?? {}, 'nodePort');
+  if (flags.serviceType === 'LoadBalancer' && flags.loadBalancerIp) demand(service, 'loadBalancerIP');
+  const clientRef = { namespace: c1.liqoNamespace, name: 'wireguard-client' };
+  if ((await c1.api.get(networkKinds.wgGatewayClientTemplates, clientRef)) === undefined)
+    throw new Error('gateway client template not found');
 }
 
 export async function publicKeyIn(
@@ -83,17 +95,22 @@ const owner = (type: ResourceType, { metadata }: KubeObject) => ({
   uid: metadata.uid ?? '',
 });
 
-const keyFor = (end: End, peer: string, publicKey: string, gateway: KubeObject, type: ResourceType): PublicKey => ({
-  apiVersion: apiVersionOf(publicKeys),
-  kind: 'PublicKey',
-  metadata: {
-    name: peer,
-    namespace: end.namespace,
-    labels: { [peerLabel]: peer, 'networking.liqo.io/gateway-resource': 'true' },
-    ownerReferences: [owner(type, gateway)],
-  },
-  spec: { publicKey },
-});
+/** The one that is there for the peer keeps its name. */
+async function ensureKey(end: End, peer: string, publicKey: string, gateway: KubeObject, type: ResourceType) {
+  const known = await theOne(end.api, publicKeys, end.namespace, `${peerLabel}=${peer}`);
+  const key: PublicKey = {
+    apiVersion: apiVersionOf(publicKeys),
+    kind: 'PublicKey',
+    metadata: {
+      name: known?.metadata.name ?? peer,
+      namespace: end.namespace,
+      labels: { [peerLabel]: peer, 'networking.liqo.io/gateway-resource': 'true' },
+      ownerReferences: [owner(type, gateway)],
+    },
+    spec: { publicKey },
+  };
+  await createOrUpdate(end.api, publicKeys, key);
+}
 
 export async function openEnds(c1: Target, c2: Target): Promise<readonly [End, End]> {
   const [id1, id2] = await Promise.all([clusterIdOf(c1), clusterIdOf(c2)]);
@@ -120,7 +137,7 @@ export async function networkConnect(t1: Target, t2: Target, flags: ConnectFlags
         namespace: end.namespace,
         labels: { [peerLabel]: peer.id },
       },
-      spec: { ...known?.spec, remote: { cidr } },
+      spec: { remote: { cidr } },
     });
   }
   for (const [end, peer] of [
@@ -128,7 +145,12 @@ export async function networkConnect(t1: Target, t2: Target, flags: ConnectFlags
     [c2, c1],
   ] as const)
     await waits.until('Configuration', async () => isConfigured(await configurationOf(end, peer.id)));
-  await validateServerTemplate(c2, flags.nodePort);
+  await validateTemplates(c1, c2, flags);
+  for (const [end, peer] of [
+    [c1, c2],
+    [c2, c1],
+  ] as const)
+    if (!isConfigured(await configurationOf(end, peer.id))) throw new Error('the network is not initialized');
   if (await theOne(c1.api, gatewayServers, c1.namespace, `${peerLabel}=${c2.id}`)) return;
   if (await theOne(c2.api, gatewayClients, c2.namespace, `${peerLabel}=${c1.id}`)) return;
   const server = await connectServer(c1, c2, flags, waits);
@@ -136,11 +158,11 @@ export async function networkConnect(t1: Target, t2: Target, flags: ConnectFlags
   const k2 = await waits.until('secretRef of the server', async () =>
     publicKeyIn(c2, (await c2.api.get(gatewayServers, refOf(server)))?.status?.secretRef),
   );
-  await createOrUpdate(c1.api, publicKeys, keyFor(c1, c2.id, k2, client, gatewayClients));
+  await ensureKey(c1, c2.id, k2, client, gatewayClients);
   const k1 = await waits.until('secretRef of the client', async () =>
     publicKeyIn(c1, (await c1.api.get(gatewayClients, refOf(client)))?.status?.secretRef),
   );
-  await createOrUpdate(c2.api, publicKeys, keyFor(c2, c1.id, k1, server, gatewayServers));
+  await ensureKey(c2, c1.id, k1, server, gatewayServers);
   if (!flags.wait) return;
   const link = (end: End, peer: End) => theOne(end.api, connections, end.namespace, `${peerLabel}=${peer.id}`);
   await waits.until('Connection of the server', () => link(c2, c1));
@@ -149,13 +171,26 @@ export async function networkConnect(t1: Target, t2: Target, flags: ConnectFlags
   await waits.until('server Connected', async () => (await link(c2, c1))?.status?.value === 'Connected');
 }
 
+/** Then the GatewayServer is made anew, so that clients hear of the new endpoint. */
+function isExposedElse({ spec }: Service, flags: ConnectFlags): boolean {
+  const [port] = spec?.ports ?? [];
+  return (
+    spec?.type !== flags.serviceType ||
+    port?.port !== flags.port ||
+    (Boolean(flags.nodePort) && port.nodePort !== flags.nodePort) ||
+    (spec.loadBalancerIP ?? '') !== (flags.loadBalancerIp ?? '')
+  );
+}
+
+/** Go sends the reference to the Secret with the keys even where nobody names one. */
+const noKeys = { secretRef: {} } as const;
+
 async function connectServer(c1: End, c2: End, flags: ConnectFlags, waits: Waits): Promise<GatewayServer> {
   const known = await theOne(c2.api, gatewayServers, c2.namespace, `${peerLabel}=${c1.id}`);
   const name = known?.metadata.name ?? c1.id;
   const service = await c2.api.get(services, { namespace: c2.namespace, name: `gw-${name}` });
-  const isOther =
-    service !== undefined && (service.spec?.type !== flags.serviceType || service.spec.ports?.[0]?.port !== flags.port);
-  if (isOther) await c2.api.delete(gatewayServers, { namespace: c2.namespace, name });
+  const isMadeAnew = service !== undefined && isExposedElse(service, flags);
+  if (isMadeAnew) await c2.api.delete(gatewayServers, { namespace: c2.namespace, name });
   const server = await createOrUpdate(c2.api, gatewayServers, {
     apiVersion: apiVersionOf(gatewayServers),
     kind: 'GatewayServer',
@@ -165,8 +200,10 @@ async function connectServer(c1: End, c2: End, flags: ConnectFlags, waits: Waits
       endpoint: {
         port: flags.port,
         serviceType: flags.serviceType,
-        ...(flags.nodePort === undefined ? {} : { nodePort: flags.nodePort }),
+        ...(flags.nodePort ? { nodePort: flags.nodePort } : {}),
+        ...(flags.loadBalancerIp ? { loadBalancerIP: flags.loadBalancerIp } : {}),
       },
+      ...(known === undefined || isMadeAnew ? noKeys : {}),
       serverTemplateRef: {
         name: 'wireguard-server',
         namespace: c2.liqoNamespace,
@@ -203,6 +240,7 @@ async function connectClient(
     spec: {
       mtu,
       endpoint: { addresses: clientAddress === undefined ? [...addresses] : [clientAddress], port, protocol },
+      ...(known === undefined ? noKeys : {}),
       clientTemplateRef: {
         name: 'wireguard-client',
         namespace: c1.liqoNamespace,

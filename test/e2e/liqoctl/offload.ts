@@ -1,7 +1,11 @@
 /** `liqoctl offload namespace` and `unoffload namespace` (reference/liqo-control-plane.md 3.10). */
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type NodeSelector } from '#shared/domain/kube-object.ts';
-import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import {
+  type NamespaceOffloading,
+  type NamespaceOffloadingSpec,
+  namespaceOffloadings,
+} from '#shared/schema/liqo/namespace-offloading.ts';
 import { createOrUpdate, createWaits, type Target, type Waited } from './requests.ts';
 
 export interface OffloadFlags {
@@ -35,13 +39,13 @@ export async function offloadNamespace(
     clusterSelector: { nodeSelectorTerms: terms },
     ...(remoteName === undefined ? {} : { remoteNamespaceName: remoteName }),
   };
-  const metadata = { name, namespace };
-  await createOrUpdate(api, namespaceOffloadings, {
+  const wanted: NamespaceOffloading = {
     apiVersion: apiVersionOf(namespaceOffloadings),
     kind: 'NamespaceOffloading',
-    metadata,
+    metadata: { name, namespace },
     spec,
-  });
+  };
+  await createOrUpdate(api, namespaceOffloadings, wanted, 'spec');
   const waits = createWaits(offloadTimeoutMs, pollMs);
   const phase = await waits.until('offloading', async () => {
     const found = await api.get(namespaceOffloadings, { namespace, name });

@@ -2,7 +2,7 @@
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, refOf } from '#shared/domain/kube-object.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
-import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type TenantCondition, tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { authenticate, unauthenticate } from './authenticate.ts';
@@ -61,7 +61,7 @@ export async function createResourceSlice(
   waits: Waits,
 ): Promise<string | undefined> {
   const namespace = await tenantNamespace(consumer, providerId);
-  const slice = await createOrUpdate(consumer.api, resourceSlices, {
+  const wanted: ResourceSlice = {
     apiVersion: apiVersionOf(resourceSlices),
     kind: 'ResourceSlice',
     metadata: {
@@ -71,7 +71,8 @@ export async function createResourceSlice(
       ...(virtualNode ? { annotations: { 'liqo.io/create-virtual-node': 'true' } } : {}),
     },
     spec: { class: 'default', providerClusterID: providerId, resources: { ...resources } },
-  });
+  };
+  const slice = await createOrUpdate(consumer.api, resourceSlices, wanted, 'spec');
   const read = () => consumer.api.get(resourceSlices, refOf(slice));
   const accepted = async (type: string): Promise<boolean> =>
     ((await read())?.status?.conditions ?? []).some((one) => one.type === type && one.status === 'Accepted');
@@ -114,9 +115,11 @@ async function removeNamespaces(consumer: Target, provider: Target, waits: Waits
     { api: consumer.api, ref: { name: await tenantNamespace(consumer, providerId) } },
     { api: provider.api, ref: { name: await tenantNamespace(provider, consumerId) } },
   ];
-  for (const { api, ref } of both) await api.delete(namespaces, ref);
-  for (const { api, ref } of both)
+  // One after the other: that of the consumer is gone before that of the provider is touched.
+  for (const { api, ref } of both) {
+    await api.delete(namespaces, ref);
     await waits.until(`namespace ${ref.name} gone`, async () => (await api.get(namespaces, ref)) === undefined);
+  }
 }
 
 /** Local only: nothing is asked of the peer, and nothing is cleaned there. */

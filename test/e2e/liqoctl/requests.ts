@@ -1,8 +1,15 @@
 /** How liqoctl 1.2.0 talks to an API server (reference/liqo-control-plane.md 3.0): full objects by GET and PUT, polls of 1 s, no watches. */
 import { setTimeout as timer } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeApi } from '#agent/kube/types.ts';
 import { configMaps, namespaces } from '#shared/domain/core-kinds.ts';
-import { type KubeObject, type Namespace, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
+import {
+  type KubeObject,
+  type Namespace,
+  type OwnerReference,
+  type ResourceType,
+  refOf,
+} from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 
 /** One cluster as one of liqoctl's two clients sees it. */
@@ -46,15 +53,57 @@ export function createWaits(deadlineMs: number, pollMs = liqoctlPollMs) {
 }
 export type Waits = ReturnType<typeof createWaits>;
 
-/** Labels, annotations and spec are replaced; what the server and others keep there (status, owner, finalizers) stays. */
-export async function createOrUpdate<T extends KubeObject>(api: KubeApi, type: ResourceType<T>, wanted: T): Promise<T> {
+/** What of an object that exists gives way to what is wanted; the rest of it stays, and so does all that the server and others keep there. */
+export type Replaced = 'named fields' | 'spec' | 'all';
+
+/** GET, change, PUT; no PUT of what is so already. An owner made anew under its name takes the place of the one that is gone. */
+export async function createOrUpdate<T extends KubeObject>(
+  api: KubeApi,
+  type: ResourceType<T>,
+  wanted: T,
+  replaced: Replaced = 'named fields',
+): Promise<T> {
   const found = await api.get(type, refOf(wanted));
-  if (found === undefined) return api.create(type, wanted);
-  return api.update(type, {
+  if (found === undefined) return api.create(type, asGoSends(wanted));
+  const next = changed(found, wanted, replaced);
+  return isDeepStrictEqual(next, found) ? found : api.update(type, next);
+}
+
+/** POST alone; what exists is left as it is. */
+export async function createIfAbsent<T extends KubeObject>(
+  api: KubeApi,
+  type: ResourceType<T>,
+  wanted: T,
+): Promise<void> {
+  await api.create(type, asGoSends(wanted)).catch((error: unknown) => {
+    if (codeOf(error) !== 'kube_already_exists') throw error;
+  });
+}
+
+/** Structs of Go have no absent members: an API server gets a null time and an empty status with every new object. */
+const asGoSends = <T extends KubeObject>(object: T): T =>
+  ({ status: {}, ...object, metadata: { ...object.metadata, creationTimestamp: null } }) as unknown as T;
+
+function changed<T extends KubeObject>(found: T, wanted: T, replaced: Replaced): T {
+  const { labels, annotations, ownerReferences: owners = [] } = wanted.metadata;
+  const keeps = replaced !== 'all';
+  const [before, after] = [found as { spec?: object }, wanted as { spec?: object }];
+  const isOther = (one: OwnerReference): boolean => !owners.some((o) => o.kind === one.kind && o.name === one.name);
+  const ownerReferences = [...(found.metadata.ownerReferences ?? []).filter(isOther), ...owners];
+  return {
     ...found,
-    ...wanted,
-    metadata: { ...found.metadata, labels: wanted.metadata.labels, annotations: wanted.metadata.annotations },
-  } as T);
+    ...(after.spec === undefined
+      ? {}
+      : { spec: replaced === 'named fields' ? { ...before.spec, ...after.spec } : after.spec }),
+    metadata: {
+      ...found.metadata,
+      ...((labels ?? found.metadata.labels) && { labels: keeps ? { ...found.metadata.labels, ...labels } : labels }),
+      ...((annotations ?? found.metadata.annotations) && {
+        annotations: keeps ? { ...found.metadata.annotations, ...annotations } : annotations,
+      }),
+      ...(ownerReferences.length > 0 && { ownerReferences }),
+    },
+  } as T;
 }
 
 /** Exactly one, or the command ends. */
