@@ -16,6 +16,7 @@ import { namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -36,6 +37,8 @@ const nodePort = { serviceType: 'NodePort', resources: { cpu: '2' } } as const;
 /** Of any single wait, most of it the polls of liqoctl itself. */
 const mostMs = 15_000;
 const target = (cluster: DeclaredCluster): Target => stage.target(cluster);
+
+const gatewayAtMilan = async () => (await milan().api.list(networkKinds.gatewayServers))[0];
 
 beforeAll(async () => {
   stage = await openStage();
@@ -69,27 +72,58 @@ describe('liqoctl', () => {
   }, 240_000);
 
   test('peer again changes the resources, and nothing else', async () => {
+    const before = await gatewayAtMilan();
     await peer(target(rome()), target(milan()), { ...nodePort, resources: { cpu: '3' } });
     await eventually('the new grant', async () => {
       const slice = await rome().api.get(resourceSlices, { namespace: 'liqo-tenant-milan', name: 'milan' });
       return slice?.status?.resources?.cpu === '3';
     });
+    const { uid, generation } = (await gatewayAtMilan())?.metadata ?? {};
+    expect([uid, generation]).toEqual([before?.metadata.uid, before?.metadata.generation]);
+  }, 240_000);
+
+  test('peer again with another node port makes the server anew, and the link comes up with it', async () => {
+    const before = await gatewayAtMilan();
+    const again = { ...nodePort, nodePort: 31_777, resources: { cpu: '3' } };
+    await peer(target(rome()), target(milan()), again);
+    const after = await gatewayAtMilan();
+    expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect(after?.status?.endpoint?.port).toBe(31_777);
+    // What belonged to the one that is gone has been taken away by now, and nothing of the new one with it.
+    await eventually('keys and link of the new one alone', async () => {
+      for (const [{ api }, type] of [
+        [milan(), networkKinds.gatewayServers],
+        [rome(), networkKinds.gatewayClients],
+      ] as const) {
+        const [gateway] = await api.list(type as typeof networkKinds.gatewayServers);
+        const [key] = await api.list(networkKinds.publicKeys);
+        expect(key?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([gateway?.metadata.uid]);
+        const links = await api.list(networkKinds.connections);
+        expect(links.map(({ status }) => status?.value)).toEqual(['Connected']);
+      }
+      return true;
+    });
+    expect((await rome().api.list(networkKinds.gatewayClients))[0]?.spec.endpoint?.port).toBe(31_777);
   }, 240_000);
 
   test('info peer shows both sides of it', async () => {
     await eventually('both summaries', async () => {
       const [consumer, provider] = [await infoPeer(target(rome()), 'milan'), await infoPeer(target(milan()), 'rome')];
       expect(consumer).toMatchObject({
+        warnings: [],
         info: { clusterID: 'milan', role: 'Provider' },
-        network: { status: 'Healthy', gateway: { role: 'Server', both: 1 } },
+        network: { status: 'Healthy', gateway: { role: 'Server', both: 1, address: [milan().nodeAddress] } },
         authentication: {
           status: 'Healthy',
           APIServerAddr: milan().server.url,
           resourceSlices: [{ name: 'milan', action: 'Consuming', accepted: true }],
         },
-        offloading: { virtualNodes: ['milan'] },
+        offloading: {
+          virtualNodes: [{ name: 'milan', secret: 'kubeconfig-resourceslice-milan', resourceSlice: 'milan' }],
+        },
       });
       expect(provider).toMatchObject({
+        warnings: [],
         info: { clusterID: 'rome', role: 'Consumer' },
         network: { status: 'Healthy', gateway: { role: 'Client', both: 1 } },
         authentication: { resourceSlices: [{ action: 'Providing', accepted: true }] },
@@ -206,8 +240,10 @@ const isUp = () =>
       expect(await infoPeer(target(rome()), 'milan')).toMatchObject({
         info: { role: 'Provider' },
         network: { status: 'Healthy' },
-        authentication: { APIServerAddr: milan().server.url, resourceSlices: [{ accepted: true }] },
-        offloading: { virtualNodes: ['milan'] },
+        // Nobody exchanged keys: there is no Identity, whose address it would show.
+        warnings: ['no address of the API server'],
+        authentication: { status: 'Healthy', resourceSlices: [{ accepted: true }] },
+        offloading: { virtualNodes: [{ name: 'milan' }] },
       });
       return true;
     },
