@@ -6,10 +6,11 @@ import type { KubeApi } from '#agent/kube/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { podPlace } from '../network/places.ts';
 import { clusterNames } from '../world/stage.ts';
-import { atRest, kernelTraces, type Traces } from './traces.ts';
+import { atRest, kernelTraces, type Traces, traceDifferences } from './traces.ts';
 
 const gatewayPods = { labelSelector: 'networking.liqo.io/component=gateway' };
 
@@ -19,6 +20,19 @@ const restMs = 3_000;
 /** A link is up before everything that hangs on it is in its place. */
 export const linkedAtRest = (ground: Ground): Promise<Traces> =>
   atRest('the kernels of the linked clusters', () => linkedTraces(ground), { withinMs: 30_000, everyMs: restMs });
+
+/** Waits until they have exactly this, and rejects with what differs. */
+export async function linkedAs(ground: Ground, wanted: Traces): Promise<void> {
+  await eventually(
+    'the kernels to be those of the first time',
+    async () => {
+      const changed = traceDifferences(wanted, await linkedAtRest(ground));
+      if (changed.length > 0) throw new Error(`\n${changed.join('\n')}`);
+      return true;
+    },
+    { withinMs: 30_000 },
+  );
+}
 
 async function linkedTraces(ground: Ground): Promise<Traces> {
   const ofClusters = clusterNames.map(async (cluster) => {
