@@ -263,7 +263,8 @@ const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
   matchPolicy: 'Equivalent',
   sideEffects: entry.sideEffects,
   admissionReviewVersions: ['v1'],
-  timeoutSeconds: 5,
+  // What fails is tried again after ever longer pauses by whoever makes pods: on a busy node, late is sooner than refused.
+  timeoutSeconds: 10,
 });
 
 const apiVersion = 'admissionregistration.k8s.io/v1';

@@ -74,6 +74,18 @@ describe('the manifests of the agent', () => {
     expect(pod()?.volumes).toBeUndefined();
   });
 
+  test('end it for its silence only when that is no longer the silence of a busy node', () => {
+    const [{ startupProbe, livenessProbe, readinessProbe }] = pod()?.containers ?? [{}];
+    const atLeast = (probe = {} as NonNullable<typeof livenessProbe>) =>
+      (probe.failureThreshold ?? 0) * (probe.periodSeconds ?? 0);
+    expect(atLeast(startupProbe)).toBeGreaterThanOrEqual(300);
+    expect(atLeast(livenessProbe)).toBeGreaterThanOrEqual(60);
+    for (const probe of [startupProbe, livenessProbe]) expect(probe?.timeoutSeconds).toBeGreaterThanOrEqual(10);
+    // Who is silent for longer than this cannot decide about pods in time either: another replica may.
+    expect(atLeast(readinessProbe)).toBeLessThan(10);
+    expect(readinessProbe?.timeoutSeconds).toBe(5);
+  });
+
   test('let it hand on the remote roles and no other, and hold no wildcard outside of our own kinds', () => {
     const { rules = [] } = find<ClusterRole>('ClusterRole', 'isthmus-agent');
     const binding = rules?.filter(({ verbs }) => verbs.includes('bind')) ?? [];

@@ -207,7 +207,11 @@ function deployment(options: InstallOptions): Deployment {
     network !== undefined && nodeProcess === 'shared' ? withNodeProcess(network.fullMasquerade) : alone;
   const { role, ports, probeHost, strategy } = arrangement;
   const host = probeHost === undefined ? {} : { host: probeHost };
-  const probe = (path: string) => ({ httpGet: { path, port: 'health', ...host }, timeoutSeconds: 3 });
+  // A busy node keeps an agent waiting for seconds. To end it then is to have it start over, which takes more, and again it is ended.
+  const probe = (path: string, timeoutSeconds: number) => ({
+    httpGet: { path, port: 'health', ...host },
+    timeoutSeconds,
+  });
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -268,9 +272,9 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
                 { name: 'health', containerPort: ports.health, protocol: 'TCP' },
               ],
-              startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
-              livenessProbe: { ...probe('/healthz'), periodSeconds: 10, failureThreshold: 3 },
-              readinessProbe: { ...probe('/readyz'), periodSeconds: 2, failureThreshold: 2 },
+              startupProbe: { ...probe('/healthz', 10), periodSeconds: 1, failureThreshold: 300 },
+              livenessProbe: { ...probe('/healthz', 10), periodSeconds: 10, failureThreshold: 6 },
+              readinessProbe: { ...probe('/readyz', 5), periodSeconds: 2, failureThreshold: 3 },
               resources: { requests: { cpu: '10m', memory: arrangement.memoryRequest }, limits: { memory: '512Mi' } },
               ...arrangement.container,
             },
