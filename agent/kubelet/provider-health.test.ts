@@ -13,8 +13,12 @@ function play({ connected = true } = {}) {
   const stop = new AbortController();
   const asked: { readonly path: string; readonly at: number }[] = [];
   const looks: { readonly changed: boolean; readonly outageMs: number }[] = [];
-  /** `silent` gives no answer at all, and `slow` its answer after a second. */
-  const provider = { way: 'answers' as 'answers' | 'slow' | 'refuses' | 'silent', version: 'v1.36.2' };
+  /** `silent` gives no answer at all, and `slow` its answer after a second, or `takesMs`. */
+  const provider = {
+    way: 'answers' as 'answers' | 'slow' | 'refuses' | 'silent',
+    version: 'v1.36.2',
+    takesMs: 1_000,
+  };
   const state = { connected, awaited: false };
   const until = (signal: AbortSignal | undefined) =>
     new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -23,7 +27,7 @@ function play({ connected = true } = {}) {
       asked.push({ path, at: clock.now() - 1_000_000 });
       if (provider.way === 'refuses') throw new AppError('kube_unreachable', 'connection refused');
       if (provider.way === 'silent') return until(signal);
-      if (provider.way === 'slow') await clock.sleep(1_000, signal);
+      if (provider.way === 'slow') await clock.sleep(provider.takesMs, signal);
       return path === '/version' ? JSON.stringify({ gitVersion: provider.version }) : 'ok';
     },
   } as unknown as KubeApi;
@@ -158,6 +162,48 @@ test('what counts of an answer is when it was asked for', async () => {
   expect(health.current.answers).toBe(true);
   expect(answered().lookedAt).toBe(10_000);
   await end();
+});
+
+describe('a provider that takes five seconds for every answer', () => {
+  async function slowly() {
+    const world = play();
+    await world.pass(0);
+    Object.assign(world.provider, { way: 'slow', takesMs: 5_000 });
+    await world.pass(13_000);
+    return world;
+  }
+
+  test('is silent at first, is waited for from then on, and answers', async () => {
+    const { health, looks, asked, pass, end } = await slowly();
+    expect(health.current).toMatchObject({ answers: false, problem: 'no answer within 3 s' });
+    await pass(6_000);
+    expect(health.current.answers).toBe(true);
+    await pass(60_000);
+    expect(health.current.answers).toBe(true);
+    expect(looks.filter(({ changed }) => changed)).toHaveLength(3);
+    expect(asked.map(({ at }) => at)).toEqual([0, 10_000, 14_000, 29_000, 44_000, 59_000, 74_000]);
+    await end();
+  });
+
+  test('is waited for ten seconds, not longer', async () => {
+    const { provider, health, looks, pass, end } = await slowly();
+    provider.way = 'silent';
+    await pass(11_000);
+    expect(health.current).toMatchObject({ answers: false, problem: 'no answer within 10 s' });
+    expect(looks.at(-1)).toEqual({ changed: false, outageMs: 0 });
+    await end();
+  });
+
+  test('is not waited for so long any more once it is quick again', async () => {
+    const { provider, health, pass, end } = await slowly();
+    provider.way = 'answers';
+    await pass(1_000);
+    expect(health.current.answers).toBe(true);
+    provider.way = 'silent';
+    await pass(13_000);
+    expect(health.current).toMatchObject({ answers: false, problem: 'no answer within 3 s' });
+    await end();
+  });
 });
 
 test('again() looks at once, at the version too, and the ten seconds begin anew', async () => {

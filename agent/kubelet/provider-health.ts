@@ -12,7 +12,8 @@ export interface ProviderHealthDeps {
   /** Somebody waits for what the next look shows, also while the provider answers. */
   readonly isAwaited?: () => boolean;
   readonly intervalMs?: number;
-  readonly timeoutMs?: number;
+  /** How long a look may take: `slow` after one that took longer than `usual`, answered or not. */
+  readonly timeoutMs?: { readonly usual: number; readonly slow: number };
 }
 
 export interface Health {
@@ -34,6 +35,8 @@ export interface Answered {
 /** After a failure it looks sooner: whoever waits for the provider is told by the first request that is answered. */
 const impatientMs = 1_000;
 const versionEveryMs = 3_600_000;
+/** Silence is noticed soon. But whoever is slow, here or there, answers nobody who asks again and again and never waits. */
+const patienceMs = { usual: 3_000, slow: 10_000 } as const;
 const never = Number.NEGATIVE_INFINITY;
 
 export class ProviderHealth {
@@ -42,6 +45,7 @@ export class ProviderHealth {
   #versionAt = never;
   #wake: LinkedAbort | undefined;
   #lostAt: number | undefined;
+  #slow = false;
   #answered: Answered = { lookedAt: never, since: never };
 
   constructor(deps: ProviderHealthDeps) {
@@ -87,14 +91,16 @@ export class ProviderHealth {
   }
 
   async #look(signal: AbortSignal): Promise<Health> {
-    const { clock, api: of, timeoutMs = 3_000 } = this.#deps;
+    const { clock, api: of, timeoutMs = patienceMs } = this.#deps;
     const api = of();
     const { version } = this.#health;
     if (!api) return { answers: false, version, problem: 'there is no connection to the provider yet' };
+    const withinMs = this.#slow ? timeoutMs.slow : timeoutMs.usual;
+    const beganAt = clock.now();
     const deadline = linkedAbort(signal);
     const patience = linkedAbort(deadline.signal);
-    clock.sleep(timeoutMs, patience.signal).then(
-      () => deadline.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
+    clock.sleep(withinMs, patience.signal).then(
+      () => deadline.abort(new Error(`no answer within ${withinMs / 1000} s`)),
       () => undefined,
     );
     try {
@@ -107,6 +113,7 @@ export class ProviderHealth {
       this.#versionAt = never;
       return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
     } finally {
+      this.#slow = clock.now() - beganAt >= timeoutMs.usual;
       patience.abort();
       deadline.unlink();
     }
