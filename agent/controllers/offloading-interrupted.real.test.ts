@@ -51,9 +51,11 @@ async function interrupted(moment: number, act: () => Promise<unknown>, reached:
   const { api, died } = mortal(cluster.api, moment);
   const kill = start(api);
   await act();
-  await Promise.race([died, until(reached)]);
+  const once = until(reached);
+  await Promise.race([died, once]);
   kill();
   const stop = start();
+  await once;
   await until(reached);
   stop();
 }

@@ -30,7 +30,8 @@ import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver
 import { createOffloadingControllers } from './offloading-controllers.ts';
 
 const deps = { clock: systemClock, log: silentLog };
-const patience = { timeout: 30_000, interval: 25 };
+/** The garbage collector alone may take half a minute until it knows our kinds. */
+const patience = { timeout: 90_000, interval: 25 };
 const apiVersion = 'offloading.liqo.io/v1beta1';
 const original = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const replica = { namespace: 'liqo-tenant-cons', name: 'prov' };
@@ -68,17 +69,19 @@ const offload = (ns: string, spec: Partial<NamespaceOffloadingSpec> = {}) =>
   });
 const until = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, patience);
 
-/** What the replicator does: spec there, status back. */
-async function replicate(): Promise<void> {
-  const desiredMapping = (await map(original)).spec?.desiredMapping ?? {};
-  const there = await map(replica);
-  await cluster.api.update(namespaceMaps, { ...there, spec: { desiredMapping } });
-}
-async function bringStatusBack(): Promise<void> {
-  const { status } = await map(replica);
-  const here = await map(original);
-  await cluster.api.update(namespaceMaps, { ...here, status: status ?? {} }, { subresource: 'status' });
-}
+/** What the replicator does: spec there, status back. The controllers may write meanwhile: then it looks again. */
+const replicate = (): Promise<unknown> =>
+  until(async () => {
+    const desiredMapping = (await map(original)).spec?.desiredMapping ?? {};
+    const there = await map(replica);
+    await cluster.api.update(namespaceMaps, { ...there, spec: { desiredMapping } });
+  });
+const bringStatusBack = (): Promise<unknown> =>
+  until(async () => {
+    const { status } = await map(replica);
+    const here = await map(original);
+    await cluster.api.update(namespaceMaps, { ...here, status: status ?? {} }, { subresource: 'status' });
+  });
 
 async function makeMap(ref: typeof replica, labels: Record<string, string>): Promise<void> {
   await cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
@@ -451,8 +454,12 @@ describe('ShadowPods', () => {
     await Promise.all(names.map((name) => shadow(name, spec(), labels)));
     const withPods = async () => (await Promise.all(names.map(pod))).flatMap((found) => found?.metadata.name ?? []);
     await until(async () => expect((await events()).match(/quota of slice exceeded: pods/g)?.length).toBe(2));
-    const first = await withPods();
-    expect(first).toHaveLength(2);
+    // Those that are refused may hear of it before the others have their pods.
+    const first = await until(async () => {
+      const found = await withPods();
+      expect(found).toHaveLength(2);
+      return found;
+    });
     await cluster.api.delete(shadowPods, at(first[0] ?? ''));
     await until(async () => expect((await withPods()).filter((name) => !first.includes(name))).toHaveLength(1));
     for (const name of names) await cluster.api.delete(shadowPods, at(name));
@@ -483,9 +490,10 @@ describe('the end of an offloading', () => {
     await makeNamespace('stuck');
     await offload('stuck');
     await until(async () => expect((await map(original)).spec?.desiredMapping).toHaveProperty('stuck'));
-    const here = await map(original);
     const status = { currentMapping: { stuck: { remoteNamespace: 'stuck-cons', phase: 'Accepted' as const } } };
-    await cluster.api.update(namespaceMaps, { ...here, status }, { subresource: 'status' });
+    await until(async () =>
+      cluster.api.update(namespaceMaps, { ...(await map(original)), status }, { subresource: 'status' }),
+    );
     await cluster.api.delete(namespaces, { name: 'stuck' });
     await until(async () => expect((await offloading('stuck'))?.status?.offloadingPhase).toBe('Terminating'));
     await cluster.api.create(foreignClusters, {

@@ -31,6 +31,7 @@ import { rangeNodes } from './network-caches.ts';
 import { createNetworkIpam } from './network-ipam.ts';
 
 const { configurations, gatewayClients, internalFabrics, internalNodes, ips, networks } = networkKinds;
+const patient = { withinMs: 50_000 };
 let world: GatewayWorld;
 
 const beginning = systemClock.now();
@@ -174,39 +175,47 @@ function nobodyHoldsWhatAnotherHolds({ allNetworks, allIps, allNodes, allFabrics
 }
 
 const complete = (): Promise<Everything> =>
-  eventually('everything granted', async () => {
-    const found = await everything();
-    nobodyHoldsWhatAnotherHolds(found);
-    const { allNetworks, allIps, allNodes, allFabrics, configuration } = found;
-    const condition = configuration?.status?.conditions?.[0];
-    expect([condition?.status, configuration?.status?.remote?.cidr.pod.length]).toEqual(['True', 2]);
-    expect(allNetworks.map(({ metadata, status }) => [metadata.name, status?.cidr !== undefined])).toEqual(
-      allNetworks.map(({ metadata }) => [metadata.name, true]),
-    );
-    expect(
-      allIps
-        .filter(({ status }) => status?.ip !== undefined)
-        .map(({ metadata }) => metadata.name)
-        .sort(),
-    ).toEqual(['host-a', 'host-b', 'milan-unknown-source', 'node-n1', 'node-n2', 'node-n3']);
-    expect(allNodes.map(({ metadata }) => metadata.name).sort()).toEqual(['n1', 'n2', 'n3']);
-    expect(allFabrics.map(({ spec }) => spec.remoteCIDRs?.length)).toEqual([3]);
-    return found;
-  });
+  eventually(
+    'everything granted',
+    async () => {
+      const found = await everything();
+      nobodyHoldsWhatAnotherHolds(found);
+      const { allNetworks, allIps, allNodes, allFabrics, configuration } = found;
+      const condition = configuration?.status?.conditions?.[0];
+      expect([condition?.status, configuration?.status?.remote?.cidr.pod.length]).toEqual(['True', 2]);
+      expect(allNetworks.map(({ metadata, status }) => [metadata.name, status?.cidr !== undefined])).toEqual(
+        allNetworks.map(({ metadata }) => [metadata.name, true]),
+      );
+      expect(
+        allIps
+          .filter(({ status }) => status?.ip !== undefined)
+          .map(({ metadata }) => metadata.name)
+          .sort(),
+      ).toEqual(['host-a', 'host-b', 'milan-unknown-source', 'node-n1', 'node-n2', 'node-n3']);
+      expect(allNodes.map(({ metadata }) => metadata.name).sort()).toEqual(['n1', 'n2', 'n3']);
+      expect(allFabrics.map(({ spec }) => spec.remoteCIDRs?.length)).toEqual([3]);
+      return found;
+    },
+    patient,
+  );
 
 const removed = (): Promise<Everything> =>
-  eventually('nothing but the installation', async () => {
-    const found = await everything();
-    expect(found.allNetworks.map(({ metadata }) => metadata.name).sort()).toEqual([
-      'external-cidr',
-      'internal-cidr',
-      'pod-cidr',
-    ]);
-    expect(found.allIps.map(({ metadata }) => metadata.name).sort()).toEqual(['node-n1', 'node-n2']);
-    expect(found.allNodes.map(({ metadata }) => metadata.name).sort()).toEqual(['n1', 'n2']);
-    expect(found.allFabrics).toEqual([]);
-    return found;
-  });
+  eventually(
+    'nothing but the installation',
+    async () => {
+      const found = await everything();
+      expect(found.allNetworks.map(({ metadata }) => metadata.name).sort()).toEqual([
+        'external-cidr',
+        'internal-cidr',
+        'pod-cidr',
+      ]);
+      expect(found.allIps.map(({ metadata }) => metadata.name).sort()).toEqual(['node-n1', 'node-n2']);
+      expect(found.allNodes.map(({ metadata }) => metadata.name).sort()).toEqual(['n1', 'n2']);
+      expect(found.allFabrics).toEqual([]);
+      return found;
+    },
+    patient,
+  );
 
 async function removeAll(): Promise<void> {
   const { api } = world.cluster;
@@ -220,11 +229,13 @@ async function removeAll(): Promise<void> {
 async function interrupted(moment: number, act: () => Promise<unknown>, reached: () => Promise<Everything>) {
   const first = await start(moment, moment + 1);
   await act();
-  await Promise.race([first.died, reached()]);
+  const once = reached();
+  await Promise.race([first.died, once]);
   const before = await everything();
   nobodyHoldsWhatAnotherHolds(before);
   first.kill();
   const second = await start(Number.POSITIVE_INFINITY, moment + 1_000);
+  await once;
   const after = await reached();
   second.kill();
   return { before, after };

@@ -263,6 +263,7 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
     interface: { gateway: { ip: expect.stringMatching(/^10\.80\./) } },
   });
   expect(Number(fabric.metadata.annotations?.['networking.isthmus.dev/vni'])).toBeGreaterThan(0);
+  await world.child(networkKinds.connections);
   await world.cluster.api.mergePatch(
     networkKinds.connections,
     { namespace, name: 'gw-milan' },

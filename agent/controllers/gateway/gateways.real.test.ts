@@ -133,7 +133,7 @@ test('endpoint and internal endpoint follow nodes and pods', async () => {
 
 test('a load balancer without address is said; its address is published when it comes, and the broker told that there are such', async () => {
   const facts = createFacts({ cluster: world.cluster, agentVersion: '1', apiServerUrl: '', apiServerCa: '' });
-  await facts.ready(AbortSignal.timeout(10_000));
+  await facts.ready(AbortSignal.timeout(60_000));
   await world.createServer({ endpoint: { port: 51_840, serviceType: 'LoadBalancer' } });
   const waiting = await world.reason('NoLoadBalancerAddress');
   expect(waiting.status?.conditions?.[0]?.message).toContain('use service type NodePort');

@@ -28,7 +28,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   },
 };
 
-/** What matters of it: no uid, no time, no version, no address that the API server picks. */
+/** What matters of it: no uid, no time, no version, no address that the API server picks, nothing that Kubernetes' own controllers add sooner or later. */
 const shape = (object: KubeObject): string =>
   JSON.stringify(object, (key, value: unknown) =>
     [
@@ -48,6 +48,7 @@ const shape = (object: KubeObject): string =>
       'endpoint',
       'conditions',
       'status',
+      'deployment.kubernetes.io/revision',
     ].includes(key)
       ? undefined
       : value,

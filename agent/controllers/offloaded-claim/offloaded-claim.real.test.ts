@@ -73,7 +73,9 @@ const patch = (name: string, body: unknown, subresource?: 'status') =>
     subresource ? { subresource } : {},
   );
 const told = (name: string) =>
-  eventually(`a condition of ${name}`, async () => (await conditions(name)).find(({ status }) => status === 'False'));
+  eventually(`a condition of ${name}`, async () => (await conditions(name)).find(({ status }) => status === 'False'), {
+    withinMs: 60_000,
+  });
 const silent = (name: string) =>
   eventually(`no condition of ${name}`, async () => (await conditions(name)).length === 0);
 
