@@ -105,7 +105,7 @@ function transfer({ address, port, bytes, direction, bind, stallMs = 10_000 }) {
 }
 
 /** One datagram, and its answer if one comes in time. `hex` is sent as it is, else `size` bytes. */
-function udp({ address, port, size = 16, hex, bind, timeoutMs = 1500 }) {
+function udp({ address, port, size = 16, hex, bind, timeoutMs = 5000 }) {
   return new Promise((resolve, reject) => {
     const socket = dgram.createSocket('udp4');
     const finish = (value) => {

@@ -154,7 +154,8 @@ describe.each([
     }
     await from.netns.who(a.view(to.ip), port);
     for (const pod of [from, to]) {
-      expect(await pod.netns.counted('fits')).toBe(1);
+      // More than one where an answer came so late that it was asked again.
+      expect(await pod.netns.counted('fits')).toBeGreaterThan(0);
       expect(await pod.netns.counted('does not fit')).toBe(0);
     }
   });

@@ -340,20 +340,24 @@ test('B115 a restart of the agent writes nothing about fifty running pods', asyn
     here: await here().list(pods, { namespace: 'demo' }),
     there: await there().list(shadowPods, { namespace: remote }),
   });
-  const running = await soon('all running', async () => {
-    const now = await everything();
-    const isDone = now.here.filter(({ status }) => status?.phase === 'Running').length === 50;
-    return isDone && now.there.every(({ status }) => status?.phase === 'Running') && now;
-  });
-  await pair.consumer.stopAgent();
-  await pair.consumer.startAgent();
-  await soon('admission again', () => settle('after-restart').then(() => true));
   const versions = (list: readonly { metadata: { name: string; resourceVersion?: string } }[]) =>
     Object.fromEntries(
       list.flatMap(({ metadata }) =>
         metadata.name.startsWith('many-') ? [[metadata.name, metadata.resourceVersion]] : [],
       ),
     );
+  const looks: string[] = [];
+  const running = await soon('all running, and nothing written about them for a second', async () => {
+    const now = await everything();
+    const isDone = now.here.filter(({ status }) => status?.phase === 'Running').length === 50;
+    looks.push(JSON.stringify([versions(now.here), versions(now.there)]));
+    await pair.clock.sleep(1_000);
+    const isAtRest = looks.at(-1) === looks.at(-2);
+    return isDone && isAtRest && now.there.every(({ status }) => status?.phase === 'Running') && now;
+  });
+  await pair.consumer.stopAgent();
+  await pair.consumer.startAgent();
+  await soon('admission again', () => settle('after-restart').then(() => true));
   const after = await everything();
   expect(versions(after.here)).toEqual(versions(running.here));
   expect(versions(after.there)).toEqual(versions(running.there));
