@@ -1,6 +1,7 @@
-/** The network link to a provider: whether it works, as its summary says, and what the provider's ranges are called here. */
+/** The network link to a provider: whether it works, what that says about the Node, and what the provider's ranges are called here. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -9,9 +10,13 @@ import { type NetworkState, networkState } from '../forge/node.ts';
 import { type RemoteRanges, remoteRanges } from '../forge/remote-address.ts';
 import { sameContent } from '../forge/same-content.ts';
 import type { Caches } from '../kube/types.ts';
+import { type LinkSight, linkVerdict } from './link-verdict.ts';
 
 export interface Link {
+  /** What its summary says. */
   state(): NetworkState;
+  /** What the Node is told of it; see `linkVerdict`. */
+  verdict(): NetworkState;
   remoteRanges(): RemoteRanges;
   /** Resolves when what `remoteRanges` says is knowledge and not ignorance. */
   synced(signal: AbortSignal): Promise<void>;
@@ -19,9 +24,16 @@ export interface Link {
   follow(): () => void;
 }
 
+export interface LinkDeps {
+  readonly caches: Caches;
+  readonly clock: Clock;
+  readonly virtualNode: () => VirtualNode;
+  /** The rest of what a verdict needs. */
+  readonly sight: () => Pick<LinkSight, 'nodeReady' | 'answered'>;
+}
+
 export function createLink(
-  caches: Caches,
-  virtualNode: () => VirtualNode,
+  { caches, clock, virtualNode, sight }: LinkDeps,
   onChange: { readonly state: () => void; readonly ranges: () => void },
 ): Link {
   const peers = caches.cache(foreignClusters);
@@ -33,14 +45,19 @@ export function createLink(
   const isOfPeer = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === virtualNode().metadata.namespace &&
     metadata.labels?.[label.remoteClusterId] === virtualNode().spec.clusterID;
+  const state = (): NetworkState => stateOf(peers.list().find(isPeers));
+  let downSince = Number.NEGATIVE_INFINITY;
   return {
-    state: () => stateOf(peers.list().find(isPeers)),
+    state,
+    verdict: () => linkVerdict({ network: state(), downSince, ...sight() }),
     remoteRanges: () => remoteRanges(configurations.list().find(isOfPeer)),
     synced: (signal) => configurations.synced(signal),
     follow() {
       const ends = [
         peers.subscribe(({ before, after }) => {
-          if (isPeers(after ?? before) && stateOf(before) !== stateOf(after)) onChange.state();
+          if (!isPeers(after ?? before) || stateOf(before) === stateOf(after)) return;
+          if (state() === 'down') downSince = clock.now();
+          onChange.state();
         }),
         configurations.subscribe(({ before, after }) => {
           const subject = after ?? before;

@@ -1,9 +1,10 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import { createOffloadedPodController, type OffloadedPodDeps } from '../controllers/offloaded-pod/index.ts';
+import { sameContent } from '../forge/same-content.ts';
 import type { Controller } from '../kube/types.ts';
 import { NodeReflection, type NodeReflectionDeps } from '../reflection/node-reflection.ts';
-import { accepted, followed } from './mappings.ts';
+import { accepted, followed, mappingOf } from './mappings.ts';
 import type { ProviderConnection } from './peer.ts';
 import { type RemoteNamespace, RemoteNamespaces } from './remote-namespaces.ts';
 
@@ -56,16 +57,24 @@ export class ProviderSession {
   }
 
   start(map: NamespaceMap | undefined): void {
-    this.useMap(map);
+    this.#follow(map);
     // Also when what it waits for here ends before it does, as at the end of its virtual node.
     this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#deps.log.warn('the work at a provider has ended', { why: String(error) });
     });
   }
 
-  useMap(map: NamespaceMap | undefined): void {
+  #follow(map: NamespaceMap | undefined): void {
     this.#namespaces.follow(followed(map));
     this.#reflection.follow(accepted(map));
+  }
+
+  /** Whose namespace is mapped otherwise than before is looked at. */
+  useMap(before: NamespaceMap | undefined, after: NamespaceMap | undefined): void {
+    this.#follow(after);
+    for (const local of new Set(this.#deps.localPods.list().map(({ metadata }) => metadata.namespace ?? ''))) {
+      if (!sameContent(mappingOf(before, local), mappingOf(after, local))) this.lookAtNamespace(local);
+    }
   }
 
   /** The options of reflection may have changed. */

@@ -2,47 +2,30 @@
  * One virtual node at work: its Node, its pods, its kubelet endpoint. Runs until stopped; what it needs and what it has reached is read from
  * `state()`, and every change of that is announced, so that the VirtualNode controller never polls.
  */
-import { configMaps, pods } from '#shared/domain/core-kinds.ts';
-import { type ConfigMap, keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import type { Clock } from '#shared/ports/clock.ts';
-import type { Ids } from '#shared/ports/ids.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
+import { keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
-import { isReady, type NetworkState, type NodeInput } from '../forge/node.ts';
+import { isReady, type NodeInput } from '../forge/node.ts';
 import { sameContent } from '../forge/same-content.ts';
-import type { Cache, Cluster } from '../kube/types.ts';
+import type { Cache } from '../kube/types.ts';
 import type { ReflectionOptions } from '../reflection/options.ts';
 import type { SharedReflection } from '../reflection/shared-reflection.ts';
-import { authenticationConfig, clientCaOf, type NodeAccess } from './caller.ts';
-import { KubeletEndpoint, preferredPort, type Target } from './endpoint.ts';
 import { Identity } from './identity.ts';
 import { createLink, type Link } from './link.ts';
-import { linkVerdict } from './link-verdict.ts';
-import { isOutgoing, mappingOf } from './mappings.ts';
+import { createNodeEndpoint, type NodeEndpoint, type NodeEndpointDeps } from './node-endpoint.ts';
 import { NodeKeeper } from './node-keeper.ts';
-import type { ConnectProvider } from './peer.ts';
+import { createOffloadedNamespaces, type OffloadedNamespaces } from './offloaded-namespaces.ts';
+import type { ConnectProvider, ProviderConnection } from './peer.ts';
 import { ProviderHealth } from './provider-health.ts';
-import { ProviderSession } from './provider-session.ts';
+import type { ProviderSession, SessionDeps } from './provider-session.ts';
 import { createProviderState, type ProviderState } from './provider-state.ts';
 import type { ReflectionCounters } from './reflection-counters.ts';
-import { keepCertificate, selfSigned } from './serving-certificate.ts';
-import { usagePagesOf } from './usage-pages.ts';
+import { Sessions } from './sessions.ts';
 
-export interface VirtualKubeletDeps {
-  readonly cluster: Cluster;
-  readonly clusterId: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly ids: Ids;
-  /** Address under which the API server reaches this process. */
-  readonly podIp: string;
-  readonly kubeletPortBase: number;
+export interface VirtualKubeletDeps extends NodeEndpointDeps {
   readonly connectPeer: ConnectProvider;
-  readonly access: NodeAccess;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
   readonly counters?: ReflectionCounters;
@@ -71,27 +54,21 @@ export class VirtualKubelet {
   readonly #deps: VirtualKubeletDeps;
   readonly #onChange: (what: KubeletChange) => void;
   readonly #stop = new AbortController();
-  readonly #maps: Cache<NamespaceMap>;
-  readonly #clientCa: Cache<ConfigMap>;
+  readonly #offloaded: OffloadedNamespaces;
   readonly #link: Link;
   readonly #providerState: ProviderState;
   readonly #health: ProviderHealth;
+  readonly #sessions: Sessions;
+  readonly #identity: Identity;
   readonly #keeper: NodeKeeper;
-  readonly #endpoint: KubeletEndpoint;
+  readonly #endpoint: NodeEndpoint;
   readonly #log: Log;
   readonly #running: Promise<unknown>[] = [];
   readonly #unsubscribes: (() => void)[] = [];
   #virtualNode: VirtualNode;
   #options: ReflectionOptions;
-  readonly #identity: Identity;
-  #kubeconfig: string | undefined;
-  #session: ProviderSession | undefined;
-  /** Replacements of the session happen one after the other. */
-  #connecting: Promise<void> = Promise.resolve();
-  #connectProblem: string | undefined;
   #nodeWanted = true;
   #nodeTaken = false;
-  #linkDownSince = Number.NEGATIVE_INFINITY;
 
   constructor(deps: VirtualKubeletDeps, virtualNode: VirtualNode, onChange: (what: KubeletChange) => void) {
     const { cluster, clock } = deps;
@@ -103,23 +80,41 @@ export class VirtualKubelet {
     this.#log = deps.log.with({ node: name });
     const bound = { fieldSelector: `spec.nodeName=${name}`, transform: leanLocalPod, indexes: byNamespace };
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
-    this.#maps = cluster.caches.cache(namespaceMaps);
-    this.#link = createLink(cluster.caches, () => this.#virtualNode, {
-      state: () => this.#linkChanged(),
-      ranges: () => this.#lookAtAllPods(),
-    });
+    this.#offloaded = createOffloadedNamespaces(
+      cluster.caches,
+      () => this.#virtualNode,
+      (before, after) => this.#session?.useMap(before, after),
+    );
+    this.#link = createLink(
+      {
+        caches: cluster.caches,
+        clock,
+        virtualNode: () => this.#virtualNode,
+        sight: () => ({ nodeReady: this.state().nodeReady, answered: this.#health.answered }),
+      },
+      { state: () => this.#linkChanged(), ranges: () => this.#lookAtAllPods() },
+    );
     this.#providerState = createProviderState(
       cluster.caches,
       () => this.#virtualNode,
       () => this.#keeper.look(),
     );
-    this.#clientCa = cluster.caches.cache(configMaps, {
-      namespace: authenticationConfig.namespace,
-      fieldSelector: `metadata.name=${authenticationConfig.name}`,
-    });
+    this.#sessions = new Sessions(
+      {
+        connectPeer: deps.connectPeer,
+        over: (provider) => this.#sessionDeps(provider),
+        informed: (signal) =>
+          Promise.all([this.#offloaded, this.#link, deps.reflection].map((known) => known.synced(signal))),
+        map: () => this.#offloaded.map(),
+        log: this.#log,
+        onSession: () => this.#health.again(),
+        onProblem: () => onChange('state'),
+      },
+      this.#stop.signal,
+    );
     this.#identity = new Identity(
       cluster.caches,
-      (kubeconfig) => this.#useKubeconfig(kubeconfig),
+      (kubeconfig) => this.#sessions.use(kubeconfig),
       () => this.#onChange('state'),
       this.#stop.signal,
     );
@@ -127,7 +122,7 @@ export class VirtualKubelet {
       clock,
       api: () => this.#session?.provider.api,
       onLook: (changed, outageMs) => this.#looked(changed, outageMs),
-      isAwaited: () => this.#network() !== this.#link.state(),
+      isAwaited: () => this.#link.verdict() !== this.#link.state(),
     });
     this.#keeper = new NodeKeeper({
       api: cluster.api,
@@ -138,56 +133,36 @@ export class VirtualKubelet {
       clock,
       log: this.#log,
     });
-    const usage = usagePagesOf(name, deps, this.localPods, () => this.#session);
-    this.#endpoint = new KubeletEndpoint(
+    this.#endpoint = createNodeEndpoint(
       {
-        nodeName: name,
-        access: deps.access,
-        target: (namespace, pod) => this.#target(namespace, pod),
-        podList: (running, signal) => this.#podList(running, signal),
-        usage: (page, signal) => usage.page(page, signal),
-        log: this.#log,
+        name,
+        localPods: this.localPods,
+        mapping: (namespace) => this.#offloaded.mapping(namespace),
+        session: () => this.#session,
       },
-      selfSigned(this.#servingSubject(), deps),
-      undefined,
+      { ...deps, log: this.#log },
     );
-  }
-
-  #metrics() {
-    const { metadata, spec } = this.#virtualNode;
-    const metrics = this.#deps.counters?.of(metadata.name, spec.clusterID);
-    return metrics ? { metrics } : {};
-  }
-
-  #servingSubject() {
-    return { nodeName: this.#virtualNode.metadata.name, addresses: [this.#deps.podIp] };
   }
 
   /** Resolves when the endpoint listens; everything else comes as it comes. */
   async start(): Promise<void> {
-    const { podIp, kubeletPortBase, nodes } = this.#deps;
-    const { name } = this.#virtualNode.metadata;
+    const { nodes, reflection } = this.#deps;
     const { signal } = this.#stop;
     this.#unsubscribes.push(
-      this.#maps.subscribe(({ before, after }) => this.#mapChanged(before, after)),
-      this.#clientCa.subscribe(({ after }) => this.#endpoint.useClientCa(clientCaOf(after))),
+      this.#offloaded.follow(),
+      this.#endpoint.follow(),
       nodes.subscribe(({ before, after }) => this.#nodeChanged(before, after)),
       this.#link.follow(),
       this.#providerState.follow(),
       this.localPods.subscribe(() => this.#onChange('pods')),
-      this.#deps.reflection.follow(() => this.#useOptions()),
+      reflection.follow(() => this.#useOptions()),
     );
-    await this.#endpoint.listen(podIp, preferredPort(kubeletPortBase, name), 1_000);
+    await this.#endpoint.listen();
     this.update(this.#virtualNode);
     const work = {
       health: this.#health.run(signal),
       node: this.#keeper.run(signal),
-      certificate: keepCertificate(
-        this.#servingSubject(),
-        { ...this.#deps.cluster, ...this.#deps },
-        (pair) => this.#endpoint.useCertificate(pair),
-        signal,
-      ),
+      certificate: this.#endpoint.keepCertificate(signal),
     };
     for (const [what, running] of Object.entries(work)) {
       const ended = (error: unknown): void => {
@@ -231,7 +206,7 @@ export class VirtualKubelet {
     const { name } = this.#virtualNode.metadata;
     return {
       connected: answers,
-      problem: this.#connectProblem ?? (answers ? undefined : problem),
+      problem: this.#sessions.problem ?? (answers ? undefined : problem),
       hasIdentity: this.#identity.isPresent(),
       node: !this.#nodeWanted ? 'unwanted' : this.#nodeTaken ? 'taken' : 'wanted',
       nodeReady: !this.#nodeTaken && isReady(this.#deps.nodes.get({ name })),
@@ -240,8 +215,8 @@ export class VirtualKubelet {
 
   /** Resolves when all that `state()` and `localPods` say is knowledge and not ignorance. */
   async informed(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.localPods.synced(signal), this.#maps.synced(signal), this.#identity.synced(signal)]);
-    await this.#connecting;
+    await Promise.all([this.localPods.synced(signal), this.#offloaded.synced(signal), this.#identity.synced(signal)]);
+    await this.#sessions.settled();
   }
 
   /** What is left of this node at the provider; undefined while that is not known. */
@@ -257,68 +232,45 @@ export class VirtualKubelet {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#stop.abort();
     await this.#endpoint.close();
-    await this.#connecting;
-    await this.#session?.end();
+    await this.#sessions.end();
     await Promise.allSettled(this.#running);
     this.#deps.counters?.forget(this.#virtualNode.metadata.name);
     this.#log.info('virtual node stopped');
   }
 
-  #useKubeconfig(kubeconfig: string): void {
-    if (kubeconfig === this.#kubeconfig) return;
-    this.#kubeconfig = kubeconfig;
-    this.#connecting = this.#connecting
-      .then(() => this.#connect(kubeconfig))
-      .catch((error: unknown) => {
-        this.#connectProblem = error instanceof Error ? error.message : String(error);
-        this.#log.warn('no connection to the provider', { error: this.#connectProblem });
-        this.#onChange('state');
-      });
+  get #session(): ProviderSession | undefined {
+    return this.#sessions.current;
   }
 
-  async #connect(kubeconfig: string): Promise<void> {
-    if (this.#stop.signal.aborted || kubeconfig !== this.#kubeconfig) return;
-    const stop = new AbortController();
-    this.#stop.signal.addEventListener('abort', () => stop.abort(), { once: true, signal: stop.signal });
-    const provider = await this.#deps.connectPeer(kubeconfig, stop.signal);
-    const old = this.#session;
-    await old?.end();
-    const { cluster, clusterId, clock } = this.#deps;
-    this.#session = new ProviderSession(
-      {
-        local: cluster,
-        provider,
+  #sessionDeps(provider: ProviderConnection): SessionDeps {
+    const { cluster, clusterId, clock, podIp, reflection } = this.#deps;
+    const { metadata, spec } = this.#virtualNode;
+    const metrics = this.#deps.counters?.of(metadata.name, spec.clusterID);
+    return {
+      local: cluster,
+      provider,
+      consumer: clusterId,
+      providerId: spec.clusterID,
+      nodeName: metadata.name,
+      localPods: this.localPods,
+      mapping: (namespace) => this.#offloaded.mapping(namespace),
+      nodeReady: () => this.#podsMayServe(),
+      context: () => ({
         consumer: clusterId,
-        providerId: this.#virtualNode.spec.clusterID,
-        nodeName: this.#virtualNode.metadata.name,
-        localPods: this.localPods,
-        mapping: (namespace) => this.#mapping(namespace),
-        nodeReady: () => this.#podsMayServe(),
-        context: () => ({
-          consumer: clusterId,
-          provider: this.#virtualNode.spec.clusterID,
-          nodeName: this.#virtualNode.metadata.name,
-          patch: this.#patch(),
-          home: this.#deps.reflection.home(this.#virtualNode.spec.clusterID, this.#options),
-          hostIp: this.#deps.podIp,
-          remoteRanges: this.#link.remoteRanges(),
-        }),
-        clock,
-        log: this.#log,
-        ...this.#metrics(),
-        onRemoteChange: () => this.#onChange('pods'),
-        shared: this.#deps.reflection,
-        options: () => this.#options,
-      },
-      stop,
-    );
-    this.#connectProblem = undefined;
-    const { reflection } = this.#deps;
-    Promise.all([this.#maps, this.#link, reflection].map((known) => known.synced(stop.signal))).then(
-      () => this.#session?.start(this.#map()),
-      () => undefined,
-    );
-    this.#health.again();
+        provider: this.#virtualNode.spec.clusterID,
+        nodeName: metadata.name,
+        patch: this.#patch(),
+        home: reflection.home(this.#virtualNode.spec.clusterID, this.#options),
+        hostIp: podIp,
+        remoteRanges: this.#link.remoteRanges(),
+      }),
+      clock,
+      log: this.#log,
+      ...(metrics && { metrics }),
+      onRemoteChange: () => this.#onChange('pods'),
+      shared: reflection,
+      options: () => this.#options,
+    };
   }
 
   /** What the options say about keys counts for pods too. */
@@ -337,25 +289,6 @@ export class VirtualKubelet {
     return !node || this.#nodeTaken || isReady(node);
   }
 
-  #map(): NamespaceMap | undefined {
-    const { namespace = '' } = this.#virtualNode.metadata;
-    return this.#maps.list().find((map) => isOutgoing(map, namespace, this.#virtualNode.spec.clusterID));
-  }
-
-  #mapping(namespace: string): Mapping | undefined {
-    return this.#maps.isSynced() ? mappingOf(this.#map(), namespace) : undefined;
-  }
-
-  #mapChanged(before: NamespaceMap | undefined, after: NamespaceMap | undefined): void {
-    const { namespace = '' } = this.#virtualNode.metadata;
-    const map = after ?? before;
-    if (!map || !isOutgoing(map, namespace, this.#virtualNode.spec.clusterID)) return;
-    this.#session?.useMap(after);
-    for (const local of new Set(this.localPods.list().map((pod) => pod.metadata.namespace ?? ''))) {
-      if (!sameContent(mappingOf(before, local), mappingOf(after, local))) this.#session?.lookAtNamespace(local);
-    }
-  }
-
   #nodeChanged(before: Node | undefined, after: Node | undefined): void {
     if ((after ?? before)?.metadata.name !== this.#virtualNode.metadata.name) return;
     if (isReady(before) === isReady(after) && before && after) return;
@@ -368,20 +301,8 @@ export class VirtualKubelet {
   }
 
   #linkChanged(): void {
-    if (this.#link.state() === 'down') {
-      this.#linkDownSince = this.#deps.clock.now();
-      this.#health.again();
-    }
+    if (this.#link.state() === 'down') this.#health.again();
     this.#keeper.look();
-  }
-
-  #network(): NetworkState {
-    return linkVerdict({
-      network: this.#link.state(),
-      downSince: this.#linkDownSince,
-      nodeReady: this.state().nodeReady,
-      answered: this.#health.answered,
-    });
   }
 
   #looked(changed: boolean, outageMs: number): void {
@@ -393,7 +314,7 @@ export class VirtualKubelet {
 
   #nodeInput(): NodeInput | undefined {
     const { answers, version } = this.#health.current;
-    const network = this.#network();
+    const network = this.#link.verdict();
     if (!this.#nodeWanted || !answers || network === 'unknown') return undefined;
     return {
       virtualNode: this.#virtualNode,
@@ -408,26 +329,5 @@ export class VirtualKubelet {
   #taken(taken: boolean): void {
     if (taken !== this.#nodeTaken) this.#onChange('state');
     this.#nodeTaken = taken;
-  }
-
-  #target(namespace: string, name: string): Target {
-    const node = this.#virtualNode.metadata.name;
-    const mapping = this.#mapping(namespace);
-    if (!this.localPods.get({ namespace, name })) {
-      throw new AppError('not_found', `pod ${namespace}/${name} is not on node ${node}`);
-    }
-    const remote = this.#session?.remote(namespace);
-    if (mapping?.kind === 'none' || !remote) {
-      throw new AppError('not_found', `namespace ${namespace} is not offloaded to node ${node}`);
-    }
-    if (!this.#session) throw new AppError('not_found', `node ${node} has no connection to its provider`);
-    return { connection: this.#session.provider.connection, remoteNamespace: remote.remote };
-  }
-
-  async #podList(running: boolean, signal: AbortSignal): Promise<unknown> {
-    const options = { fieldSelector: `spec.nodeName=${this.#virtualNode.metadata.name}` };
-    const items = await this.#deps.cluster.api.list(pods, options, signal);
-    const kept = running ? items.filter((pod) => pod.status?.phase === 'Running') : items;
-    return { kind: 'PodList', apiVersion: 'v1', metadata: {}, items: kept };
   }
 }

@@ -152,10 +152,7 @@ export class OrderingsWorld {
     session.start(map());
     maps.subscribe(({ before, after }) => {
       if (!isOutgoing((after ?? before) as NamespaceMap, tenant.here, provider)) return;
-      session.useMap(after);
-      for (const local of new Set(localPods.list().map(({ metadata }) => metadata.namespace ?? '')))
-        if (JSON.stringify(mappingOf(before, local)) !== JSON.stringify(mappingOf(after, local)))
-          session.lookAtNamespace(local);
+      session.useMap(before, after);
     });
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     await session.end();
