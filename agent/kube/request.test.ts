@@ -47,3 +47,27 @@ test('a request that was answered is told so, even if somebody else who waited f
   const call = { method: 'GET', path: '/', deadlineMs: 10_000, idleMs: 10_000 };
   await expect(exchange(connection, call, clock)).resolves.toMatchObject({ status: 200, text: 'ok' });
 });
+
+test('a process that did not run until after the deadline takes the answer that came in time, and waits for no other', async () => {
+  const clock = new ManualClock();
+  /** Nothing runs but this; the first of what does then is a timer, before anything is read. */
+  const freeze = (): void => {
+    setTimeout(() => clock.advance(10_000), 0);
+    const until = performance.now() + 20;
+    while (performance.now() < until);
+  };
+  let answers = true;
+  const connection = await serve(
+    http.createServer((_, response) => {
+      if (answers) response.end('ok', freeze);
+      else freeze();
+    }),
+  );
+  const call = { method: 'GET', path: '/', deadlineMs: 10_000, idleMs: 20_000 };
+  await expect(exchange(connection, call, clock)).resolves.toMatchObject({ status: 200, text: 'ok' });
+  answers = false;
+  await expect(exchange(connection, call, clock)).rejects.toMatchObject({
+    code: 'kube_unreachable',
+    message: expect.stringMatching(/did not answer GET \/ within 10 s/),
+  });
+});

@@ -74,12 +74,18 @@ export async function exchange(
   let stop = (): void => undefined;
   try {
     return await new Promise<Reply>((resolve, reject) => {
-      const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) => {
+      let over = false;
+      const silent = (afterMs: number): void => {
+        if (over) return;
         dropIdleSockets(connection.agent);
         const what = `${call.method} ${call.path.split('?')[0]}`;
         const message = `${connection.server.origin} did not answer ${what} within ${afterMs / 1000} s`;
         sending?.abort(new AppError('kube_unreachable', message));
-      });
+      };
+      // A process that was kept from running hears of its deadlines before it reads the answers that came in time.
+      const guard = watchdog(clock, { totalMs: call.deadlineMs, idleMs: call.idleMs }, (afterMs) =>
+        setImmediate(silent, afterMs),
+      );
       const abort = (): void => sending?.abort(abortError(signal));
       signal?.addEventListener('abort', abort, { once: true });
       let hears = false;
@@ -87,6 +93,7 @@ export async function exchange(
         if (!hears) sending?.abort(leftBehind(connection));
       });
       stop = () => {
+        over = true;
         forget();
         guard.stop();
         signal?.removeEventListener('abort', abort);
