@@ -77,6 +77,10 @@ export class FabricWorld {
     this.cluster = openCluster(await connectKubeconfig(this.server.kubeconfig), deps, this.#stop.signal);
     for (const definition of customResourceDefinitions()) await this.cluster.api.create(crds, definition as never);
     await this.#openUnderlay();
+    await eventually('the kinds', async () => {
+      await Promise.all(Object.values(networkKinds).map((kind) => this.cluster.api.list(kind as ResourceType)));
+      return true;
+    });
     await this.#serviceAccount();
     await createObjects(this);
     for (const replica of this.replicas) await this.createPod(replica);
@@ -311,7 +315,7 @@ export class FabricWorld {
     await this.a?.close();
     await this.b?.close();
     await this.netns.close();
-    await eventually('the control groups are empty', () => removeTree(this.#cgroup), { withinMs: 5_000 });
+    await eventually('the control groups are empty', () => removeTree(this.#cgroup), { withinMs: 30_000 });
     await this.server?.stop();
   }
 }

@@ -31,7 +31,7 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Pair } from './clusters.ts';
 
-const quick = { everyMs: 20, withinMs: 30_000 };
+const quick = { everyMs: 20, withinMs: 60_000 };
 const labelsFor = (peer: string, more: Record<string, string> = {}): Record<string, string> => ({
   [isthmusLabel.peering]: 'p_test',
   [label.remoteClusterId]: peer,

@@ -106,10 +106,13 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
     }),
     { numRuns: 8, endOnFailure: true },
   );
-});
+}, 400_000);
+
+/** A third of it is left for a renewal, whatever else the machine does. */
+const lifeSeconds = 24;
 
 test('certificates of seconds are renewed without a gap, and a separation that outlives them heals by itself', async () => {
-  await pair.provider.server.restartControllerManager(['--cluster-signing-duration=12s']);
+  await pair.provider.server.restartControllerManager([`--cluster-signing-duration=${lifeSeconds}s`]);
   await peer(pair);
   const at = { namespace: name.tenantNamespace('milan'), name: 'milan' };
   const node = (await pair.consumer.api.get(virtualNodes, at))?.metadata.uid;
@@ -135,12 +138,12 @@ test('certificates of seconds are renewed without a gap, and a separation that o
       const now = await Promise.all(both.map(certificateIn));
       return now.every((certificate, i) => certificate !== first[i]);
     },
-    { withinMs: 30_000 },
+    { withinMs: 60_000 },
   );
   expect(gaps).toEqual([]);
   await grant('1');
   await pair.consumer.stopAgent();
-  await eventually('both to expire', async () => (await leftMs()).every((ms) => ms < 0), { withinMs: 20_000 });
+  await eventually('both to expire', async () => (await leftMs()).every((ms) => ms < 0), { withinMs: 60_000 });
   await pair.consumer.startAgent();
   await eventually('the consumer to say what has ended', async () => {
     const said = (await pair.consumer.api.get(foreignClusters, { name: 'milan' }))?.status?.conditions;
@@ -187,7 +190,7 @@ test('one side is taken down without the other after two looks that found it gon
   const forced = await forceAt(pair.consumer);
   expect([forced.code, forced.out]).toEqual([0, 'rome is free of milan\n']);
   expect(forced.err).toContain('milan: liqo-tenant-rome with Tenant rome');
-  expect(Date.now() - startedAt).toBeLessThan(20_000);
+  expect(Date.now() - startedAt).toBeLessThan(60_000);
   expect(await leftovers(pair.consumer.api)).toEqual([]);
   await pair.provider.server.start();
   await eventually(

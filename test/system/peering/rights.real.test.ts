@@ -292,7 +292,7 @@ describe('a provider refuses', () => {
         const all = await pair.provider.api.list(events, { namespace: mapped });
         return all.some(({ note }) => String(note).includes('the tenant namespace of naples'));
       },
-      { withinMs: 15_000 },
+      { withinMs: 45_000 },
     );
     expect(
       (await pair.provider.api.get(secrets, { namespace: mapped, name: 'trap' }))?.metadata.finalizers,
