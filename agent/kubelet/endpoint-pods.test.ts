@@ -48,7 +48,8 @@ describe('where a pod runs at the provider', () => {
     ['demo', 'other', { mapping: accepted, session: connected }, 'pod demo/other is not on node milan'],
     ['demo', 'web', { mapping: { kind: 'none' }, session: connected }, 'namespace demo is not offloaded to node milan'],
     ['own', 'web', { mapping: accepted, session: connected }, 'namespace own is not offloaded to node milan'],
-    ['demo', 'web', { mapping: accepted }, 'namespace demo is not offloaded to node milan'],
+    ['demo', 'web', { mapping: accepted }, 'node milan has no connection to its provider'],
+    ['demo', 'web', { mapping: { kind: 'none' } }, 'namespace demo is not offloaded to node milan'],
   ])('is not found for %s/%s (case %#)', (namespace, name, given, message) => {
     const { target } = served(given);
     expect(() => target(namespace, name)).toThrow(expect.objectContaining({ code: 'not_found', message }));

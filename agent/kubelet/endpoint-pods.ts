@@ -24,11 +24,13 @@ export function endpointPods(deps: EndpointPodsDeps): Pick<EndpointDeps, 'target
       if (!localPods.get({ namespace, name })) {
         throw new AppError('not_found', `pod ${namespace}/${name} is not on node ${nodeName}`);
       }
+      const isOffloaded = deps.mapping(namespace)?.kind !== 'none';
+      if (isOffloaded && !session)
+        throw new AppError('not_found', `node ${nodeName} has no connection to its provider`);
       const remote = session?.remote(namespace);
-      if (deps.mapping(namespace)?.kind === 'none' || !remote) {
+      if (!isOffloaded || !session || !remote) {
         throw new AppError('not_found', `namespace ${namespace} is not offloaded to node ${nodeName}`);
       }
-      if (!session) throw new AppError('not_found', `node ${nodeName} has no connection to its provider`);
       return { connection: session.provider.connection, remoteNamespace: remote.remote };
     },
 
