@@ -9,6 +9,7 @@ import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.t
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
@@ -66,7 +67,7 @@ async function startAgent(): Promise<void> {
       ISTHMUS_KUBECONFIG: await agentKubeconfig(),
       ISTHMUS_HEALTH_PORT: '0',
       ISTHMUS_LOG_LEVEL: 'debug',
-      ISTHMUS_WEBHOOK_PORT: '19443',
+      ISTHMUS_WEBHOOK_PORT: String(await freePort()),
       POD_NAME: 'agent-0',
       POD_IP: '127.0.0.1',
     },
@@ -101,7 +102,9 @@ describe('the rights that join gives to the agent', () => {
       'join to end',
       async () => {
         await playKubelet().catch(() => undefined);
-        if (agent === undefined && (await kube.get(serviceAccounts, account))) await startAgent();
+        // Its Deployment comes last, when all rights are given: a real one would start no sooner.
+        if (agent === undefined && (await kube.list(pods, 'app.kubernetes.io/name=controller-manager')).length > 0)
+          await startAgent();
         return over;
       },
       { withinMs: 100_000, everyMs: 250 },
@@ -130,7 +133,10 @@ describe('the rights that join gives to the agent', () => {
       const link = await kube.get<BrokerLink>(brokerLinks, { name: 'broker' });
       return link?.status?.connected;
     });
-    expect((await kube.list<KubeObject>(mutatingWebhookConfigurations)).length).toBeGreaterThan(0);
+    await eventually(
+      'its registration as admission',
+      async () => (await kube.list<KubeObject>(mutatingWebhookConfigurations)).length > 0,
+    );
     expect(log.join('')).toMatch(/controller started/);
     expect(
       log

@@ -107,7 +107,7 @@ async function withWorld<T>(work: Promise<T>): Promise<T> {
       await playAgent().catch(() => undefined);
       return over;
     },
-    { withinMs: 60_000, everyMs: 150 },
+    { withinMs: 90_000, everyMs: 150 },
   );
   return done;
 }
