@@ -15,21 +15,23 @@ import { apiVersionOf, type Node, type Pod, refOf } from '#shared/domain/kube-ob
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { clusterIdOf, createOrUpdate, createWaits, peerLabel, type Target, type Waits } from './requests.ts';
+import { clusterIdOf, createIfAbsent, createWaits, peerLabel, type Target, type Waits } from './requests.ts';
 
 const namespace = 'liqo-test-network';
 const app = 'netshoot';
 const timeoutMs = 300_000;
 /** Its fixed sleeps. */
 const pauses = { afterOffloading: 10_000, afterServices: 5_000 } as const;
+/** For the address of each IP object. */
+const ipMs = 10_000;
 const attempts = 10;
 
 export interface Tools {
   /** Of the container: serves HTTP. */
   readonly container: Readonly<Record<string, unknown>>;
   readonly port: number;
-  /** `curl` in a pod, by exec through the consumer's API server; false: no answer. */
-  fetch(pod: string, url: string): Promise<boolean>;
+  /** `curl` in a pod of a cluster, by exec through its own API server; false: no answer. */
+  fetch(cluster: string, pod: string, url: string): Promise<boolean>;
   /** The same from the machine that liqoctl runs on. */
   fetchHere(url: string): Promise<boolean>;
   /** What stands for 1.1.1.1, and serves HTTP. */
@@ -67,15 +69,13 @@ export async function testNetwork(
   const sides = await Promise.all(
     [consumer, ...providers].map(async (target): Promise<Side> => ({ id: await clusterIdOf(target), target })),
   );
-  const replicas = await setUp(consumer, sides, tools, flags, waits);
-  const total = sides.length * replicas;
-  for (const [index, { id, target }] of sides.entries())
-    await waits.until(`slices of ${id}`, () => hasSlices(target, index === 0 ? 1 : 2, total));
+  const total = await setUp(consumer, sides, tools, flags, waits);
+  for (const side of sides) await settleSlices(side, side === sides[0] ? ofConsumer : ofProvider, total);
   return [
-    ...(await probe(consumer, sides, replicas, tools)),
+    ...(await probe(sides, total, tools)),
     ...(flags.nodePortsFromHere ? await probeNodePorts(sides, tools) : []),
     ...(flags.loadBalancer ? await probeLoadBalancers(sides, tools, waits) : []),
-    ...(flags.externalIp ? await probeExternalIps(consumer, sides, tools, waits) : []),
+    ...(flags.externalIp ? await probeExternalIps(sides, tools) : []),
   ];
 }
 
@@ -87,11 +87,12 @@ async function setUp(
   waits: Waits,
 ): Promise<number> {
   const [consumer] = sides;
-  const workers = (await api.list(nodes)).filter(isWorker);
-  for (const { metadata } of workers)
-    await api.mergePatch(nodes, { name: metadata.name }, { metadata: { labels: { [peerLabel]: consumer?.id } } });
-  await createOrUpdate(api, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
-  await createOrUpdate(api, namespaceOffloadings, {
+  for (const node of (await api.list(nodes)).filter(isWorker)) {
+    const labels = { ...node.metadata.labels, [peerLabel]: consumer?.id ?? '' };
+    await api.update(nodes, { ...node, metadata: { ...node.metadata, labels } });
+  }
+  await createIfAbsent(api, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await createIfAbsent(api, namespaceOffloadings, {
     apiVersion: apiVersionOf(namespaceOffloadings),
     kind: 'NamespaceOffloading',
     metadata: { name: 'offloading', namespace },
@@ -102,21 +103,28 @@ async function setUp(
     },
   });
   await timer(pauses.afterOffloading);
-  const wanted = sides.flatMap(({ id }) =>
-    [false, true].map((isOnHost) => deploymentOf(id, isOnHost, workers.length, tools)),
-  );
-  for (const one of wanted) await createOrUpdate(api, deployments, one);
+  const wanted: Deployment[] = [];
+  let total = 0;
+  for (const { id, target } of sides) {
+    const workers = (await target.api.list(nodes)).filter(isWorker).length;
+    total += workers;
+    wanted.push(...[false, true].map((isOnHost) => deploymentOf(id, isOnHost, workers, tools)));
+  }
+  for (const one of wanted) await createIfAbsent(api, deployments, one);
   for (const one of wanted)
     await waits.until(`${one.metadata.name} ready`, async () => {
       const found = await api.get(deployments, refOf(one));
-      return found?.status?.readyReplicas === workers.length;
+      return found?.status?.readyReplicas === one.spec?.replicas;
     });
   for (const type of serviceTypes)
-    if (type !== 'LoadBalancer' || flags.loadBalancer) await createOrUpdate(api, services, serviceOf(type, tools));
+    if (type !== 'LoadBalancer' || flags.loadBalancer) await createIfAbsent(api, services, serviceOf(type, tools));
   if (flags.externalIp)
-    for (const { target } of sides) await createOrUpdate(target.api, networkKinds.ips, externalIpOf(tools));
+    for (const { id, target } of sides) {
+      await createIfAbsent(target.api, networkKinds.ips, externalIpOf(tools));
+      await createWaits(ipMs, target.pollMs).until(`an address of ${id}`, async () => grantedAt(target));
+    }
   await timer(pauses.afterServices);
-  return workers.length;
+  return total;
 }
 
 const isWorker = ({ metadata, spec }: Node): boolean =>
@@ -165,24 +173,33 @@ const slicesOf = async ({ api }: Target) =>
 const addressesIn = (slices: Awaited<ReturnType<typeof slicesOf>>): string[] =>
   slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
 
-async function hasSlices(target: Target, count: number, replicas: number): Promise<boolean> {
-  const found = await slicesOf(target);
-  return found.length === count && addressesIn(found).length === replicas;
+/** How many slices it has to see, and for how long it looks. It counts the endpoints once, as soon as that many are there. */
+interface Expected {
+  readonly count: number;
+  readonly withinMs: number;
+}
+const ofConsumer: Expected = { count: 1, withinMs: 60_000 };
+const ofProvider: Expected = { count: 2, withinMs: 5_000 };
+const sliceLooksMs = 5_000;
+
+async function settleSlices({ id, target }: Side, { count, withinMs }: Expected, total: number): Promise<void> {
+  const found = await createWaits(withinMs, sliceLooksMs).until(`${count} slices of ${id}`, async () => {
+    const seen = await slicesOf(target);
+    return seen.length === count ? seen : undefined;
+  });
+  const endpoints = found.flatMap((slice) => slice.endpoints ?? []).length;
+  if (endpoints !== total) throw new Error(`${id} has ${endpoints} endpoints, expected ${total}`);
 }
 
-async function probe(
-  consumer: Target,
-  sides: readonly Side[],
-  replicas: number,
-  { port, fetch }: Tools,
-): Promise<Checked[]> {
+async function probe(sides: readonly Side[], total: number, { port, fetch }: Tools): Promise<Checked[]> {
   const done: Checked[] = [];
-  const check = async (what: string, pod: Pod, to: string): Promise<void> => {
-    const passed = await attempt(() => fetch(pod.metadata.name, `http://${to}/`));
-    done.push({ what, from: pod.metadata.name, to, passed });
-  };
   for (const { id, target } of sides) {
-    const here = await consumer.api.list(pods, { namespace, labelSelector: `cluster=${id}` });
+    const check = async (what: string, pod: Pod, to: string): Promise<void> => {
+      const passed = await attempt(() => fetch(id, pod.metadata.name, `http://${to}/`));
+      done.push({ what, from: pod.metadata.name, to, passed });
+    };
+    const here = await podsOf({ id, target });
+    if (here.length === 0) throw new Error(`no pod of ${id} is there`);
     const addresses = addressesIn(await slicesOf(target));
     const clusterIp = (await target.api.get(services, { namespace, name: app }))?.spec?.clusterIP ?? '';
     const nodePort = (await target.api.get(services, { namespace, name: serviceNames.NodePort }))?.spec?.ports?.[0]
@@ -192,12 +209,16 @@ async function probe(
       const isOnHost = pod.metadata.labels?.app !== app;
       for (const address of addresses) await check(isOnHost ? 'node to pod' : 'pod to pod', pod, `${address}:${port}`);
       if (isOnHost) continue;
-      for (let call = 0; call < 2 * replicas * sides.length; call++) await check('pod to Service', pod, clusterIp);
+      for (let call = 0; call < 2 * total; call++) await check('pod to Service', pod, clusterIp);
       for (const host of hosts) await check('pod to NodePort', pod, `${host}:${nodePort}`);
     }
   }
   return done;
 }
+
+/** In the cluster that runs them, by the labels that they have kept. */
+const podsOf = ({ id, target }: Side): Promise<Pod[]> =>
+  target.api.list(pods, { namespace, labelSelector: `cluster=${id}` });
 
 /** Every check is made so often until it passes. */
 async function attempt(look: () => Promise<boolean>): Promise<boolean> {
@@ -233,36 +254,30 @@ async function probeLoadBalancers(sides: readonly Side[], tools: Tools, waits: W
   return done;
 }
 
-/** From every pod the address itself, and what its cluster calls the one that each peer has granted for it. */
-async function probeExternalIps(
-  consumer: Target,
-  sides: readonly Side[],
-  { internet, fetch }: Tools,
-  waits: Waits,
-): Promise<Checked[]> {
+const grantedAt = async ({ api }: Target): Promise<string | undefined> =>
+  (await api.get(networkKinds.ips, externalIp))?.status?.ip;
+
+/** From every pod the address itself, the one that its own cluster has granted for it, and what that calls those of its peers. */
+async function probeExternalIps(sides: readonly Side[], { internet, fetch }: Tools): Promise<Checked[]> {
   const done: Checked[] = [];
   const granted = new Map<string, string>();
-  for (const { id, target } of sides)
-    await waits.until(`an address of ${id} for ${internet.ip}`, async () => {
-      const ip = (await target.api.get(networkKinds.ips, externalIp))?.status?.ip;
-      if (ip !== undefined) granted.set(id, ip);
-      return ip !== undefined;
-    });
-  for (const { id, target } of sides) {
-    const configurations = await target.api.list(networkKinds.configurations);
+  for (const { id, target } of sides) granted.set(id, (await grantedAt(target)) ?? '');
+  for (const side of sides) {
+    const configurations = await side.target.api.list(networkKinds.configurations);
     const views = configurations.flatMap(({ metadata, spec, status }) => {
       const of = metadata.labels?.[peerLabel] ?? '';
       const [real = '', view = ''] = [spec.remote.cidr.external[0], status?.remote?.cidr.external[0]];
       return moveAddress(granted.get(of) ?? '', real, view) ?? [];
     });
-    const labelSelector = `cluster=${id},app=${app}`;
-    for (const { metadata } of await consumer.api.list(pods, { namespace, labelSelector }))
-      for (const [what, ip] of [
-        ['pod to internet', internet.ip] as const,
-        ...views.map((view) => ['pod to remapped IP', view] as const),
-      ]) {
+    const targets = [
+      ['pod to internet', internet.ip],
+      ['pod to own remapped IP', granted.get(side.id) ?? ''],
+      ...views.map((view) => ['pod to remapped IP', view] as const),
+    ] as const;
+    for (const { metadata } of (await podsOf(side)).filter((pod) => pod.metadata.labels?.app === app))
+      for (const [what, ip] of targets) {
         const to = `${ip}:${internet.port}`;
-        const passed = await attempt(() => fetch(metadata.name, `http://${to}/`));
+        const passed = await attempt(() => fetch(side.id, metadata.name, `http://${to}/`));
         done.push({ what, from: metadata.name, to, passed });
       }
   }

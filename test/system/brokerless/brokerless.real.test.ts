@@ -175,9 +175,11 @@ describe('liqoctl', () => {
     await eventually('the node is Ready', () => isNodeReady('milan'), patience);
     await ground.crosses();
     await eventually('the summary', async () => {
-      const { authentication, network } = await infoPeer(rome(), 'milan');
+      const { authentication, network, offloading, warnings } = await infoPeer(rome(), 'milan');
+      expect(warnings).toEqual([]);
       expect(authentication.APIServerAddr).toMatch(/^http:\/\/10\.\d+\.\d+\.\d+:8118$/);
       expect(network.status).toBe('Healthy');
+      expect(offloading).toMatchObject({ status: 'Healthy', virtualNodes: [{ name: 'milan', status: 'Healthy' }] });
       return true;
     });
   });
@@ -198,9 +200,9 @@ describe('liqoctl', () => {
       ...outside,
       container: container(['serve']),
       port: 8080,
-      fetch: async (name: string, url: string) => {
+      fetch: async (cluster: string, name: string, url: string) => {
         const words = ['-n', 'liqo-test-network', 'exec', name, '--', 'get', url];
-        return (await ground.stage.kubectl('rome', words)).code === 0;
+        return (await ground.stage.kubectl(cluster as ClusterName, words)).code === 0;
       },
     };
     const flags = { nodePortsFromHere: true, loadBalancer: true, externalIp: true };
@@ -221,6 +223,7 @@ describe('liqoctl', () => {
       'pod to NodePort',
       'pod to Service',
       'pod to internet',
+      'pod to own remapped IP',
       'pod to pod',
       'pod to remapped IP',
     ]);
