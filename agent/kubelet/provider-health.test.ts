@@ -194,6 +194,17 @@ describe('a provider that takes five seconds for every answer', () => {
     await end();
   });
 
+  test('is missed as soon as any other once it has been silent', async () => {
+    const { provider, health, looks, pass, end } = await slowly();
+    provider.way = 'silent';
+    await pass(30_000);
+    provider.way = 'answers';
+    await pass(4_000);
+    expect(health.current.answers).toBe(true);
+    expect(looks.filter(({ changed }) => changed)).toHaveLength(3);
+    await end();
+  });
+
   test('is not waited for so long any more once it is quick again', async () => {
     const { provider, health, pass, end } = await slowly();
     provider.way = 'answers';

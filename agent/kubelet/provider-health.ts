@@ -12,7 +12,7 @@ export interface ProviderHealthDeps {
   /** Somebody waits for what the next look shows, also while the provider answers. */
   readonly isAwaited?: () => boolean;
   readonly intervalMs?: number;
-  /** How long a look may take: `slow` after one that took longer than `usual`, answered or not. */
+  /** How long a look may take: `slow` after one that was answered, but took longer than `usual`. */
   readonly timeoutMs?: { readonly usual: number; readonly slow: number };
 }
 
@@ -46,6 +46,8 @@ export class ProviderHealth {
   #wake: LinkedAbort | undefined;
   #lostAt: number | undefined;
   #slow = false;
+  /** When the look began that says so. */
+  #pacedAt = never;
   #answered: Answered = { lookedAt: never, since: never };
 
   constructor(deps: ProviderHealthDeps) {
@@ -91,31 +93,61 @@ export class ProviderHealth {
   }
 
   async #look(signal: AbortSignal): Promise<Health> {
-    const { clock, api: of, timeoutMs = patienceMs } = this.#deps;
-    const api = of();
+    const api = this.#deps.api();
     const { version } = this.#health;
     if (!api) return { answers: false, version, problem: 'there is no connection to the provider yet' };
-    const withinMs = this.#slow ? timeoutMs.slow : timeoutMs.usual;
+    const stale = version === undefined || this.#deps.clock.now() - this.#versionAt >= versionEveryMs;
+    const enough = linkedAbort(signal);
+    try {
+      const seen = await Promise.race([this.#ask(api, stale, signal), this.#patience(enough.signal)]);
+      if (!seen.answers) this.#versionAt = never;
+      else if (stale) this.#versionAt = this.#deps.clock.now();
+      return seen;
+    } finally {
+      enough.abort();
+      enough.unlink();
+    }
+  }
+
+  /** Also when nobody has the patience any more: an answer that comes late tells a slow provider from one that is gone. */
+  async #ask(api: KubeApi, stale: boolean, signal: AbortSignal): Promise<Health> {
+    const { clock, timeoutMs = patienceMs } = this.#deps;
+    const { version } = this.#health;
     const beganAt = clock.now();
     const deadline = linkedAbort(signal);
     const patience = linkedAbort(deadline.signal);
-    clock.sleep(withinMs, patience.signal).then(
-      () => deadline.abort(new Error(`no answer within ${withinMs / 1000} s`)),
+    clock.sleep(timeoutMs.slow, patience.signal).then(
+      () => deadline.abort(new Error(noAnswer(timeoutMs.slow))),
       () => undefined,
     );
     try {
-      const stale = version === undefined || clock.now() - this.#versionAt >= versionEveryMs;
       const text = await api.getPath(stale ? '/version' : '/livez', deadline.signal);
+      if (beganAt >= this.#pacedAt) this.#slow = clock.now() - beganAt >= timeoutMs.usual;
+      this.#pacedAt = Math.max(this.#pacedAt, beganAt);
       if (!stale) return { answers: true, version, problem: undefined };
-      this.#versionAt = clock.now();
       return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
     } catch (error) {
-      this.#versionAt = never;
       return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
     } finally {
-      this.#slow = clock.now() - beganAt >= timeoutMs.usual;
       patience.abort();
       deadline.unlink();
     }
   }
+
+  /** Resolves when a look has waited long enough, or need not wait. */
+  async #patience(signal: AbortSignal): Promise<Health> {
+    const { clock, timeoutMs = patienceMs } = this.#deps;
+    const { version } = this.#health;
+    const passes = (ms: number): Promise<boolean> =>
+      clock.sleep(ms, signal).then(
+        () => true,
+        () => false,
+      );
+    const silent = (ms: number): Health => ({ answers: false, version, problem: noAnswer(ms) });
+    if (!(await passes(timeoutMs.usual)) || !this.#slow) return silent(timeoutMs.usual);
+    if (await passes(timeoutMs.slow - timeoutMs.usual)) this.#slow = false;
+    return silent(timeoutMs.slow);
+  }
 }
+
+const noAnswer = (withinMs: number): string => `no answer within ${withinMs / 1000} s`;
