@@ -206,7 +206,7 @@ describe('addresses', () => {
 
 test('a hundred peers and ten thousand addresses cost milliseconds', () => {
   const ipam = new Ipam();
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   for (let peer = 0; peer < 100; peer++)
     for (const wanted of ['10.200.0.0/16', '10.70.0.0/16'])
       granted(ipam.grantPrefix({ owner: `${peer} ${wanted}`, wanted }));
@@ -215,7 +215,6 @@ test('a hundred peers and ten thousand addresses cost milliseconds', () => {
   for (let i = 0; i < 10_000; i += 2) ipam.releaseAddress(`ip ${i}`);
   for (let i = 0; i < 10_000; i += 2) granted(ipam.grantAddress(`ip ${i}`, '0 10.70.0.0/16'));
   expect(addresses.size).toBe(10_000);
-  const elapsed = performance.now() - startedAt;
-  // Generous, for busy machines: quadratic behaviour takes seconds.
-  expect(elapsed).toBeLessThan(1_000);
+  // Of the processor, so that it does not count how busy the machine is: quadratic behaviour takes seconds.
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000);
 });

@@ -32,7 +32,7 @@ test('when a thousand pods start at once, what goes wrong with one of them is sa
   const recorder = createEventRecorder({ api, clock, log: silentLog }, author, stop.signal);
   for (let i = 0; i < 1_000; i++) recorder.emit(pod(i), 'Normal', 'Started', 'it runs');
   recorder.emit(pod(1_000), 'Warning', 'Refused', 'no quota');
-  await expect.poll(() => written.some(({ reason }) => reason === 'Refused')).toBe(true);
+  await expect.poll(() => written.some(({ reason }) => reason === 'Refused'), { timeout: 30_000 }).toBe(true);
   expect(clock.now()).toBe(0);
   await pass(clock, 120);
   const good = written.filter(({ reason }) => reason === 'Started').length;
@@ -92,7 +92,7 @@ test('a namespace in which thousands of things go wrong keeps no other from sayi
     for (let i = 0; i < count; i++) recorder.emit(service(namespace, i), 'Warning', 'Refused', 'no');
   };
   refused('mad', 3_000);
-  await expect.poll(() => written.length).toBe(50);
+  await expect.poll(() => written.length, { timeout: 30_000 }).toBe(50);
   refused('calm', 3);
   for (let s = 0; s < 10; s++) {
     clock.advance(1_000);

@@ -28,7 +28,7 @@ afterEach(() => {
 
 const say = (text: string): void => script.send(text, port, ours);
 async function heard(count: number): Promise<string[]> {
-  await expect.poll(() => inbox.length).toBe(count);
+  await expect.poll(() => inbox.length, { timeout: 30_000 }).toBe(count);
   return inbox;
 }
 
@@ -52,7 +52,9 @@ test('an answer reaches whoever waits, with the address that it came from', asyn
   socket.send(theirs, { clusterID: 'milan', msgType: 'PING', timeStamp: 't1' });
   expect(await heard(1)).toEqual(['{"clusterID":"milan","msgType":"PING","timeStamp":"t1"}']);
   say('{"clusterID":"milan","msgType":"PONG","timeStamp":"t1"}');
-  await expect.poll(() => answers).toEqual([[theirs, { clusterID: 'milan', msgType: 'PONG', timeStamp: 't1' }]]);
+  await expect
+    .poll(() => answers, { timeout: 30_000 })
+    .toEqual([[theirs, { clusterID: 'milan', msgType: 'PONG', timeStamp: 't1' }]]);
   stop();
 });
 

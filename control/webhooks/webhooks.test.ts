@@ -145,7 +145,9 @@ describe('what fails', () => {
     w.answer(({ url }) => (url === hook ? new Promise(() => undefined) : ok));
     await w.happen();
     void w.settle();
-    await expect.poll(() => w.received.map(({ url }) => url).sort()).toEqual([hook, 'https://other.example/']);
+    await expect
+      .poll(() => w.received.map(({ url }) => url).sort(), { timeout: 30_000 })
+      .toEqual([hook, 'https://other.example/']);
   });
 
   test('for days without one success disables the webhook, once, with an event; enabling starts anew', async () => {

@@ -67,7 +67,7 @@ test('a ShadowPod says who made it once the provider has said so, and says what 
   const made = async (name: string): Promise<void> => {
     const count = said.length + 1;
     local.put(pod(name));
-    await expect.poll(() => said.length).toBe(count);
+    await expect.poll(() => said.length, { timeout: 30_000 }).toBe(count);
   };
   await made('a');
   await made('b');

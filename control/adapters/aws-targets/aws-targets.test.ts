@@ -244,7 +244,7 @@ test('an attempt that is called off rejects with the reason', async () => {
   answers.events = undefined;
   const off = new AbortController();
   const sent = sender.send(message(), off.signal);
-  await expect.poll(() => sentTo('events').length).toBe(1);
+  await expect.poll(() => sentTo('events').length, { timeout: 30_000 }).toBe(1);
   off.abort(new Error('time is over'));
   await expect(sent).rejects.toThrow('time is over');
 });
