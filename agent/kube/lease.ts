@@ -120,7 +120,11 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
       try {
         const at = deps.clock.now();
         const seen = await tryAcquire(deps, timing, sighting, await look(), signal);
-        if ('lease' in seen) return { ...seen, at };
+        if ('lease' in seen) {
+          if (deps.clock.now() - at < timing.renewDeadlineMs) return { ...seen, at };
+          // It took so long that others may soon take it: it is renewed before any work begins, which would have to end at once.
+          continue;
+        }
         sighting = seen;
         failure = undefined;
       } catch (error) {
