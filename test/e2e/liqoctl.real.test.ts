@@ -35,7 +35,7 @@ let stage: Stage;
 const [rome, milan] = [() => stage.rome, () => stage.milan];
 const nodePort = { serviceType: 'NodePort', resources: { cpu: '2' } } as const;
 /** Of any single wait, most of it the polls of liqoctl itself. */
-const mostMs = 15_000;
+const mostMs = 30_000;
 const target = (cluster: DeclaredCluster): Target => stage.target(cluster);
 
 const gatewayAtMilan = async () => (await milan().api.list(networkKinds.gatewayServers))[0];

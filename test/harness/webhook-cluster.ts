@@ -19,7 +19,7 @@ import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offl
 import { startApiServer } from '#test/harness/kube-apiserver.ts';
 import { run } from '#test/harness/program.ts';
 
-const patience = { timeout: 30_000, interval: 25 };
+const patience = { timeout: 60_000, interval: 25 };
 export const deps = { clock: systemClock, log: silentLog };
 export const until = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, patience);
 export const offloadingApi = 'offloading.liqo.io/v1beta1';

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeApi } from '#agent/kube/types.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
 import {
   clusterRoles,
   configMaps,
@@ -99,6 +100,13 @@ beforeAll(async () => {
   });
   await until(() => kubelet.list(shadowPods, { namespace: 'apps-cons' }));
   await until(() => controlPlane.list(resourceSlices, { namespace: 'liqo-tenant-cons' }));
+  // A controller-manager that has just started still gathers the rules of its roles and gives every namespace its authority.
+  const looks: string[] = [];
+  await until(async () => {
+    looks.push(JSON.stringify(await others()));
+    await systemClock.sleep(1_000);
+    expect(looks.length > 1 && looks.at(-1) === looks.at(-2)).toBe(true);
+  });
 }, 900_000);
 afterAll(async () => {
   stop.abort();
@@ -124,7 +132,8 @@ test(`B059 B060 B063 B071 B128 of ${attempts} hostile ShadowPods only as many ge
   await until(async () => expect(await admin.get(pods, { namespace: 'apps-other', name: 'meanwhile' })).toBeDefined());
   const tookMs = Date.now() - startedAt;
   await attacking;
-  expect(tookMs).toBeLessThan(10_000);
+  // As long as the attack lasts, or for ever, if it were its turn only after it.
+  expect(tookMs).toBeLessThan(20_000);
   expect(await innocent.delete(shadowPods, { namespace: 'apps-other', name: 'meanwhile' })).toBe(true);
   await until(async () =>
     expect(await admin.get(pods, { namespace: 'apps-other', name: 'meanwhile' })).toBeUndefined(),
