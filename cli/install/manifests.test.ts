@@ -75,9 +75,10 @@ describe('the manifests of the agent', () => {
   });
 
   test('end it for its silence only when that is no longer the silence of a busy node', () => {
-    const [{ startupProbe, livenessProbe, readinessProbe }] = pod()?.containers ?? [{}];
-    const atLeast = (probe = {} as NonNullable<typeof livenessProbe>) =>
-      (probe.failureThreshold ?? 0) * (probe.periodSeconds ?? 0);
+    const container = pod()?.containers[0];
+    if (container === undefined) throw new Error('the agent has no container');
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    const atLeast = (probe: typeof livenessProbe) => (probe?.failureThreshold ?? 0) * (probe?.periodSeconds ?? 0);
     expect(atLeast(startupProbe)).toBeGreaterThanOrEqual(300);
     expect(atLeast(livenessProbe)).toBeGreaterThanOrEqual(60);
     for (const probe of [startupProbe, livenessProbe]) expect(probe?.timeoutSeconds).toBeGreaterThanOrEqual(10);

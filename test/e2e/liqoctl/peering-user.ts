@@ -62,7 +62,7 @@ export async function generatePeeringUser(provider: Target, consumer: string, ca
   const clusterRole = await theOne(api, clusterRoles, undefined, componentLabel);
   if (role === undefined || clusterRole === undefined) throw new Error('the roles of peering users are missing');
   for (const [suffix, where, kind, granted] of [
-    ['liqo-ns-reader', role.metadata.namespace, 'Role', role],
+    ['liqo-ns-reader', role.metadata.namespace ?? '', 'Role', role],
     ['tenant-ns-writer', namespace, 'ClusterRole', clusterRole],
   ] as const)
     await api.create(roleBindings, {
