@@ -4,22 +4,15 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  clusterRoles,
-  customResourceDefinitions as crds,
-  namespaces,
-  pods,
-  roleBindings,
-} from '#shared/domain/core-kinds.ts';
+import { clusterRoles, namespaces, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { allKinds } from '#shared/schema/all-kinds.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { mortal } from '#test/harness/mortal-api.ts';
+import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { createOffloadingControllers } from './offloading-controllers.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -66,10 +59,9 @@ const makeMap = (ref: typeof own, labels: Record<string, string>) =>
   cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
 
 beforeAll(async () => {
-  server = await startApiServer({ controllerManager: true });
+  server = await startApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
-  for (const definition of customResourceDefinitions()) await cluster.api.create(crds, definition as never);
-  for (const kind of allKinds) await until(() => cluster.api.list(kind));
+  await serveOwnKinds(server, cluster.api);
   const tenant = (id: string) => ({ 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': id });
   for (const id of ['prov', 'cons']) await makeNamespace(`liqo-tenant-${id}`, tenant(id));
   const group = 'rbac.authorization.k8s.io';

@@ -4,18 +4,9 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  clusterRoles,
-  customResourceDefinitions as crds,
-  namespaces,
-  nodes,
-  pods,
-  roleBindings,
-} from '#shared/domain/core-kinds.ts';
+import { clusterRoles, namespaces, nodes, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import type { Namespace, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { allKinds } from '#shared/schema/all-kinds.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import {
@@ -27,10 +18,10 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { createOffloadingControllers } from './offloading-controllers.ts';
 
 const deps = { clock: systemClock, log: silentLog };
-/** The garbage collector alone may take half a minute until it knows our kinds. */
 const patience = { timeout: 90_000, interval: 25 };
 const apiVersion = 'offloading.liqo.io/v1beta1';
 const original = { namespace: 'liqo-tenant-prov', name: 'prov' };
@@ -88,10 +79,9 @@ async function makeMap(ref: typeof replica, labels: Record<string, string>): Pro
 }
 
 beforeAll(async () => {
-  server = await startApiServer({ controllerManager: true });
+  server = await startApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
-  for (const definition of customResourceDefinitions()) await cluster.api.create(crds, definition as never);
-  for (const kind of allKinds) await until(() => cluster.api.list(kind));
+  await serveOwnKinds(server, cluster.api);
   const tenant = (id: string) => ({ 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': id });
   await makeNamespace('liqo-tenant-prov', tenant('prov'));
   await makeNamespace('liqo-tenant-cons', tenant('cons'));

@@ -32,9 +32,10 @@ const noting: ConnectProvider = async (kubeconfig, signal) => {
   const connection = await connect(kubeconfig, signal);
   type Named = { metadata: { namespace?: string; name: string } };
   const note = async ({ kind }: ResourceType, { metadata }: Named): Promise<void> => {
-    if (metadata.namespace === held?.namespace) {
-      held.waiting += 1;
-      await held.until;
+    const now = held;
+    if (now !== undefined && metadata.namespace === now.namespace) {
+      now.waiting += 1;
+      await now.until;
     }
     written.push(`${kind} ${metadata.namespace}/${metadata.name}`);
   };

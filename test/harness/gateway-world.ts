@@ -5,24 +5,15 @@ import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  customResourceDefinitions as crds,
-  deployments,
-  namespaces,
-  nodes,
-  pods,
-  roleBindings,
-  secrets,
-  services,
-} from '#shared/domain/core-kinds.ts';
+import { deployments, namespaces, nodes, pods, roleBindings, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { GatewayClient, GatewayClientSpec } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer, GatewayServerSpec } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from './eventually.ts';
 import { startApiServer } from './kube-apiserver.ts';
+import { serveOwnKinds } from './own-kinds.ts';
 
 export const peer = 'milan';
 export const namespace = 'liqo-tenant-milan';
@@ -76,17 +67,13 @@ export interface GatewayWorld {
 }
 
 export async function startGatewayWorld(): Promise<GatewayWorld> {
-  const apiServer = await startApiServer({ controllerManager: true });
+  const apiServer = await startApiServer();
   const stopClients = new AbortController();
   const cluster = openCluster(await connectKubeconfig(apiServer.kubeconfig), deps, stopClients.signal);
   const { api } = cluster;
   let agent: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined;
 
-  await Promise.all(customResourceDefinitions().map((definition) => api.create(crds, definition as never)));
-  await eventually('the kinds', async () => {
-    await Promise.all(Object.values(networkKinds).map((kind) => api.list(kind as ResourceType)));
-    return true;
-  });
+  await serveOwnKinds(apiServer, api);
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   const labels = { 'liqo.io/tenant-namespace': 'true', ...peerLabels };
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });

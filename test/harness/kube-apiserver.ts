@@ -41,7 +41,7 @@ export interface TestApiServer {
   kill(): Promise<void>;
   /** Starts what is not running, with the same data, address and certificates; resolves when ready. */
   start(): Promise<void>;
-  /** Replaces a running kube-controller-manager by one with these flags besides ours. */
+  /** Replaces kube-controller-manager, if one runs, by one with these flags besides ours. */
   restartControllerManager(flags: readonly string[]): Promise<void>;
 }
 
@@ -129,7 +129,7 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     const died = (['etcd', 'kube-apiserver'] as const).find((component) => !processes.isRunning(component));
     if (died) throw new AppError('command_failed', await processes.whyDead(died));
     try {
-      await waitUntilReady(access, 60_000, () =>
+      await waitUntilReady(access, 180_000, () =>
         processes.isRunning('kube-apiserver') && processes.isRunning('etcd') ? undefined : 'a component ended',
       );
     } catch (cause) {

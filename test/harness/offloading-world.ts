@@ -3,23 +3,15 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  customResourceDefinitions as crds,
-  namespaces,
-  nodes,
-  pods,
-  secrets,
-  serviceAccounts,
-} from '#shared/domain/core-kinds.ts';
+import { namespaces, nodes, pods, secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { allKinds } from '#shared/schema/all-kinds.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { type VirtualNodeSpec, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from './eventually.ts';
 import { startApiServer, type TestApiServer } from './kube-apiserver.ts';
+import { serveOwnKinds } from './own-kinds.ts';
 
 export const tenantNamespace = 'liqo-tenant-prov';
 const deps = { clock: systemClock, log: silentLog };
@@ -41,21 +33,13 @@ async function ready(api: Cluster['api'], namespace: string): Promise<void> {
 }
 
 export async function startOffloadingWorld(localNamespaces: readonly string[]): Promise<OffloadingWorld> {
-  const [consumer, provider] = await Promise.all([
-    startApiServer({ controllerManager: true }),
-    startApiServer({ controllerManager: true }),
-  ]);
+  const [consumer, provider] = await Promise.all([startApiServer(), startApiServer()]);
   const stop = new AbortController();
   const open = async ({ kubeconfig }: TestApiServer): Promise<Cluster> =>
     openCluster(await connectKubeconfig(kubeconfig), deps, stop.signal);
   const clusters = { consumer: await open(consumer), provider: await open(provider) };
-  for (const { api } of Object.values(clusters)) {
-    await Promise.all(customResourceDefinitions().map((definition) => api.create(crds, definition as never)));
-    await eventually('the kinds', async () => {
-      await Promise.all(allKinds.map((kind) => api.list(kind)));
-      return true;
-    });
-  }
+  await serveOwnKinds(consumer, clusters.consumer.api);
+  await serveOwnKinds(provider, clusters.provider.api);
   await clusters.consumer.api.create(namespaces, {
     apiVersion: 'v1',
     kind: 'Namespace',

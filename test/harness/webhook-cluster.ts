@@ -6,18 +6,12 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  customResourceDefinitions as crds,
-  namespaces,
-  serviceAccounts,
-  validatingWebhookConfigurations,
-} from '#shared/domain/core-kinds.ts';
+import { namespaces, serviceAccounts, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { allKinds } from '#shared/schema/all-kinds.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
 import { startApiServer } from '#test/harness/kube-apiserver.ts';
 import { run } from '#test/harness/program.ts';
+import { serveOwnKinds } from './own-kinds.ts';
 
 const patience = { timeout: 60_000, interval: 25 };
 export const deps = { clock: systemClock, log: silentLog };
@@ -47,7 +41,7 @@ export interface WebhookCluster {
 
 /** With namespaces `liqo`, `plain` and the tenant namespace of consumer `cons`; this cluster is `here`. */
 export async function startWebhookCluster(): Promise<WebhookCluster> {
-  const server = await startApiServer({ controllerManager: true });
+  const server = await startApiServer();
   const end = new AbortController();
   const cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
 
@@ -64,8 +58,7 @@ export async function startWebhookCluster(): Promise<WebhookCluster> {
     );
   }
 
-  for (const definition of customResourceDefinitions()) await cluster.api.create(crds, definition as never);
-  for (const kind of allKinds) await until(() => cluster.api.list(kind));
+  await serveOwnKinds(server, cluster.api);
   for (const name of ['liqo', 'plain']) await makeNamespace(name);
   await makeNamespace('liqo-tenant-cons', { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'cons' });
   const common = { ...deps, cluster, clusterId: 'here' };

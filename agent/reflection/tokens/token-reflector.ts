@@ -7,6 +7,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
+import { backoffMs } from '../../kube/backoff.ts';
 import { type ControllerMetrics, createController } from '../../kube/controller.ts';
 import { abortsWith } from '../../kube/linked-abort.ts';
 import type { Cache, Cluster, Controller } from '../../kube/types.ts';
@@ -42,7 +43,7 @@ interface TokenReview {
 
 /** So that the tokens of pods that started together are not renewed together. */
 const jitterMs = 30_000;
-const failureMs = 30_000;
+const refusedMs = (attempt: number): number => backoffMs(attempt, { baseMs: 500, maxMs: 30_000 });
 
 export class TokenReflector {
   readonly #deps: TokenReflectorDeps;
@@ -180,7 +181,7 @@ export class TokenReflector {
       const attempt = this.#said.failed(key);
       const message = `no tokens of service account ${accountOf(pod)}: ${error instanceof AppError ? error.message : code}`;
       if (attempt >= 3) this.#said.say(key, pod, 'Warning', 'FailedSATokensReflection', message);
-      return waiting(message, Math.min(failureMs, 250 * 2 ** attempt));
+      return waiting(message, refusedMs(attempt));
     }
   }
 

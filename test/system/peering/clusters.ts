@@ -6,14 +6,13 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { clusterRoles, customResourceDefinitions as crds, namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import { clusterRoles, namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
-import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 
 export interface TestCluster {
@@ -60,20 +59,14 @@ async function startCluster(
   more: More,
   connectPeer: ConnectPeer | undefined,
 ): Promise<TestCluster> {
-  const server = await startApiServer({ controllerManager: true });
+  const server = await startApiServer();
   const log = process.env.TEST_LOG ? consoleLog : silentLog;
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
-  await Promise.all(customResourceDefinitions().map((crd) => api.create(crds, crd)));
+  await serveOwnKinds(server, api);
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
   const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
   await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: `${id}-1`, labels } });
-  await eventually('the custom kinds to be served', async () => {
-    const all = await api.list(crds);
-    return all.every((crd) =>
-      crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True'),
-    );
-  });
   let running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   return {
     id,

@@ -1,0 +1,20 @@
+/** An API server that serves our kinds, to everybody. */
+import type { KubeApi } from '#agent/kube/types.ts';
+import { customResourceDefinitions as crds } from '#shared/domain/core-kinds.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
+import { customResourceDefinitions } from '#shared/schema/crd.ts';
+import { eventually } from './eventually.ts';
+import type { TestApiServer } from './kube-apiserver.ts';
+
+/**
+ * Makes the definitions and then starts kube-controller-manager, for which `server` must not have been told to care: its garbage collector
+ * looks for new kinds twice a minute only, and until then ends nothing that one of ours owns.
+ */
+export async function serveOwnKinds(server: TestApiServer, api: KubeApi): Promise<void> {
+  await Promise.all(customResourceDefinitions().map((definition) => api.create(crds, definition as never)));
+  await eventually('the kinds', async () => {
+    await Promise.all(allKinds.map((kind) => api.list(kind)));
+    return true;
+  });
+  await server.restartControllerManager([]);
+}
