@@ -1,5 +1,8 @@
 /** AWS's own DynamoDB Local on loopback, in memory, and fresh tables in it shaped as the infrastructure makes them. */
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import {
   CreateTableCommand,
   DynamoDBClient,
@@ -42,11 +45,18 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
     new DynamoDBClient({ endpoint, region: fakeRegion, credentials: fakeCredentials, maxAttempts: 3 });
   const own = client();
   const main = 'software.amazon.dynamodb.services.local.main.ServerRunner';
+  // It unpacks a library at each start and leaves it behind.
+  const temporary = await mkdtemp(path.join(os.tmpdir(), 'isthmus-dynamodb-'));
+  const clean = () => rm(temporary, { recursive: true, force: true });
+  const machine = ['-Xmx256m', '-XX:-UsePerfData', `-Djava.io.tmpdir=${temporary}`];
   const daemon = await startDaemon({
     command: java,
-    args: ['-Xmx256m', `-Djava.library.path=${nativeLibraries}`, '-cp', jars, main, '-inMemory', '-port', String(port)],
+    args: [...machine, `-Djava.library.path=${nativeLibraries}`, '-cp', jars, main, '-inMemory', '-port', String(port)],
     env: { DDB_LOCAL_TELEMETRY: '0' },
     ready: () => own.send(new ListTablesCommand({}), { requestTimeout: 1_000 }),
+  }).catch(async (error: unknown) => {
+    await clean();
+    throw error;
   });
   return {
     endpoint,
@@ -94,6 +104,7 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
     async stop() {
       own.destroy();
       await daemon.stop();
+      await clean();
     },
   };
 }

@@ -13,7 +13,9 @@ export interface EventRuler {
 
 export async function startEventRuler(): Promise<EventRuler> {
   const { java, jars } = await ensureAwsCounterparts({ root: repositoryRoot, cache: cacheDir(), log: () => undefined });
-  const child = spawn(java, ['-Xmx128m', '-cp', jars, 'Matcher'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(java, ['-Xmx128m', '-XX:-UsePerfData', '-cp', jars, 'Matcher'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const asked: { readonly resolve: (line: string) => void; readonly reject: (error: Error) => void }[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => asked.shift()?.resolve(line));
   const ended = new Promise<void>((resolve) => {
