@@ -4,22 +4,15 @@ import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import {
-  customResourceDefinitions as crds,
-  namespaces,
-  nodes,
-  pods,
-  serviceAccounts,
-} from '#shared/domain/core-kinds.ts';
+import { namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { allKinds } from '#shared/schema/all-kinds.ts';
-import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 
 let server: TestApiServer;
@@ -69,11 +62,10 @@ const setSlice = (consumer: string, name: string, status: ResourceSlice['status'
   );
 
 beforeAll(async () => {
-  server = await startApiServer({ controllerManager: true });
+  server = await startApiServer();
   const deps = { clock: systemClock, log: silentLog };
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, stop.signal);
-  await Promise.all(customResourceDefinitions().map((one) => cluster.api.create(crds, one as never)));
-  for (const kind of allKinds) await eventually(kind.kind, async () => (await cluster.api.list(kind)) && true);
+  await serveOwnKinds(server, cluster.api);
   await makeGuest('rome');
   await makeGuest('turin');
   await makeNamespace('demo');

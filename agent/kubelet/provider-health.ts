@@ -2,6 +2,7 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { KubeApi } from '../kube/types.ts';
+import { watchdog } from '../kube/watchdog.ts';
 
 export interface ProviderHealthDeps {
   readonly clock: Clock;
@@ -115,11 +116,7 @@ export class ProviderHealth {
     const { version } = this.#health;
     const beganAt = clock.now();
     const deadline = linkedAbort(signal);
-    const patience = linkedAbort(deadline.signal);
-    clock.sleep(timeoutMs.slow, patience.signal).then(
-      () => deadline.abort(new Error(noAnswer(timeoutMs.slow))),
-      () => undefined,
-    );
+    const guard = watchdog(clock, { idleMs: timeoutMs.slow }, (ms) => deadline.abort(new Error(noAnswer(ms))));
     try {
       const text = await api.getPath(stale ? '/version' : '/livez', deadline.signal);
       if (beganAt >= this.#pacedAt) this.#slow = clock.now() - beganAt >= timeoutMs.usual;
@@ -129,7 +126,7 @@ export class ProviderHealth {
     } catch (error) {
       return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
     } finally {
-      patience.abort();
+      guard.stop();
       deadline.unlink();
     }
   }

@@ -38,8 +38,7 @@ export async function startOffloadingWorld(localNamespaces: readonly string[]): 
   const open = async ({ kubeconfig }: TestApiServer): Promise<Cluster> =>
     openCluster(await connectKubeconfig(kubeconfig), deps, stop.signal);
   const clusters = { consumer: await open(consumer), provider: await open(provider) };
-  await serveOwnKinds(consumer, clusters.consumer.api);
-  await serveOwnKinds(provider, clusters.provider.api);
+  await Promise.all([serveOwnKinds(consumer, clusters.consumer.api), serveOwnKinds(provider, clusters.provider.api)]);
   await clusters.consumer.api.create(namespaces, {
     apiVersion: 'v1',
     kind: 'Namespace',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openNamespace } from '#agent/host/namespace.ts';
 import { userspaceTunnel } from '#agent/host/wireguard.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { nodePort, type TestPod } from '../../harness/netns-cluster.ts';
 import { addLeaf } from './leaf.ts';
@@ -154,20 +155,8 @@ test('a client that nobody answers dials from another port, and the next node pr
   await netns.tryExec('conntrack', '-D', '-p', 'udp', '--reply-port-src', `${nodePort}`);
 });
 
-/** What a node's kernel has once two looks, a second apart, saw the same. */
-const atRest = async (node: string): Promise<string | undefined> => {
-  let last: string | undefined;
-  return eventually(
-    `${node} rests`,
-    async () => {
-      const now = (await world.kernelState())[node];
-      const isSame = now === last;
-      last = now;
-      return isSame && now;
-    },
-    { everyMs: 1_000 },
-  );
-};
+const restingKernel = (node: string): Promise<string> =>
+  atRest(node, async () => (await world.kernelState())[node] ?? '', { looks: 2 });
 
 test.each([
   { what: 'a policy rule', undo: ['ip', 'rule', 'del', 'priority', '101'] },
@@ -175,7 +164,7 @@ test.each([
   { what: 'the overlay device', undo: ['ip', 'link', 'del', 'liqo-overlay'] },
 ])('$what that somebody deletes on a node is back at once', async ({ undo }) => {
   const [node] = world.a.nodes;
-  const before = await atRest(node!.name);
+  const before = await restingKernel(node!.name);
   const [program, ...args] = undo;
   await node!.netns.exec(program!, ...args);
   const began = performance.now();
@@ -348,7 +337,7 @@ test('a cluster that is left loses everything of ours; otherwise the data path o
     },
   });
   await world.put(daemonSets, set({}));
-  const before = await atRest(stays!.name);
+  const before = await restingKernel(stays!.name);
   await world.endProcess(stays!, 'SIGTERM');
   expect((await world.kernelState())[stays!.name]).toBe(before);
   await world.put(daemonSets, set({ 'liqo.io/uninstalling': 'true' }));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isOfPod } from '#agent/fabric/processes.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { eventually } from '#test/harness/eventually.ts';
+import { atRest } from '#test/harness/at-rest.ts';
 import { Netns, type NetnsWorld } from '#test/harness/netns.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
 import { slotOf } from '#test/testbed/slots.ts';
@@ -74,16 +74,6 @@ export async function isKernelState(place: Place, wanted: string): Promise<true>
   return true;
 }
 
-/** What the kernels have once three looks in a row, a second apart, have seen the same: a node learns of a change a moment after its cluster. */
-export async function settledKernels(places: readonly Place[]): Promise<readonly string[]> {
-  const looks: string[] = [];
-  return eventually(
-    'the kernels of the nodes rest',
-    async () => {
-      const now = await Promise.all(places.map(kernelState));
-      looks.push(now.join('\n'));
-      return looks.length >= 3 && new Set(looks.slice(-3)).size === 1 && now;
-    },
-    { withinMs: 60_000, everyMs: 1_000 },
-  );
-}
+/** What the kernels have once they have come to rest: a node learns of a change a moment after its cluster. */
+export const settledKernels = (places: readonly Place[]): Promise<readonly string[]> =>
+  atRest('the kernels of the nodes', () => Promise.all(places.map(kernelState)));

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ObjectMeta } from '#shared/domain/kube-object.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
+import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { everything, marksOf } from '../inventory.ts';
 import { clusterNames, consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
@@ -36,19 +37,13 @@ async function standing(on: Stage): Promise<Map<string, string>> {
   return lines;
 }
 
-/** What stands when three looks in a row see the same. */
-async function restingState(on: Stage): Promise<Map<string, string>> {
-  const looks: string[] = [];
-  return eventually(
-    'both clusters rest',
-    async () => {
-      const now = await standing(on);
-      looks.push(JSON.stringify([...now]));
-      return looks.length >= 3 && new Set(looks.slice(-3)).size === 1 && now;
-    },
-    { ...patience, everyMs: 1_000 },
+const restingState = (on: Stage): Promise<Map<string, string>> =>
+  atRest(
+    'both clusters',
+    () => standing(on),
+    patience,
+    (lines) => JSON.stringify([...lines]),
   );
-}
 
 export function brokerDown(on: () => Stage): void {
   describe('without its broker, a peering', () => {

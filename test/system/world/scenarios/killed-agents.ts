@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { everything, type Found, leftovers, lineOf, ofTheAgentItself } from '../inventory.ts';
 import { type ClusterName, clusterNames, consumer, isRunning, provider, type Stage, told } from '../stage.ts';
@@ -64,19 +65,8 @@ async function standing(on: Stage, cluster: ClusterName): Promise<string[]> {
     .sort();
 }
 
-/** What stands when three looks in a row see the same. */
-async function restingState(on: Stage, cluster: ClusterName): Promise<readonly string[]> {
-  const looks: string[] = [];
-  return await eventually(
-    `${cluster} rests`,
-    async () => {
-      const now = await standing(on, cluster);
-      looks.push(JSON.stringify(now));
-      return new Set(looks.slice(-3)).size === 1 && looks.length >= 3 && now;
-    },
-    { ...settling, everyMs: 1_000 },
-  );
-}
+const restingState = (on: Stage, cluster: ClusterName): Promise<readonly string[]> =>
+  atRest(cluster, () => standing(on, cluster), settling);
 
 interface Step {
   readonly name: string;
