@@ -3,7 +3,17 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { bannedFileNames, budget, environmentReaders, importLaw, impureWords, overBudget, pureFile } from './law.ts';
+import { fileCycles, folderRings, importsOf } from './import-graph.ts';
+import {
+  bannedFileNames,
+  budget,
+  ceiling,
+  environmentReaders,
+  importLaw,
+  impureWords,
+  overBudget,
+  pureFile,
+} from './law.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
@@ -22,32 +32,13 @@ function read(file: string): string {
   }
 }
 
-/** Imports that exist at run time: type-only ones are erased and bind nothing. */
-function runtimeImports(text: string): string[] {
-  const found: string[] = [];
-  for (const match of text.matchAll(
-    /(?:^|\n)\s*(?:import\s+(?!type\b)([^;'"]*?)(?:\bfrom\s*)?|export\s+(?!type\b)(\*[^;'"]*?|\{[^}]*\}\s*)from\s*)['"]([^'"]+)['"]/g,
-  )) {
-    const clause = match[1] ?? match[2] ?? '';
-    const named = /^\{([^}]*)\}\s*$/.exec(clause.trim());
-    const names =
-      named?.[1]
-        ?.split(',')
-        .map((n) => n.trim())
-        .filter(Boolean) ?? [];
-    if (names.length > 0 && names.every((n) => n.startsWith('type '))) continue;
-    if (match[3]) found.push(match[3]);
-  }
-  for (const match of text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g)) if (match[1]) found.push(match[1]);
-  return found;
-}
+const imports = new Map(files.map((file) => [file, importsOf(file, texts.get(file) ?? '')]));
+const runtimeImports = (file: string): string[] =>
+  (imports.get(file) ?? []).filter(({ typeOnly }) => !typeOnly).map(({ to }) => to);
 
-function resolve(file: string, specifier: string): string {
-  if (specifier.startsWith('#')) return specifier.slice(1);
-  if (specifier.startsWith('.')) return path.posix.normalize(path.posix.join(path.posix.dirname(file), specifier));
-  return specifier;
-}
-
+const rooms = /^(shared|kube|control|functions|infra|agent|cli|console)\//;
+const isTesting = (file: string) => /(^|\/)testing\//.test(file);
+const describeGroups = (groups: readonly string[][]) => groups.map((group) => group.join('\n  ')).join('\n\n');
 const isTest = (file: string) => /\.(test|contract)\.ts$/.test(file) || file.startsWith('test/');
 
 describe('the import law', () => {
@@ -55,8 +46,7 @@ describe('the import law', () => {
     const breaches = files
       .filter((file) => law.from.test(file) && !law.except?.test(file) && !isTest(file))
       .flatMap((file) =>
-        runtimeImports(texts.get(file) ?? '')
-          .map((specifier) => resolve(file, specifier))
+        runtimeImports(file)
           .filter((target) => law.never.test(target))
           .map((target) => `${file} imports ${target}`),
       );
@@ -65,11 +55,27 @@ describe('the import law', () => {
 
   test('no import escapes it by a misspelt extension', () => {
     const odd = files.flatMap((file) =>
-      runtimeImports(texts.get(file) ?? '')
-        .filter((s) => /^[.#]/.test(s) && !/\.(ts|json|mjs)$/.test(s))
-        .map((s) => `${file}: ${s}`),
+      runtimeImports(file)
+        .filter((target) => rooms.test(target) && !/\.(ts|json|mjs)$/.test(target))
+        .map((target) => `${file}: ${target}`),
     );
     expect(odd).toEqual([]);
+  });
+});
+
+describe('no circles', () => {
+  const product = [...imports.values()]
+    .flat()
+    .filter(({ from, to }) => [from, to].every((file) => rooms.test(file) && !isTest(file) && !isTesting(file)));
+
+  test('of files, types included', () => {
+    const found = fileCycles(product);
+    expect(found.flat().length, describeGroups(found)).toBeLessThanOrEqual(ceiling.filesInCycles);
+  });
+
+  test('of folders, at run time', () => {
+    const found = folderRings(product);
+    expect(found.flat().length, describeGroups(found)).toBeLessThanOrEqual(ceiling.foldersInRings);
   });
 });
 
