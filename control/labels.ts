@@ -1,10 +1,11 @@
 /** Labels: a tenant's own words about what it has, for its lists and for nobody else. */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Caller } from './access/caller.ts';
 import { auditOp, eventOf } from './audit/record.ts';
 import type { ControlDeps } from './deps.ts';
 import { checkLabels } from './directory/entry.ts';
-import { sameJson } from './peerings/canonical.ts';
 import { untilWritten } from './peerings/coordinate.ts';
 import type { Key } from './ports/store.ts';
 

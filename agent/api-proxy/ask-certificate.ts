@@ -1,8 +1,8 @@
 /** The consumer's side of `GET /certificate`: asks the provider's proxy, through the link, for the certificate that it holds ready. */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { abortsWith } from '#agent/kube/linked-abort.ts';
 import { challengeOf, type ProxyToken } from '#agent/kube/tls-agent.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { certificatePath } from './gate.ts';
 

@@ -3,7 +3,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { SignJWT } from 'jose';
 import type * as z from 'zod';
-import { linkedAbort } from '#agent/kube/linked-abort.ts';
+import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -3,7 +3,7 @@
  * correctness: whoever holds it polls meanwhile.
  */
 import WebSocket from 'ws';
-import { linkedAbort } from '#agent/kube/linked-abort.ts';
+import { linkedAbort } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';

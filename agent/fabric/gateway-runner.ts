@@ -1,10 +1,11 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
+
+import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import { planGateway } from '../gateway/plan.ts';
 import { type Commands, commandsIn } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
-import { linkedAbort } from '../kube/linked-abort.ts';
 import type { SourcePort } from '../tunnel/decide.ts';
 import { bridgePortOf, type CableBook } from './cables.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';

@@ -1,5 +1,5 @@
 /** From what a node knows to what its kernel should have. Deterministic: the same model in any order gives the same state. */
-import { byAddress, canonicalCidr } from '../host/ipv4.ts';
+import { byAddress, canonicalCidr } from '#shared/domain/ipv4.ts';
 import { type KernelState, overlayDevice, type Route, routingTables } from '../host/kernel-state.ts';
 import { inOrder, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../host/overlay.ts';
 import { userTables } from '../host/user-firewall.ts';

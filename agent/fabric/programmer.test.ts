@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { KernelState } from '../host/kernel-state.ts';
-import { sharedByMany } from '../kube/linked-abort.ts';
 import { nothing } from './fabric.ts';
 import { createProgrammer } from './programmer.ts';
 

@@ -1,11 +1,12 @@
 /** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
+
+import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { KernelState, Refusal } from '../host/kernel-state.ts';
 import type { Applied, Namespace } from '../host/namespace.ts';
-import { backoffMs } from '../kube/backoff.ts';
-import { linkedAbort } from '../kube/linked-abort.ts';
 
 export interface ProgrammerDeps {
   readonly namespace: Pick<Namespace, 'apply' | 'watchDrift'>;

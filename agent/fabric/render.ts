@@ -1,6 +1,7 @@
 /** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
+
+import { covering, distinctAddresses } from '#shared/domain/ipv4.ts';
 import { unknownCni } from '../host/cni.ts';
-import { covering, distinctAddresses } from '../host/ipv4.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../host/kernel-state.ts';
 import { chains, prefixMap, set } from '../host/nft-text.ts';
 import { ip6Guard } from '../host/overlay.ts';

@@ -4,7 +4,7 @@ import { toBase64 } from '#agent/pki/pem.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
-import type { AuthParams } from '#shared/schema/fields.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { ownerOf } from './owner.ts';

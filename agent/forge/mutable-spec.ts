@@ -2,10 +2,11 @@
  * What may change in a pod while it lives (images, sizes, deadline, tolerations, ephemeral containers), and how a change reaches the ShadowPod.
  * Everything here works on whole and on pruned specs alike.
  */
+
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
-import { sameContent } from './same-content.ts';
 
 type Toleration = NonNullable<PodSpec['tolerations']>[number];
 type Ephemeral = NonNullable<PodSpec['ephemeralContainers']>[number];

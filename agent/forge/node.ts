@@ -1,4 +1,6 @@
 /** The Node that stands for a provider: metadata, status and conditions (reference/liqo-offloading.md 2.2 and 2.3), and how an existing one must change. */
+
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import {
   cordonedTaint,
@@ -10,7 +12,6 @@ import {
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import { sameContent } from './same-content.ts';
 
 type Texts = Readonly<Record<string, string>>;
 type NodeStatus = NonNullable<Node['status']>;

@@ -3,7 +3,7 @@ import type { Applied } from '#agent/kube/types.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { resourceTexts } from '#shared/domain/quantity.ts';
-import type { ResourceList } from '#shared/schema/fields.ts';
+import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { ownerOf } from './owner.ts';

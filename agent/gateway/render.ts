@@ -1,5 +1,5 @@
 /** The nft tables of a gateway: translation between real addresses (tunnel) and views (overlay), and who may send what. */
-import { byAddress, covering, distinctAddresses, firstAddress } from '../host/ipv4.ts';
+import { byAddress, covering, distinctAddresses, firstAddress } from '#shared/domain/ipv4.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort, tunnelDevice } from '../host/kernel-state.ts';
 import { type Chain, chains, prefixMap, set } from '../host/nft-text.ts';
 import { ip6Guard } from '../host/overlay.ts';

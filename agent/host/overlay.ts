@@ -1,5 +1,5 @@
 /** What nodes and gateways have in common on the overlay: the device, neighbours, encapsulated routes, and the guard of its port. */
-import { byAddress, rangeOf } from './ipv4.ts';
+import { byAddress, rangeOf } from '#shared/domain/ipv4.ts';
 import {
   type Encapsulation,
   type Neighbour,

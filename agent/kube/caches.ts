@@ -1,8 +1,9 @@
 /** Hands out caches: one list-watch per kind and selection, shared by everyone who asks for the same. */
+
+import { abortsWith, sharedByMany } from '#shared/async/abort-scope.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { ClusterConnection } from './connect.ts';
 import { defaultTiming, Informer, type InformerDeps, type InformerTiming } from './informer.ts';
-import { abortsWith, sharedByMany } from './linked-abort.ts';
 import { createListWatch } from './list-watch.ts';
 import { createSender } from './sender.ts';
 import type { Cache, CacheOptions, Caches } from './types.ts';

@@ -1,8 +1,9 @@
 /** Puts together everything a controller gets about one cluster. */
+
+import type { Random } from '#shared/async/backoff.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { createKubeApi, type KubeApiOptions } from './api.ts';
-import type { Random } from './backoff.ts';
 import { type CachesOptions, createCaches } from './caches.ts';
 import type { ClusterConnection } from './connect.ts';
 import { createEventRecorder } from './events.ts';

@@ -1,12 +1,13 @@
 /** Runs one reconcile function over the keys that its watches name: level-triggered, retried, resynced. */
+
+import { sharedByMany } from '#shared/async/abort-scope.ts';
+import type { Random } from '#shared/async/backoff.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { type Outcome, requeueAfterMs } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Random } from './backoff.ts';
 import { lineBehind } from './line.ts';
-import { sharedByMany } from './linked-abort.ts';
 import { KeyQueue } from './queue.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from './types.ts';
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import type { KubeEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { createEventRecorder } from './events.ts';
-import { sharedByMany } from './linked-abort.ts';
 import type { KubeApi } from './types.ts';
 
 const pod = (i: number): KubeObject => ({

@@ -1,11 +1,12 @@
 /** Writes Kubernetes Events, one series per (object, type, reason, message); bounded in rate and memory, and never in the way. */
+
+import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { FairLine } from '#shared/async/fair-queue.ts';
 import { events as eventKind, type KubeEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { FairLine } from './fair-line.ts';
-import { type LinkedAbort, linkedAbort } from './linked-abort.ts';
 import type { EventRecorder, KubeApi } from './types.ts';
 
 export interface EventRecorderDeps {

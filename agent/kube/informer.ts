@@ -1,10 +1,11 @@
 /** Keeps one store equal to the server: list, watch, and list again whenever the watch cannot go on. */
+
+import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { apiVersionOf, type KubeObject, keyOf, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { backoffMs, type Random } from './backoff.ts';
-import { linkedAbort } from './linked-abort.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
 import { type IndexFn, Store } from './store.ts';
 import type { Cache, CacheOptions, Change, Transform } from './types.ts';

@@ -1,13 +1,14 @@
 /** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
+
+import { linkedAbort, sharedByMany } from '#shared/async/abort-scope.ts';
+import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import type { Lease } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { microTime } from './events.ts';
-import { linkedAbort, sharedByMany } from './linked-abort.ts';
 import type { Cache, Caches, KubeApi } from './types.ts';
-import { watchdog } from './watchdog.ts';
 
 export interface LeaseDeps {
   readonly api: KubeApi;

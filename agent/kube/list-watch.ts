@@ -1,4 +1,6 @@
 /** The two reads that a cache lives on: one page of a list, and a watch. */
+
+import { watchdog } from '#shared/async/idle-timeout.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -10,7 +12,6 @@ import { collectionPath, withQuery } from './paths.ts';
 import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from './request.ts';
 import type { Send } from './sender.ts';
 import type { ListOptions } from './types.ts';
-import { watchdog } from './watchdog.ts';
 
 /** Items are as the server sends them: without `apiVersion` and `kind`. */
 export interface Page<T> {

@@ -1,8 +1,9 @@
 /** A queue of keys: each waits at most once, is with at most one worker, and comes again when it was added meanwhile. */
+
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
+import { DelayHeap } from '#shared/async/delay-queue.ts';
+import { FairLine } from '#shared/async/fair-queue.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { backoffMs, type Random } from './backoff.ts';
-import { DelayHeap } from './delay-heap.ts';
-import { FairLine } from './fair-line.ts';
 
 export interface KeyQueueOptions {
   readonly clock: Clock;

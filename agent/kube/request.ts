@@ -1,6 +1,7 @@
 /** One HTTP exchange with an API server: opening it, reading it whole with deadlines, and turning failures into `AppError`. */
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { watchdog } from '#shared/async/idle-timeout.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -8,7 +9,6 @@ import { type ClusterConnection, pathAt } from './connect.ts';
 import type { AnswerHeaders } from './http-answer.ts';
 import { happenedOn, lineOf, whenLeftBehind } from './line.ts';
 import { connectionOptions, hostOf } from './tls-agent.ts';
-import { watchdog } from './watchdog.ts';
 import { dropIdleWires, type Sending, wiresOf } from './wires.ts';
 
 export interface OpenRequest {

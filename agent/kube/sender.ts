@@ -1,8 +1,9 @@
 /** Sends requests to one API server with a deadline, and repeats those that may be repeated. */
+
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { backoffMs, type Random } from './backoff.ts';
 import type { ClusterConnection } from './connect.ts';
 import { exchange, statusError } from './request.ts';
 

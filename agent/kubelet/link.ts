@@ -1,4 +1,6 @@
 /** The network link to a provider: whether it works, what that says about the Node, and what the provider's ranges are called here. */
+
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -8,7 +10,6 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type NetworkState, networkState } from '../forge/node.ts';
 import { type RemoteRanges, remoteRanges } from '../forge/remote-address.ts';
-import { sameContent } from '../forge/same-content.ts';
 import type { Caches } from '../kube/types.ts';
 import { type LinkSight, linkVerdict } from './link-verdict.ts';
 

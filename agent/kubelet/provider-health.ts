@@ -1,8 +1,9 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
+
+import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { watchdog } from '#shared/async/idle-timeout.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { KubeApi } from '../kube/types.ts';
-import { watchdog } from '../kube/watchdog.ts';
 
 export interface ProviderHealthDeps {
   readonly clock: Clock;

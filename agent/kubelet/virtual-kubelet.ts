@@ -3,12 +3,12 @@
  * `state()`, and every change of that is announced, so that the VirtualNode controller never polls.
  */
 import { pods } from '#shared/domain/core-kinds.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
 import { keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
 import { isReady, type NodeInput } from '../forge/node.ts';
-import { sameContent } from '../forge/same-content.ts';
 import type { Cache } from '../kube/types.ts';
 import type { ReflectionOptions } from '../reflection/options.ts';
 import type { SharedReflection } from '../reflection/shared-reflection.ts';

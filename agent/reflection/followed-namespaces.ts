@@ -1,7 +1,8 @@
 /** The two sides of each offloaded namespace, for one kind: caches that come and go with the mapping. */
+
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { abortsWith } from '../kube/linked-abort.ts';
 import type { Cache, Change } from '../kube/types.ts';
 
 export interface Sides<L extends KubeObject, R extends KubeObject> {

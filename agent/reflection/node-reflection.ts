@@ -1,10 +1,11 @@
 /** What one virtual node reflects over one connection: tokens for its own pods, and in its turn what all virtual nodes of the provider share. */
+
+import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { sameContent } from '../forge/same-content.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
-import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
 import type { Cache, Cluster } from '../kube/types.ts';
 import type { ReflectionOptions } from './options.ts';
 import type { ProviderClients } from './provider-clients.ts';

@@ -1,8 +1,9 @@
 /** Keeps one link alive: pings through the tunnel, dials the peer's candidates while it is silent, measures the path, and reports. */
+
+import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { linkedAbort } from '../kube/linked-abort.ts';
 import {
   type LinkValue,
   linkValue,

@@ -1,7 +1,7 @@
 /** The network of a peering on the command line. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { Mtu } from '#shared/schema/addresses.ts';
 import { type GatewayServiceType, gatewayServiceTypes, type NewPeeringNetwork } from '#shared/schema/api/network.ts';
+import { Mtu } from '#shared/schema/definition/addresses.ts';
 
 export interface NetworkOptions {
   readonly network?: boolean;

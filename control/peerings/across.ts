@@ -2,11 +2,12 @@
  * Peerings whose two clusters are of two tenants. What the state machine knows is one shared item; each tenant reads its own copy of it,
  * which holds what docs/cross-tenant.md lists and nothing else. The copies are written by the transaction that changes the shared item.
  */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { key } from '../keys.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
-import { sameJson } from './canonical.ts';
 import { isPlainEndpoint, type Link, type LinkEnd } from './link.ts';
 import type { PeeringCondition, Resources } from './peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from './records.ts';

@@ -1,6 +1,7 @@
 /** `Peering` objects made inside clusters (GitOps): asked for by the same rules as everything else, and answered. */
 
 import type * as z from 'zod';
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { AskAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
@@ -11,7 +12,6 @@ import type { ControlDeps } from '../deps.ts';
 import { key, partition } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, withPrefix } from '../ports/store.ts';
-import { sameJson } from './canonical.ts';
 import { untilWritten } from './coordinate.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
 import {

@@ -1,6 +1,7 @@
 /** Which kinds of objects differ between two reports about a peering: what rules of a bus choose by. */
+
+import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
-import { canonical } from './canonical.ts';
 
 const nameOf = ({ apiVersion, kind, namespace = '', name }: ObservedObject): string =>
   JSON.stringify([apiVersion, kind, namespace, name]);

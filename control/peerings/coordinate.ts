@@ -3,12 +3,13 @@
  * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
  * nothing but the delay.
  */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { ControlDeps } from '../deps.ts';
 import { key, partition, prefix } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { withPrefix } from '../ports/store.ts';
-import { sameJson } from './canonical.ts';
 import { hasEnded, loadPeering } from './load-peering.ts';
 import { reconcilePeering } from './reconcile-peering.ts';
 import type { PairRecord, PeeringRecord } from './records.ts';

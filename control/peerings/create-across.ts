@@ -1,4 +1,6 @@
 /** What makes and changes a peering across tenants: one transaction that reaches exactly the two clusters concerned. */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
@@ -8,7 +10,6 @@ import type { Capacity } from '../limits/capacity.ts';
 import type { Item, NewEvent, Op } from '../ports/store.ts';
 import type { TenantRecord } from '../tenants/tenant.ts';
 import { type Across, copyFor, copyOps, homeOf, loadCopies, type PeerOfCluster, roles, tenantsOf } from './across.ts';
-import { sameJson } from './canonical.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { isEnding } from './load-peering.ts';
 import { type AskedNetwork, settleNetwork } from './network-terms.ts';

@@ -1,4 +1,6 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import {
   type ClusterFacts,
   type DesiredAnswer,
@@ -17,7 +19,6 @@ import { key, partition, prefix } from '../keys.ts';
 import { type Op, withPrefix } from '../ports/store.ts';
 import { tenantOf } from './across.ts';
 import type { Asks } from './asks.ts';
-import { sameJson } from './canonical.ts';
 import { changedKinds } from './changed-kinds.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from './records.ts';

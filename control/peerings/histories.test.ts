@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { canonical } from '#shared/domain/canonical-json.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -10,7 +11,6 @@ import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
 import { adminOf, createWorld, type World } from '../testing/world.ts';
-import { canonical } from './canonical.ts';
 import type { DesiredRecord, PeeringRecord } from './records.ts';
 
 const names = ['rome', 'milan', 'turin'] as const;

@@ -1,8 +1,8 @@
 /** The network part of what is asked for: what may be asked, what it is when nothing is said, and what the two clusters allow. */
 import { isWithin } from '#shared/domain/cidr.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { Mtu } from '#shared/schema/addresses.ts';
 import { type GatewayServiceType, gatewayServiceTypes } from '#shared/schema/api/network.ts';
+import { Mtu } from '#shared/schema/definition/addresses.ts';
 import { type ClusterFacts, networkCapability, type PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { isAbout, lists, type PeerOwner } from './consent.ts';
 

@@ -1,10 +1,11 @@
 /** Use cases around peerings for people and portals: request, read, unpeer; and the sweep that bounds every delay. */
+
+import { inParallel } from '#shared/async/in-parallel.ts';
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../deps.ts';
 import { checkLabels } from '../directory/entry.ts';
-import { inParallel } from '../in-parallel.ts';
 import { key, partition, prefix, sortableTime } from '../keys.ts';
 import type { LabelChange, Labels } from '../labels.ts';
 import { pageOf } from '../pages.ts';

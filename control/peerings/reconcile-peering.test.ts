@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ClusterFacts, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
-import { canonical } from './canonical.ts';
 import { judgeConsumer, judgeProvider } from './consent.ts';
 import type { Phase } from './peering.ts';
 import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';

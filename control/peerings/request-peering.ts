@@ -1,4 +1,6 @@
 /** Asking for a peering and ending one: the same rules for people, portals and `Peering` objects inside a cluster. */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
@@ -9,7 +11,6 @@ import type { Labels } from '../labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { sideOf } from './across.ts';
-import { sameJson } from './canonical.ts';
 import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
 import { changeAcross, newNonce } from './create-across.ts';

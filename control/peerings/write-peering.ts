@@ -1,4 +1,6 @@
 /** Turns the answer of the state machine into one transaction: state, both desired sets, revisions, audit, event, next look. Pure but for identifiers. */
+
+import { sameJson } from '#shared/domain/canonical-json.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
@@ -7,7 +9,6 @@ import { key } from '../keys.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../ports/store.ts';
 import { copyOps, homeOf, otherRole, tenantsOf } from './across.ts';
-import { sameJson } from './canonical.ts';
 import type { LoadedPeering, LoadedSide } from './load-peering.ts';
 import type { ReconcileResult } from './reconcile-peering.ts';
 import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from './records.ts';

@@ -2,11 +2,12 @@
  * Brings events to where tenants want them: plans a delivery for each webhook and event target that wants an event, and attempts what is due. Each has a queue of its
  * own, so that one that does not answer delays nobody else's.
  */
+
+import { inParallel } from '#shared/async/in-parallel.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { eventOf } from '../audit/record.ts';
 import type { ControlDeps } from '../deps.ts';
 import { publicTypes } from '../events/cloud-event.ts';
-import { inParallel } from '../in-parallel.ts';
 import { key, partition } from '../keys.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';

@@ -2,8 +2,8 @@
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { objectSchema } from '#shared/schema/crd.ts';
-import type { CelRule, KindDefinition } from '#shared/schema/kind.ts';
-import type { StructuralSchema } from '#shared/schema/structural.ts';
+import type { CelRule, KindDefinition } from '#shared/schema/definition/kind.ts';
+import type { StructuralSchema } from '#shared/schema/definition/structural.ts';
 import { code, generatedNote, page, table } from './markdown.ts';
 
 interface Field {

@@ -1,8 +1,9 @@
 /** Every custom kind that Isthmus installs, in the order of the reference page. */
+
+import type { KindDefinition } from './definition/kind.ts';
 import { brokerLinks } from './isthmus/broker-link.ts';
 import { peerings } from './isthmus/peering.ts';
 import { peeringPolicies } from './isthmus/peering-policy.ts';
-import type { KindDefinition } from './kind.ts';
 import { configurations } from './liqo/configuration.ts';
 import { connections } from './liqo/connection.ts';
 import { firewallConfigurations } from './liqo/firewall-configuration.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { allKinds } from './all-kinds.ts';
 import { crdName, customResourceDefinition, objectSchema } from './crd.ts';
-import { defineKind } from './kind.ts';
-import type { StructuralSchema } from './structural.ts';
+import { defineKind } from './definition/kind.ts';
+import type { StructuralSchema } from './definition/structural.ts';
 
 /** The schema at a simple JSON path; undefined when the path leads nowhere. */
 function schemaAt(root: StructuralSchema, jsonPath: string): StructuralSchema | undefined {

@@ -1,8 +1,8 @@
 /** CustomResourceDefinitions of all kinds, from their declarations. Pure: the generator writes them to files, the CLI applies them. */
 import type { CustomResourceDefinition } from '#shared/domain/core-kinds.ts';
 import { allKinds } from './all-kinds.ts';
-import type { KindDefinition } from './kind.ts';
-import { type StructuralSchema, structuralSchema } from './structural.ts';
+import type { KindDefinition } from './definition/kind.ts';
+import { type StructuralSchema, structuralSchema } from './definition/structural.ts';
 
 /** Label of everything that belongs to the installation. */
 const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;

@@ -19,8 +19,13 @@ export const importLaw: readonly Law[] = [
   },
   {
     from: /^shared\//,
-    never: node,
+    never: /^node:(?!events$)/,
     because: 'shared does no I/O, so that the browser, Lambda and the agent can all load it',
+  },
+  {
+    from: /^shared\/(?!async\/)/,
+    never: node,
+    because: 'only an abort scope needs Node, to say how many listeners a signal may have',
   },
   {
     from: /^control\//,

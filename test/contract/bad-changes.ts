@@ -1,7 +1,8 @@
 /** Changes that the API server must refuse, and what the refusal must name. */
+
+import type { KindDefinition } from '#shared/schema/definition/kind.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
-import type { KindDefinition } from '#shared/schema/kind.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { ips } from '#shared/schema/liqo/ip.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';

@@ -1,8 +1,9 @@
 /** Objects that the API server must refuse, and what the refusal must name. */
+
+import type { KindDefinition } from '#shared/schema/definition/kind.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
-import type { KindDefinition } from '#shared/schema/kind.ts';
 import { configurations } from '#shared/schema/liqo/configuration.ts';
 import { connections } from '#shared/schema/liqo/connection.ts';
 import { firewallConfigurations } from '#shared/schema/liqo/firewall-configuration.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiVersionOf, type KubeResource, keyOf } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName, customResourceDefinitions } from '#shared/schema/crd.ts';
-import type { KindDefinition } from '#shared/schema/kind.ts';
+import type { KindDefinition } from '#shared/schema/definition/kind.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { goldenObjects } from '#test/golden/objects.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { apiVersionOf, type KubeResource } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
-import type { KindDefinition } from '#shared/schema/kind.ts';
+import type { KindDefinition } from '#shared/schema/definition/kind.ts';
 
 type Tree = Record<string, unknown>;
 export interface GoldenObject {

@@ -1,6 +1,7 @@
 /** Forged overlay packets: what somebody would send to UDP 6091 to get a packet delivered as if it came from a peer. */
-import { addressNumber } from '#agent/host/ipv4.ts';
+
 import { macOf } from '#agent/host/overlay.ts';
+import { addressNumber } from '#shared/domain/ipv4.ts';
 
 export interface Forged {
   readonly vni: number;

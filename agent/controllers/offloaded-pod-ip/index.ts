@@ -1,7 +1,7 @@
 /** IPs of offloaded pods: kept while this cluster has two links or more; the pods are watched only then. */
 import { createController, watch } from '#agent/kube/controller.ts';
-import { type LinkedAbort, linkedAbort } from '#agent/kube/linked-abort.ts';
 import type { Cache, Controller } from '#agent/kube/types.ts';
+import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';

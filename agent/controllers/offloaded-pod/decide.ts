@@ -1,4 +1,6 @@
 /** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
+
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
@@ -18,7 +20,6 @@ import {
   withReadiness,
 } from '../../forge/pod-status.ts';
 import { type RemoteRanges, reachedAt } from '../../forge/remote-address.ts';
-import { sameContent } from '../../forge/same-content.ts';
 import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
 export type Mapping =

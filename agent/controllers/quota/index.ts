@@ -5,7 +5,7 @@ import { createController, watch } from '#agent/kube/controller.ts';
 import type { Controller } from '#agent/kube/types.ts';
 import { keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
-import type { ResourceList } from '#shared/schema/fields.ts';
+import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { createExplain } from '../explain.ts';

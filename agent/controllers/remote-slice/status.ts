@@ -1,6 +1,6 @@
 /** The provider's answer to a slice, as its status. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
-import type { AuthParams } from '#shared/schema/fields.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import type { ProviderCondition, ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { Grant } from './grant.ts';

@@ -4,7 +4,7 @@ import { reachedAt, remoteRanges } from '#agent/forge/remote-address.ts';
 import { isNewer, lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { isWithin } from '#shared/domain/cidr.ts';
-import type { AuthParams } from '#shared/schema/fields.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 import type { Renew } from '#shared/schema/liqo/renew.ts';

@@ -1,7 +1,7 @@
 /** Gives an Identity what its provider renewed. */
 import type { Cluster } from '#agent/kube/types.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
-import type { AuthParams } from '#shared/schema/fields.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 
 /** `how`: for the Event, after "renewed". */

@@ -1,5 +1,5 @@
 /** Tries new control-plane credentials once, so that what is wrong with them is said on their Secret and not only on what waits for them. */
-import { abortsWith } from '#agent/kube/linked-abort.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { again, type Outcome, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';

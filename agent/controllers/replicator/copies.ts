@@ -1,6 +1,6 @@
 /** Taking copies back from a provider. What fails there is thrown as `ProviderError`; so is what was under way when the session ended. */
 import type { Replicated } from '#agent/forge/replica.ts';
-import { abortsWith } from '#agent/kube/linked-abort.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';

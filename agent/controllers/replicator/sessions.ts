@@ -1,8 +1,8 @@
 /** Connections to providers, one per control-plane kubeconfig Secret, each with caches of the copies we have there. */
 import { createHash } from 'node:crypto';
 import type { Replicated } from '#agent/forge/replica.ts';
-import { abortsWith } from '#agent/kube/linked-abort.ts';
 import type { Cache } from '#agent/kube/types.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { KubeObject, ResourceType, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,8 +1,9 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
-import { backoffMs } from '#agent/kube/backoff.ts';
+
 import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
 import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { Said } from '#agent/reflection/said.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import { type EndpointSlice, endpointSlices, namespaces } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';

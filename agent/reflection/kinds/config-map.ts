@@ -1,8 +1,8 @@
 /** ConfigMaps, with the consumer's root CA under a name of its own: the provider puts one of its own in every namespace (reference 5.6). */
 import { configMaps } from '#shared/domain/core-kinds.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { reflectedRootCa, rootCa } from '../../forge/api-access.ts';
-import { sameContent } from '../../forge/same-content.ts';
 import { withDigests } from './digests.ts';
 import { type OutgoingKind, picked } from './kind.ts';
 

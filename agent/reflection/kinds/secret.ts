@@ -1,7 +1,7 @@
 /** Secrets; tokens of service accounts go another way, pod by pod (reference 5.7). */
 import { secrets } from '#shared/domain/core-kinds.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import { sameContent } from '../../forge/same-content.ts';
 import { withDigests } from './digests.ts';
 import { type OutgoingKind, picked, sameName } from './kind.ts';
 

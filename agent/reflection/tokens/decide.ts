@@ -1,8 +1,9 @@
 /** Whether the tokens of one offloaded pod must be made, renewed or taken away (reference/liqo-offloading.md 5.2.5). Pure. */
+
+import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { apiAccessOf, type HomeApi, type TokenWish, tokenSecretName, tokenWishes } from '../../forge/api-access.ts';
-import { sameContent } from '../../forge/same-content.ts';
 import { fingerprint, withDigests } from '../kinds/digests.ts';
 import type { Pair } from '../kinds/kind.ts';
 import { isOurs, pairLabels } from '../metadata.ts';

@@ -1,4 +1,7 @@
 /** Gives the pods of one virtual node tokens of their own cluster, as Secrets beside them at the provider, and keeps those fresh. */
+
+import { abortsWith } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import { secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import { namespaceOfKey, type Pod, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
@@ -7,9 +10,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
-import { backoffMs } from '../../kube/backoff.ts';
 import { type ControllerMetrics, createController } from '../../kube/controller.ts';
-import { abortsWith } from '../../kube/linked-abort.ts';
 import type { Cache, Cluster, Controller } from '../../kube/types.ts';
 import { toBase64 } from '../../pki/pem.ts';
 import { withDigests } from '../kinds/digests.ts';

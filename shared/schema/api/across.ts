@@ -1,7 +1,7 @@
 /** What the REST API answers with about other tenants (docs/cross-tenant.md): invitations, requests, approval rules, the directory. */
 import * as z from 'zod';
-import { GivenLabels, GivenQuantities, LabelValue, OneClass } from '../kubernetes-text.ts';
-import { printable } from '../printable-text.ts';
+import { GivenLabels, GivenQuantities, LabelValue, OneClass } from '../definition/kubernetes-text.ts';
+import { printable } from '../definition/printable-text.ts';
 import { ClusterId, Quantities } from '../protocol/agent-protocol.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');

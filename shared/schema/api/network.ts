@@ -1,6 +1,6 @@
 /** The link of a peering as the REST API asks for it and shows it. */
 import * as z from 'zod';
-import { Mtu } from '../addresses.ts';
+import { Mtu } from '../definition/addresses.ts';
 import { ClusterId } from '../protocol/agent-protocol.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');

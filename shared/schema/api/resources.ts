@@ -1,7 +1,7 @@
 /** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
 import { phases } from '#shared/domain/peering-phase.ts';
-import { GivenLabels, GivenQuantities, OneClass } from '../kubernetes-text.ts';
+import { GivenLabels, GivenQuantities, OneClass } from '../definition/kubernetes-text.ts';
 import { ClusterId, NetworkFacts, PolicyFacts, Quantities } from '../protocol/agent-protocol.ts';
 import { NewPeeringNetwork, PeeringNetwork } from './network.ts';
 

@@ -1,6 +1,6 @@
 /** Tenants, members and identity providers in the REST API. */
 import * as z from 'zod';
-import { printable, webUrl } from '../printable-text.ts';
+import { printable, webUrl } from '../definition/printable-text.ts';
 import { IssuedApiKey, Role } from './resources.ts';
 
 const Time = z.iso.datetime().describe('RFC 3339, UTC.');

@@ -1,6 +1,6 @@
 /** Webhooks and their deliveries in the REST API (docs/events.md). */
 import * as z from 'zod';
-import { printable, webUrl } from '../printable-text.ts';
+import { printable, webUrl } from '../definition/printable-text.ts';
 
 export const Time = z.iso.datetime().describe('RFC 3339, UTC.');
 const Url = webUrl(2_000).describe('https only, at a public address. Whoever may read webhooks sees it whole.');

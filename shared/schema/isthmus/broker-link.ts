@@ -1,8 +1,8 @@
 /** isthmus.dev BrokerLink: where this cluster is enrolled. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ClusterId, Conditions, Timestamp } from '../fields.ts';
-import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { ClusterId, Conditions, Timestamp } from '../definition/fields.ts';
+import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 
 export const BrokerLinkSpec = z.object({
   url: z

@@ -1,9 +1,9 @@
 /** isthmus.dev PeeringPolicy: what this cluster agrees to. The cluster enforces it; the broker knows it to refuse early. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr } from '../addresses.ts';
-import { ResourceList } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Cidr } from '../definition/addresses.ts';
+import { ResourceList } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 const Peers = z
   .array(

@@ -1,9 +1,9 @@
 /** isthmus.dev Peering: a peering asked for from inside the consumer cluster. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Mtu } from '../addresses.ts';
-import { ClusterId, Conditions, ResourceList } from '../fields.ts';
-import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { Mtu } from '../definition/addresses.ts';
+import { ClusterId, Conditions, ResourceList } from '../definition/fields.ts';
+import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 import { PeeringOwner } from '../protocol/agent-protocol.ts';
 
 export const PeeringSpec = z.object({

@@ -1,9 +1,9 @@
 /** networking.liqo.io Configuration: the ranges of one peer, and the ranges by which this cluster knows them. Tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr } from '../addresses.ts';
-import { Conditions } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Cidr } from '../definition/addresses.ts';
+import { Conditions } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 export const ClusterCidrs = z.object({

@@ -1,9 +1,9 @@
 /** networking.liqo.io Connection: how the link to one peer is doing. Tenant namespace, named like the gateway's pods. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr } from '../addresses.ts';
-import { Conditions, ObjectReference, Timestamp } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Cidr } from '../definition/addresses.ts';
+import { Conditions, ObjectReference, Timestamp } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 export const ConnectionType = z.enum(['Server', 'Client']);

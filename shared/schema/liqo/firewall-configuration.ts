@@ -1,8 +1,8 @@
 /** networking.liqo.io FirewallConfiguration: nftables rules that nodes or gateways, picked by labels, add to their own. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ObjectReference } from '../fields.ts';
-import { ageColumn, cel, defineKind } from '../kind.ts';
+import { ObjectReference } from '../definition/fields.ts';
+import { ageColumn, cel, defineKind } from '../definition/kind.ts';
 import { HostConditions } from './host-conditions.ts';
 import { networkKinds } from './network-resources.ts';
 

@@ -1,8 +1,8 @@
 /** core.liqo.io ForeignCluster: the computed summary of one peer. It holds no desired state. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ClusterId, conditionOf } from '../fields.ts';
-import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { ClusterId, conditionOf } from '../definition/fields.ts';
+import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 
 export const ForeignClusterRole = z.enum(['Consumer', 'Provider', 'ConsumerAndProvider', 'Unknown']);
 export type ForeignClusterRole = z.infer<typeof ForeignClusterRole>;

@@ -1,9 +1,9 @@
 /** networking.liqo.io GatewayClient: this end of the link to one peer, dialling the peer. Tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Mtu } from '../addresses.ts';
-import { Conditions, ObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Mtu } from '../definition/addresses.ts';
+import { Conditions, ObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
 

@@ -1,8 +1,8 @@
 /** Where gateways are reached, as several network kinds say it. */
 import * as z from 'zod';
-import { Ipv4, Port } from '../addresses.ts';
-import { LocalObjectReference } from '../fields.ts';
-import { type CelRule, cel } from '../kind.ts';
+import { Ipv4, Port } from '../definition/addresses.ts';
+import { LocalObjectReference } from '../definition/fields.ts';
+import { type CelRule, cel } from '../definition/kind.ts';
 
 export const PortList = z.array(Port).max(64);
 

@@ -1,9 +1,9 @@
 /** networking.liqo.io GatewayServer: this end of the link to one peer, where the peer dials. Tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Mtu } from '../addresses.ts';
-import { Conditions, ObjectReference, StringMap } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Mtu } from '../definition/addresses.ts';
+import { Conditions, ObjectReference, StringMap } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret, ServerEndpoint } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
 

@@ -1,6 +1,6 @@
 /** How each node or gateway fares with a RouteConfiguration or FirewallConfiguration. */
 import * as z from 'zod';
-import { Timestamp } from '../fields.ts';
+import { Timestamp } from '../definition/fields.ts';
 
 export const HostCondition = z.object({
   host: z.string().describe('Node or gateway pod.'),

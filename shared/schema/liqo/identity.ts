@@ -1,8 +1,8 @@
 /** authentication.liqo.io Identity: how this consumer logs in at a provider. Lives on the consumer, in the tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { AuthParams, ClusterId, LocalObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { AuthParams, ClusterId, LocalObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const IdentityType = z.enum(['ControlPlane', 'ResourceSlice']);
 export type IdentityType = z.infer<typeof IdentityType>;

@@ -1,8 +1,8 @@
 /** networking.liqo.io InternalFabric: one gateway's end of the overlay, and what lies behind it. Tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr, Ipv4 } from '../addresses.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Cidr, Ipv4 } from '../definition/addresses.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 export const InternalFabricSpec = z.object({

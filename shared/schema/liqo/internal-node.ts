@@ -1,8 +1,8 @@
 /** networking.liqo.io InternalNode: one node's end of the overlay. Cluster-scoped, named like the node. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Ipv4 } from '../addresses.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Ipv4 } from '../definition/addresses.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 export const InternalNodeSpec = z.object({

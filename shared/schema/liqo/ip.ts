@@ -1,9 +1,9 @@
 /** ipam.liqo.io IP: an address behind this cluster, and the address by which peers reach it. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr, Ipv4 } from '../addresses.ts';
-import { Conditions, ObjectReference } from '../fields.ts';
-import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { Cidr, Ipv4 } from '../definition/addresses.ts';
+import { Conditions, ObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 import { ServiceTemplate } from './rendered-gateway.ts';
 

@@ -1,8 +1,8 @@
 /** offloading.liqo.io NamespaceMap: which namespaces of a consumer exist under which name at one provider. Original on the consumer, copy on the provider. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { StringMap } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { StringMap } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const NamespaceMapPhase = z.enum(['Accepted', 'CreationLoopBackOff', 'Terminating']);
 export type NamespaceMapPhase = z.infer<typeof NamespaceMapPhase>;

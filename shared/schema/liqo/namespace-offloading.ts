@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import type { KubeResource, NodeSelector } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
-import { conditionOf, describing, NodeSelectorSchema } from '../fields.ts';
-import { ageColumn, cel, defineKind, immutable } from '../kind.ts';
+import { conditionOf, describing, NodeSelectorSchema } from '../definition/fields.ts';
+import { ageColumn, cel, defineKind, immutable } from '../definition/kind.ts';
 
 export const NamespaceMappingStrategy = z.enum(['EnforceSameName', 'DefaultName', 'SelectedName']);
 export type NamespaceMappingStrategy = z.infer<typeof NamespaceMappingStrategy>;

@@ -1,9 +1,9 @@
 /** ipam.liqo.io Network: a range that somebody asks for, and the range that was granted. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr } from '../addresses.ts';
-import { Conditions } from '../fields.ts';
-import { ageColumn, cel, defineKind, immutable } from '../kind.ts';
+import { Cidr } from '../definition/addresses.ts';
+import { Conditions } from '../definition/fields.ts';
+import { ageColumn, cel, defineKind, immutable } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 export const NetworkSpec = z

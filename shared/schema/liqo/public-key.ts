@@ -1,8 +1,8 @@
 /** networking.liqo.io PublicKey: the WireGuard key of one peer. Tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Bytes } from '../fields.ts';
-import { ageColumn, cel, defineKind } from '../kind.ts';
+import { Bytes } from '../definition/fields.ts';
+import { ageColumn, cel, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 
 const length = 'must be 32 bytes (44 characters of base64), as `wg pubkey` prints them';

@@ -1,8 +1,8 @@
 /** offloading.liqo.io Quota: what one consumer identity may use on this provider. One for each accepted slice. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ResourceList } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { ResourceList } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const LimitsEnforcement = z.enum(['Hard', 'Soft', 'None']);
 export type LimitsEnforcement = z.infer<typeof LimitsEnforcement>;

@@ -2,7 +2,7 @@
 import type { V1DeploymentSpec, V1ServiceSpec } from '@kubernetes/client-node';
 import * as z from 'zod';
 import type { ObjectMeta, Wire } from '#shared/domain/kube-object.ts';
-import { opaque } from '../fields.ts';
+import { opaque } from '../definition/fields.ts';
 
 const Metadata = opaque<Partial<ObjectMeta>>().optional();
 

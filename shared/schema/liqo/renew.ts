@@ -1,8 +1,8 @@
 /** authentication.liqo.io Renew: a consumer's request to have its control-plane certificate renewed. Original on the consumer, copy on the provider. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { AuthParams, Bytes, ClusterId, LocalObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { AuthParams, Bytes, ClusterId, LocalObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { IdentityType } from './identity.ts';
 
 export const RenewSpec = z.object({

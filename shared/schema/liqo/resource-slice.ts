@@ -11,8 +11,8 @@ import {
   ResourceList,
   StorageType,
   StringMap,
-} from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+} from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const ResourceSliceConditionType = z.enum(['Authentication', 'Resources']);
 export type ResourceSliceConditionType = z.infer<typeof ResourceSliceConditionType>;

@@ -1,9 +1,9 @@
 /** networking.liqo.io RouteConfiguration: routes and policy rules that nodes or gateways, picked by labels, add to their own. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Cidr, Ipv4 } from '../addresses.ts';
-import { ObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Cidr, Ipv4 } from '../definition/addresses.ts';
+import { ObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { HostConditions } from './host-conditions.ts';
 import { networkKinds } from './network-resources.ts';
 

@@ -2,8 +2,8 @@
 import type { DiscoveryV1EndpointPort, V1Endpoint } from '@kubernetes/client-node';
 import * as z from 'zod';
 import type { KubeResource, Wire } from '#shared/domain/kube-object.ts';
-import { describing, ObjectReference, StringMap } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { describing, ObjectReference, StringMap } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 const Endpoint = describing<Wire<V1Endpoint>>(
   z.object({

@@ -1,7 +1,7 @@
 /** offloading.liqo.io ShadowPod: a consumer's wish for a pod on this provider. The only thing a consumer creates that becomes a pod. */
 import * as z from 'zod';
 import type { KubeResource, PodSpec } from '#shared/domain/kube-object.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const ShadowPodPhase = z.enum(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
 export type ShadowPodPhase = z.infer<typeof ShadowPodPhase>;

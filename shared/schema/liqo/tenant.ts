@@ -1,8 +1,8 @@
 /** authentication.liqo.io Tenant: a consumer as its provider sees it. Lives on the provider, in the tenant namespace. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { AuthParams, Bytes, ClusterId, Conditions } from '../fields.ts';
-import { ageColumn, defineKind, immutable } from '../kind.ts';
+import { AuthParams, Bytes, ClusterId, Conditions } from '../definition/fields.ts';
+import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 
 export const AuthzPolicy = z.enum(['KeysExchange', 'TolerateNoHandshake']);
 export type AuthzPolicy = z.infer<typeof AuthzPolicy>;

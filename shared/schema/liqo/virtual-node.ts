@@ -17,8 +17,8 @@ import {
   StringMap,
   Taint,
   Toleration,
-} from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+} from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const VirtualNodeConditionType = z.enum(['VirtualKubelet', 'Node']);
 export type VirtualNodeConditionType = z.infer<typeof VirtualNodeConditionType>;

@@ -2,8 +2,8 @@
 import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import * as z from 'zod';
 import type { KubeResource, Wire } from '#shared/domain/kube-object.ts';
-import { LocalObjectReference, opaque, StringMap, Toleration } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { LocalObjectReference, opaque, StringMap, Toleration } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 
 export const ReflectionType = z.enum(['DenyList', 'AllowList', 'CustomLiqo']);
 export type ReflectionType = z.infer<typeof ReflectionType>;

@@ -1,8 +1,8 @@
 /** networking.liqo.io WgGatewayClient: the WireGuard gateway rendered for a GatewayClient of the same name. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Conditions, ObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Conditions, ObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
 import { GatewayDeployment, GatewayMetrics } from './rendered-gateway.ts';

@@ -1,6 +1,6 @@
 /** networking.liqo.io WgGatewayServerTemplate: what a GatewayServer is rendered from. */
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkKinds } from './network-resources.ts';
 import { GatewayTemplateSpec } from './rendered-gateway.ts';
 

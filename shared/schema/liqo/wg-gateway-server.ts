@@ -1,8 +1,8 @@
 /** networking.liqo.io WgGatewayServer: the WireGuard gateway rendered for a GatewayServer of the same name. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { Conditions, ObjectReference } from '../fields.ts';
-import { ageColumn, defineKind } from '../kind.ts';
+import { Conditions, ObjectReference } from '../definition/fields.ts';
+import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
 import { networkKinds } from './network-resources.ts';
 import { GatewayDeployment, GatewayMetrics, ServiceTemplate } from './rendered-gateway.ts';

@@ -5,9 +5,9 @@
 import { readFile } from 'node:fs/promises';
 import { openCluster } from '#agent/kube/cluster.ts';
 import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import { sharedByMany } from '#agent/kube/linked-abort.ts';
 import type { Caches } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -3,7 +3,7 @@ import type { V1Affinity, V1ContainerImage, V1Taint, V1Toleration } from '@kuber
 import * as z from 'zod';
 import type { Wire } from '#shared/domain/kube-object.ts';
 
-import { ClusterId } from './protocol/agent-protocol.ts';
+import { ClusterId } from '../protocol/agent-protocol.ts';
 
 export { ClusterId };
 

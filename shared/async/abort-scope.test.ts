@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { abortsWith, linkedAbort } from './linked-abort.ts';
+import { abortsWith, linkedAbort } from './abort-scope.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coalesced } from './coalesced.ts';
+import { coalesced } from './single-flight.ts';
 
 interface Pending {
   readonly key: string;
