@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr } from '../definition/addresses.ts';
 import { Conditions } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const ClusterCidrs = z.object({
   pod: z.array(Cidr).default([]),
@@ -29,7 +29,7 @@ export type ConfigurationStatus = z.infer<typeof ConfigurationStatus>;
 export type Configuration = KubeResource<ConfigurationSpec, ConfigurationStatus>;
 
 export const configurations = defineKind<Configuration>({
-  ...networkKinds.configurations,
+  ...networkNames.configurations,
   shortNames: ['conf'],
   categories: ['liqo'],
   description: 'The ranges of one peer, and the ranges by which this cluster knows them.',

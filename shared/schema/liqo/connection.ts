@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr } from '../definition/addresses.ts';
 import { Conditions, ObjectReference, Timestamp } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const ConnectionType = z.enum(['Server', 'Client']);
 export type ConnectionType = z.infer<typeof ConnectionType>;
@@ -45,7 +45,7 @@ export type ConnectionStatus = z.infer<typeof ConnectionStatus>;
 export type Connection = KubeResource<ConnectionSpec, ConnectionStatus>;
 
 export const connections = defineKind<Connection>({
-  ...networkKinds.connections,
+  ...networkNames.connections,
   shortNames: ['conn'],
   categories: ['liqo'],
   description: 'How the link to one peer is doing.',

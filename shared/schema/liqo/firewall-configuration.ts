@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { ObjectReference } from '../definition/fields.ts';
 import { ageColumn, cel, defineKind } from '../definition/kind.ts';
 import { HostConditions } from './host-conditions.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const FirewallMatch = z.object({
   op: z.enum(['eq', 'neq']),
@@ -87,7 +87,7 @@ export type FirewallConfigurationStatus = z.infer<typeof FirewallConfigurationSt
 export type FirewallConfiguration = KubeResource<FirewallConfigurationSpec, FirewallConfigurationStatus>;
 
 export const firewallConfigurations = defineKind<FirewallConfiguration>({
-  ...networkKinds.firewallConfigurations,
+  ...networkNames.firewallConfigurations,
   shortNames: ['fw', 'fwconfig', 'fwcfg'],
   categories: ['liqo'],
   description: 'nftables rules that nodes or gateways, picked by its labels, add to their own.',

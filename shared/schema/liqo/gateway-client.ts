@@ -5,7 +5,7 @@ import { Mtu } from '../definition/addresses.ts';
 import { Conditions, ObjectReference } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const GatewayClientSpec = z.object({
   clientTemplateRef: ObjectReference.optional().describe('Template that the gateway is rendered from.'),
@@ -26,7 +26,7 @@ export type GatewayClientStatus = z.infer<typeof GatewayClientStatus>;
 export type GatewayClient = KubeResource<GatewayClientSpec, GatewayClientStatus>;
 
 export const gatewayClients = defineKind<GatewayClient>({
-  ...networkKinds.gatewayClients,
+  ...networkNames.gatewayClients,
   shortNames: ['gwc', 'gwclient'],
   categories: ['liqo'],
   description: 'This end of the link to one peer, dialling the peer.',

@@ -5,7 +5,7 @@ import { Mtu } from '../definition/addresses.ts';
 import { Conditions, ObjectReference, StringMap } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret, ServerEndpoint } from './gateway-endpoint.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const GatewayServerSpec = z.object({
   serverTemplateRef: ObjectReference.optional().describe('Template that the gateway is rendered from.'),
@@ -29,7 +29,7 @@ export type GatewayServerStatus = z.infer<typeof GatewayServerStatus>;
 export type GatewayServer = KubeResource<GatewayServerSpec, GatewayServerStatus>;
 
 export const gatewayServers = defineKind<GatewayServer>({
-  ...networkKinds.gatewayServers,
+  ...networkNames.gatewayServers,
   shortNames: ['gws', 'gwserver'],
   categories: ['liqo'],
   description: 'This end of the link to one peer, where the peer dials.',

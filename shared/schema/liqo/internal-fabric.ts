@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr, Ipv4 } from '../definition/addresses.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const InternalFabricSpec = z.object({
   mtu: z.int().optional().describe('In effect on tunnel and overlay, in bytes.'),
@@ -21,7 +21,7 @@ export type InternalFabricSpec = z.infer<typeof InternalFabricSpec>;
 export type InternalFabric = KubeResource<InternalFabricSpec>;
 
 export const internalFabrics = defineKind<InternalFabric>({
-  ...networkKinds.internalFabrics,
+  ...networkNames.internalFabrics,
   shortNames: ['if', 'ifabric'],
   categories: ['liqo'],
   description: "One gateway's end of the overlay, and what lies behind it.",

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Ipv4 } from '../definition/addresses.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const InternalNodeSpec = z.object({
   interface: z
@@ -28,7 +28,7 @@ export type InternalNodeStatus = z.infer<typeof InternalNodeStatus>;
 export type InternalNode = KubeResource<InternalNodeSpec, InternalNodeStatus>;
 
 export const internalNodes = defineKind<InternalNode>({
-  ...networkKinds.internalNodes,
+  ...networkNames.internalNodes,
   shortNames: ['in', 'inode'],
   categories: ['liqo'],
   description: "One node's end of the overlay.",

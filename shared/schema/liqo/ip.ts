@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr, Ipv4 } from '../definition/addresses.ts';
 import { Conditions, ObjectReference } from '../definition/fields.ts';
 import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 import { ServiceTemplate } from './rendered-gateway.ts';
 
 export const IpSpec = z.object({
@@ -28,7 +28,7 @@ export type IpStatus = z.infer<typeof IpStatus>;
 export type Ip = KubeResource<IpSpec, IpStatus>;
 
 export const ips = defineKind<Ip>({
-  ...networkKinds.ips,
+  ...networkNames.ips,
   categories: ['liqo'],
   description: 'An address behind this cluster, and the address by which peers reach it.',
   writers: { object: 'a user or a controller', status: 'IP controller' },

@@ -9,6 +9,7 @@ import type { InternalFabric } from './internal-fabric.ts';
 import type { InternalNode } from './internal-node.ts';
 import type { Ip } from './ip.ts';
 import type { Network } from './network.ts';
+import { networkNames } from './network-names.ts';
 import type { PublicKey } from './public-key.ts';
 import type { RouteConfiguration } from './route-configuration.ts';
 import type { WgGatewayClient } from './wg-gateway-client.ts';
@@ -16,53 +17,20 @@ import type { WgGatewayClientTemplate } from './wg-gateway-client-template.ts';
 import type { WgGatewayServer } from './wg-gateway-server.ts';
 import type { WgGatewayServerTemplate } from './wg-gateway-server-template.ts';
 
-const networking = { group: 'networking.liqo.io', version: 'v1beta1', namespaced: true } as const;
-const ipam = { group: 'ipam.liqo.io', version: 'v1alpha1', namespaced: true } as const;
-
 export const networkKinds = {
-  configurations: { ...networking, kind: 'Configuration', plural: 'configurations' } as ResourceType<Configuration>,
-  gatewayServers: { ...networking, kind: 'GatewayServer', plural: 'gatewayservers' } as ResourceType<GatewayServer>,
-  gatewayClients: { ...networking, kind: 'GatewayClient', plural: 'gatewayclients' } as ResourceType<GatewayClient>,
-  wgGatewayServers: {
-    ...networking,
-    kind: 'WgGatewayServer',
-    plural: 'wggatewayservers',
-  } as ResourceType<WgGatewayServer>,
-  wgGatewayClients: {
-    ...networking,
-    kind: 'WgGatewayClient',
-    plural: 'wggatewayclients',
-  } as ResourceType<WgGatewayClient>,
-  wgGatewayServerTemplates: {
-    ...networking,
-    kind: 'WgGatewayServerTemplate',
-    plural: 'wggatewayservertemplates',
-  } as ResourceType<WgGatewayServerTemplate>,
-  wgGatewayClientTemplates: {
-    ...networking,
-    kind: 'WgGatewayClientTemplate',
-    plural: 'wggatewayclienttemplates',
-  } as ResourceType<WgGatewayClientTemplate>,
-  /** The plural is Liqo's. */
-  publicKeys: { ...networking, kind: 'PublicKey', plural: 'publickeies' } as ResourceType<PublicKey>,
-  connections: { ...networking, kind: 'Connection', plural: 'connections' } as ResourceType<Connection>,
-  internalNodes: {
-    ...networking,
-    kind: 'InternalNode',
-    plural: 'internalnodes',
-    namespaced: false,
-  } as ResourceType<InternalNode>,
-  internalFabrics: { ...networking, kind: 'InternalFabric', plural: 'internalfabrics' } as ResourceType<InternalFabric>,
-  routeConfigurations: {
-    ...networking,
-    kind: 'RouteConfiguration',
-    plural: 'routeconfigurations',
-  } as ResourceType<RouteConfiguration>,
-  firewallConfigurations: {
-    ...networking,
-    kind: 'FirewallConfiguration',
-    plural: 'firewallconfigurations',
-  } as ResourceType<FirewallConfiguration>,
-  networks: { ...ipam, kind: 'Network', plural: 'networks' } as ResourceType<Network>,
-  ips: { ...ipam, kind: 'IP', plural: 'ips' } as ResourceType<Ip>,
+  configurations: networkNames.configurations as ResourceType<Configuration>,
+  gatewayServers: networkNames.gatewayServers as ResourceType<GatewayServer>,
+  gatewayClients: networkNames.gatewayClients as ResourceType<GatewayClient>,
+  wgGatewayServers: networkNames.wgGatewayServers as ResourceType<WgGatewayServer>,
+  wgGatewayClients: networkNames.wgGatewayClients as ResourceType<WgGatewayClient>,
+  wgGatewayServerTemplates: networkNames.wgGatewayServerTemplates as ResourceType<WgGatewayServerTemplate>,
+  wgGatewayClientTemplates: networkNames.wgGatewayClientTemplates as ResourceType<WgGatewayClientTemplate>,
+  publicKeys: networkNames.publicKeys as ResourceType<PublicKey>,
+  connections: networkNames.connections as ResourceType<Connection>,
+  internalNodes: networkNames.internalNodes as ResourceType<InternalNode>,
+  internalFabrics: networkNames.internalFabrics as ResourceType<InternalFabric>,
+  routeConfigurations: networkNames.routeConfigurations as ResourceType<RouteConfiguration>,
+  firewallConfigurations: networkNames.firewallConfigurations as ResourceType<FirewallConfiguration>,
+  networks: networkNames.networks as ResourceType<Network>,
+  ips: networkNames.ips as ResourceType<Ip>,
 } as const;

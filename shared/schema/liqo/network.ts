@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr } from '../definition/addresses.ts';
 import { Conditions } from '../definition/fields.ts';
 import { ageColumn, cel, defineKind, immutable } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const NetworkSpec = z
   .object({
@@ -33,7 +33,7 @@ export type NetworkStatus = z.infer<typeof NetworkStatus>;
 export type Network = KubeResource<NetworkSpec, NetworkStatus>;
 
 export const networks = defineKind<Network>({
-  ...networkKinds.networks,
+  ...networkNames.networks,
   shortNames: ['net'],
   categories: ['liqo'],
   description: 'A range that somebody asks for, and the range that was granted.',

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Bytes } from '../definition/fields.ts';
 import { ageColumn, cel, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 const length = 'must be 32 bytes (44 characters of base64), as `wg pubkey` prints them';
 
@@ -18,7 +18,7 @@ export type PublicKeySpec = z.infer<typeof PublicKeySpec>;
 export type PublicKey = KubeResource<PublicKeySpec>;
 
 export const publicKeys = defineKind<PublicKey>({
-  ...networkKinds.publicKeys,
+  ...networkNames.publicKeys,
   shortNames: ['pk', 'pkies', 'pkey'],
   categories: ['liqo'],
   description: 'The WireGuard key of one peer.',

@@ -5,7 +5,7 @@ import { Cidr, Ipv4 } from '../definition/addresses.ts';
 import { ObjectReference } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { HostConditions } from './host-conditions.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 
 export const RouteEntry = z.object({
   dst: Cidr,
@@ -46,7 +46,7 @@ export type RouteConfigurationStatus = z.infer<typeof RouteConfigurationStatus>;
 export type RouteConfiguration = KubeResource<RouteConfigurationSpec, RouteConfigurationStatus>;
 
 export const routeConfigurations = defineKind<RouteConfiguration>({
-  ...networkKinds.routeConfigurations,
+  ...networkNames.routeConfigurations,
   shortNames: ['rcnf', 'rcnfg', 'rcfg', 'routecfg'],
   categories: ['liqo'],
   description: 'Routes and policy rules that nodes or gateways, picked by its labels, add to their own.',

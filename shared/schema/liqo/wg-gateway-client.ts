@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Conditions, ObjectReference } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 import { GatewayDeployment, GatewayMetrics } from './rendered-gateway.ts';
 
 export const WgGatewayClientSpec = z.object({
@@ -24,7 +24,7 @@ export type WgGatewayClientStatus = z.infer<typeof WgGatewayClientStatus>;
 export type WgGatewayClient = KubeResource<WgGatewayClientSpec, WgGatewayClientStatus>;
 
 export const wgGatewayClients = defineKind<WgGatewayClient>({
-  ...networkKinds.wgGatewayClients,
+  ...networkNames.wgGatewayClients,
   shortNames: ['wgc', 'wggc'],
   categories: ['liqo'],
   description: 'The WireGuard gateway rendered for a GatewayClient of the same name.',

@@ -1,13 +1,13 @@
 /** networking.liqo.io WgGatewayServerTemplate: what a GatewayServer is rendered from. */
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 import { GatewayTemplateSpec } from './rendered-gateway.ts';
 
 export type WgGatewayServerTemplate = KubeResource<GatewayTemplateSpec>;
 
 export const wgGatewayServerTemplates = defineKind<WgGatewayServerTemplate>({
-  ...networkKinds.wgGatewayServerTemplates,
+  ...networkNames.wgGatewayServerTemplates,
   shortNames: ['wggst', 'wgst'],
   categories: ['liqo'],
   description: 'What a GatewayServer is rendered from.',

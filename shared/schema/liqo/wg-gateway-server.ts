@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Conditions, ObjectReference } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { EndpointStatus, InternalEndpoint, KeySecret } from './gateway-endpoint.ts';
-import { networkKinds } from './network-resources.ts';
+import { networkNames } from './network-names.ts';
 import { GatewayDeployment, GatewayMetrics, ServiceTemplate } from './rendered-gateway.ts';
 
 export const WgGatewayServerSpec = z.object({
@@ -26,7 +26,7 @@ export type WgGatewayServerStatus = z.infer<typeof WgGatewayServerStatus>;
 export type WgGatewayServer = KubeResource<WgGatewayServerSpec, WgGatewayServerStatus>;
 
 export const wgGatewayServers = defineKind<WgGatewayServer>({
-  ...networkKinds.wgGatewayServers,
+  ...networkNames.wgGatewayServers,
   shortNames: ['wgs', 'wggs'],
   categories: ['liqo'],
   description: 'The WireGuard gateway rendered for a GatewayServer of the same name.',
