@@ -3,7 +3,7 @@ import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
 
-const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
+const rooms = ['shared', 'kube', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
 const examples = ['test/system/examples/**/*.real.test.ts'];
 

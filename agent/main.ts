@@ -4,14 +4,14 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { type ClusterConnection, connectInCluster } from '#agent/kube/connect.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import { type LeaseOptions, runAsLeader } from '#agent/kube/lease.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createLog } from '#agent/runtime/log.ts';
+import { type ClusterConnection, connectInCluster } from '#kube/http/connection.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
+import { type LeaseOptions, runAsLeader } from '#kube/run/leader-election.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';

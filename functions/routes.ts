@@ -1,5 +1,4 @@
 /** Every HTTP function by its route: what the local gateway serves and the OpenAPI document describes. */
-
 import { handler as createApprovalRule } from './api/approval-rules/create.ts';
 import { handler as deleteApprovalRule } from './api/approval-rules/delete.ts';
 import { handler as listApprovalRules } from './api/approval-rules/list.ts';

@@ -1,8 +1,8 @@
 /** Admission as a real API server asks for it: registration, pods and NamespaceOffloadings, with kubectl. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { mutatingWebhookConfigurations, namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';

@@ -1,7 +1,6 @@
 /** Admission as a whole: certificate, server, and the registration that makes the API server ask us. Runs in every replica. */
-
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { mutatingWebhookConfigurations, secrets, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
 import { systemNamespace as defaultNamespace, fieldManager } from '#shared/domain/liqo-keys.ts';
 import { again } from '#shared/domain/outcome.ts';

@@ -3,7 +3,7 @@
  * where the API server stands on that very node, it calls from one of the node's own addresses, and nobody else has a reason to.
  */
 import { networkInterfaces } from 'node:os';
-import type { Caches } from '#agent/kube/types.ts';
+import type { Caches } from '#kube/model/types.ts';
 import { endpointSlices } from '#shared/domain/core-kinds.ts';
 import { unmapped } from '#shared/domain/socket-address.ts';
 

@@ -1,6 +1,6 @@
 /** Keeps the serving certificate in one Secret that all replicas share: whoever comes first makes or renews it, the others take it. */
-import type { KubeApi } from '#agent/kube/types.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,5 +1,5 @@
 /** The hooks by path: each gathers what its pure rule needs, from the caches first and from the API server where a cache may lag. */
-import type { Cache, Cluster, KubeApi } from '#agent/kube/types.ts';
+import type { Cache, Cluster, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
 import { systemNamespace as defaultNamespace, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** Hooks of the network kinds. What others have is read anew: two objects made in a row must not both pass on what a cache says. */
 import { randomUUID } from 'node:crypto';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';

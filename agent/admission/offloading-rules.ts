@@ -1,5 +1,4 @@
 /** Which NamespaceOffloadings are accepted. Pure; the controllers and the provider check again what can change later. */
-
 import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import { nodeSelectorProblem } from '#shared/domain/node-selector.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';

@@ -1,6 +1,6 @@
 /** Admission at the provider: what a consumer may create there, as the API server asks and kubectl shows. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { clusterRoles, nodes, pods, roleBindings, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';

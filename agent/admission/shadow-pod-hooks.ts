@@ -5,7 +5,7 @@
 import { shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
 import { isFinished } from '#agent/controllers/shadow-pod/decide.ts';
 import { UsageTotals, withoutAmounts } from '#agent/controllers/shadow-pod/usage-totals.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
 import { keyOf, type Namespace, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { join } from '#agent/kubelet/stream-proxy.ts';
+import { join } from '#kube/http/stream-proxy.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Gate } from './gate.ts';

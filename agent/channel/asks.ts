@@ -1,5 +1,5 @@
 /** `Peering` objects: what people ask for inside the cluster goes to the broker, and the broker's answer into their status. */
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

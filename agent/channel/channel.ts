@@ -1,7 +1,7 @@
 /** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
 import type { KeyObject } from 'node:crypto';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,7 +1,7 @@
 /** Enrolment: trades the one-use join token for the broker's acquaintance with this cluster's key, and remembers it as a BrokerLink. */
 import type { KeyObject } from 'node:crypto';
 import { createPublicKey } from 'node:crypto';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';

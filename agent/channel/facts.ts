@@ -1,5 +1,5 @@
 /** Describes this cluster to the broker: versions, how peers reach it, its size, its policies. */
-import type { Cache, Cluster } from '#agent/kube/types.ts';
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';

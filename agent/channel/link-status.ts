@@ -1,5 +1,5 @@
 /** Keeps the status of the BrokerLink: connected or not, why, and when the last exchange was. */
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,5 +1,5 @@
 /** The caches through which the channel sees the objects of peerings, and the view of one peering in them. */
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, isthmusLabel, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';

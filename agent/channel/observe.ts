@@ -1,5 +1,4 @@
 /** Turns the objects of a peering into what the broker may know: a closed selection per kind, never a private key, token or kubeconfig. */
-
 import type * as z from 'zod';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';

@@ -1,5 +1,4 @@
 /** How often the agent speaks to its broker: what the broker said last, or what brokers before version 2 need to hear. */
-
 import { AppError } from '#shared/errors/app-error.ts';
 import { oldestProtocolVersion, type Pace, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 

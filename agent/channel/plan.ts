@@ -1,5 +1,4 @@
 /** What to write and what to remove so that a cluster matches one desired set. Pure: no client, no clock. */
-
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';

@@ -1,6 +1,6 @@
 /** Desired sets over their life, on a cluster that only remembers: what ended stays ended, and touches nothing that came after it. */
 import { describe, expect, test } from 'vitest';
-import type { Cache, Cluster } from '#agent/kube/types.ts';
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -1,6 +1,6 @@
 /** Brings this cluster to what the broker desires, one peering at a time, and remembers how far that got. */
 import { createHash } from 'node:crypto';
-import type { Cache, Cluster } from '#agent/kube/types.ts';
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';

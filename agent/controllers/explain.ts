@@ -1,5 +1,5 @@
 /** Tells users, as Kubernetes Events, what an object waits for: stalls at once, waits when they last. */
-import type { EventRecorder } from '#agent/kube/types.ts';
+import type { EventRecorder } from '#kube/model/types.ts';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import type { Outcome } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';

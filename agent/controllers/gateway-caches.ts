@@ -1,5 +1,5 @@
 /** The selections by which the gateway controllers watch built-in kinds, without what none of them reads. */
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import {
   type Deployment,
   deployments,

@@ -1,5 +1,5 @@
 /** The selections by which the range controllers watch built-in kinds, without what none of them reads. */
-import type { Cache, CacheOptions, Caches } from '#agent/kube/types.ts';
+import type { Cache, CacheOptions, Caches } from '#kube/model/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';

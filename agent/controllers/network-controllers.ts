@@ -1,5 +1,5 @@
 /** All controllers of the network between clusters. */
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
 import { createConfigurationController } from './configuration/index.ts';
 import { createConnectionController } from './connection/index.ts';
 import { createGatewayClientController, createGatewayServerController } from './gateway/index.ts';

@@ -1,6 +1,6 @@
 /** What every controller of the network is given. */
-import type { ControllerDeps } from '#agent/kube/controller.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import type { ControllerDeps } from '#kube/run/controller.ts';
 import type { NetworkIpam } from './network-ipam.ts';
 
 export interface NetworkDeps extends ControllerDeps {

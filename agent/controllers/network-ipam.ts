@@ -1,6 +1,6 @@
 /** The one IPAM of the controllers: rebuilt from the API server before anybody asks it, told of nodes ever after. */
 import { Ipam } from '#agent/ipam/ipam.ts';
-import type { Cache, Cluster } from '#agent/kube/types.ts';
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type Node } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkAnnotation, networkLabel, networkType } from '#shared/domain/network-keys.ts';

@@ -1,7 +1,6 @@
 /** The controllers of pod offloading besides the virtual node: namespaces on both sides and ShadowPods at the provider. */
-
-import type { ControllerDeps } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import type { ControllerDeps } from '#kube/run/controller.ts';
 import { createNamespaceDefaultsController } from './namespace-defaults/index.ts';
 import { createNamespaceMapController } from './namespace-map/index.ts';
 import { createNamespaceOffloadingController } from './namespace-offloading/index.ts';

@@ -1,9 +1,9 @@
 /** The controllers die at every single write, in turn: after their restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster, KubeApi } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';

@@ -1,9 +1,9 @@
 /** Namespace offloading and ShadowPods on a real API server that plays both roles: consumer `cons` and provider `prov`. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, nodes, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import type { Namespace, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

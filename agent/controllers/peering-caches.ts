@@ -1,5 +1,5 @@
 /** The selections by which peering controllers watch built-in kinds; the same selection is one list-watch, whoever asks. */
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import {
   type CertificateSigningRequest,
   type ClusterRole,

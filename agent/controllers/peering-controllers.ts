@@ -1,5 +1,5 @@
 /** All controllers of authentication and resource negotiation; every cluster runs all of them, being consumer and provider at once. */
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
 import { createForeignClusterController } from './foreign-cluster/index.ts';
 import { createIdentityController } from './identity/index.ts';
 import { createKeysController } from './keys/index.ts';

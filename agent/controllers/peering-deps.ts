@@ -1,5 +1,5 @@
 /** What every controller of authentication and negotiation is given. */
-import type { Caches, Cluster, KubeApi } from '#agent/kube/types.ts';
+import type { Caches, Cluster, KubeApi } from '#kube/model/types.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';

@@ -1,7 +1,7 @@
 /** What a provider's administrator sets and sees about guests, against a real API server with admission. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { clusterRoles, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';

@@ -3,10 +3,10 @@
  * the same as without, and nobody holds what another one holds.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cache, Caches, Change, Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cache, Caches, Change, Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,13 +1,12 @@
 /** Decides, on behalf of the gateway pods of this node, which replica of a link is active: the holder of a Lease, shown by a label. */
-
+import type { Cluster } from '#kube/model/types.ts';
+import { runAsLeader } from '#kube/run/leader-election.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { leases, pods } from '#shared/domain/core-kinds.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { runAsLeader } from '../kube/lease.ts';
-import type { Cluster } from '../kube/types.ts';
 import type { GatewayPod, Link } from './links.ts';
 
 /** On the Lease: where the active replica heard the peer last, so that the next one dials there first. */

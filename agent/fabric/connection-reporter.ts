@@ -1,10 +1,10 @@
 /** Writes `Connection.status` for one link: at once when something happened, otherwise every ten seconds; one write at a time, the latest report wins. */
+import type { KubeApi } from '#kube/model/types.ts';
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import type { KubeApi } from '../kube/types.ts';
 import type { AnnouncedRanges } from '../ping/message.ts';
 import type { LinkReport } from '../tunnel/run.ts';
 import { type Written, worthWriting } from './connection-status.ts';

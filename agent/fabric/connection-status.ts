@@ -1,5 +1,5 @@
 /** What a link's report becomes in `Connection.status`, and when that is worth a write. Pure. */
-import { timestamp } from '../kube/conditions.ts';
+import { timestamp } from '#kube/writes/conditions.ts';
 import { latencyText } from '../ping/decide.ts';
 import type { AnnouncedRanges } from '../ping/message.ts';
 import type { LinkReport } from '../tunnel/run.ts';

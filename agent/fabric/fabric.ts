@@ -1,5 +1,5 @@
 /** The node process: programs the node's namespace and those of its gateway pods from what the objects say, and reports what it finds. */
-
+import type { Cluster } from '#kube/model/types.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -8,7 +8,6 @@ import type { Commands } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
 import { matchesSockets } from '../host/socket-match.ts';
-import type { Cluster } from '../kube/types.ts';
 import type { PingSocket } from '../ping/socket.ts';
 import type { Resolve } from '../tunnel/candidates.ts';
 import { createCableBook } from './cables.ts';

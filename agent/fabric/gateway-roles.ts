@@ -1,5 +1,5 @@
 /** What a gateway pod does beside having its namespace programmed: compete for the active role and, while it has it, keep the link alive. */
-
+import type { Cluster } from '#kube/model/types.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -7,7 +7,6 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { WireGuardPeer } from '../host/kernel-state.ts';
 import type { TunnelControl } from '../host/wireguard.ts';
-import type { Cluster } from '../kube/types.ts';
 import { type AnnouncedRanges, mostAnnounced } from '../ping/message.ts';
 import type { PingSocket } from '../ping/socket.ts';
 import { candidateTexts, type Resolve } from '../tunnel/candidates.ts';

@@ -1,5 +1,4 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
-
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import { planGateway } from '../gateway/plan.ts';

@@ -1,6 +1,6 @@
 /** How each node and gateway fares with a user's configuration: one entry per host in `status.conditions` (reference 1.8, 1.9). Pure. */
+import { timestamp } from '#kube/writes/conditions.ts';
 import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
-import { timestamp } from '../kube/conditions.ts';
 import { compareText } from './user-targets.ts';
 
 /** Undefined: this host does not apply the configuration. */

@@ -1,7 +1,7 @@
 /** Whether this cluster is being left, so that the node process takes everything of ours along when it ends. */
+import type { KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
-import type { KubeApi } from '../kube/types.ts';
 
 export const daemonSets: ResourceType = {
   group: 'apps',

@@ -1,7 +1,7 @@
 /** Composition root of the node process: one per node, for the host's namespace and those of the gateway pods on it. */
+import { connectInCluster } from '#kube/http/connection.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { openCluster } from '../kube/cluster.ts';
-import { connectInCluster } from '../kube/connect.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { loadFabricEnvironment } from './config.ts';
 import { createLineLog } from './line-log.ts';

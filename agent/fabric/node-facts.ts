@@ -1,5 +1,5 @@
 /** What only the node itself can find out, for its InternalNode: its addresses towards gateways, and whether its kernel has WireGuard. */
-
+import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -8,7 +8,6 @@ import type { Log } from '#shared/ports/log.ts';
 import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../host/commands.ts';
-import type { Cluster, KubeApi } from '../kube/types.ts';
 import { type GatewayPod, linksOf } from './links.ts';
 import type { FabricObjects } from './objects.ts';
 

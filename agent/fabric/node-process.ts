@@ -1,12 +1,12 @@
 /** What a node's process does from start to end, whether it is alone in its process or beside the controllers. */
 import path from 'node:path';
+import type { Cluster } from '#kube/model/types.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { detectCni } from '../host/cni.ts';
 import { readCniEvidence } from '../host/cni-evidence.ts';
 import { commandsIn } from '../host/commands.ts';
-import type { Cluster } from '../kube/types.ts';
 import { createPingSocket } from '../ping/socket.ts';
 import { resolveHost } from '../tunnel/candidates.ts';
 import type { FabricEnvironment } from './config.ts';

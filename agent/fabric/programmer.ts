@@ -1,5 +1,4 @@
 /** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
-
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';

@@ -1,5 +1,4 @@
 /** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
-
 import { covering, distinctAddresses } from '#shared/domain/ipv4.ts';
 import { unknownCni } from '../host/cni.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../host/kernel-state.ts';

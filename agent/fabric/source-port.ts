@@ -1,5 +1,4 @@
 /** From which UDP port a gateway dials: its own, or after long silence any other. Servers keep theirs, which is what their peers dial. */
-
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { TunnelStatus } from '../host/wireguard.ts';

@@ -1,5 +1,5 @@
 /** Tells those who wrote a FirewallConfiguration or RouteConfiguration how it fares on this node and in its gateway pods. */
-
+import type { Cluster } from '#kube/model/types.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -9,7 +9,6 @@ import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Refusal } from '../host/kernel-state.ts';
 import type { UserFirewall, UserRoutes } from '../host/user-configurations.ts';
-import type { Cluster } from '../kube/types.ts';
 import { type HostOutcome, withHost } from './host-conditions.ts';
 import type { FabricObjects } from './objects.ts';
 

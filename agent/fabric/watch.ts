@@ -1,5 +1,5 @@
 /** The caches of a node process: everything that a node has to know, each object pruned to what is read of it. */
-
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
@@ -7,7 +7,6 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import type { Cache, Cluster } from '../kube/types.ts';
 import { type FabricObjects, noObjects, type PodPlace } from './objects.ts';
 
 export interface FabricWatch {

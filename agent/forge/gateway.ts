@@ -1,6 +1,6 @@
 /** What a WireGuard gateway consists of in the cluster: pods, Service, keys, and the Connection by which it is watched. Pure. */
 import { createHash } from 'node:crypto';
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
 import type { Deployment, Service } from '#shared/domain/core-kinds.ts';
 import type { ObjectMeta, PodSpec, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';

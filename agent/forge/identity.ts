@@ -1,13 +1,13 @@
 /** Objects by which a consumer holds its credentials: the Identity of a slice and the kubeconfig Secret of any Identity. */
-import type { Applied } from '#agent/kube/types.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
 import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { ownerOf } from './owner.ts';
 
 export function forgeSliceIdentity(slice: ResourceSlice, provider: string, authParams: AuthParams): Applied<Identity> {
   return {

@@ -1,7 +1,7 @@
 /** How a provider has a certificate made and where it keeps it: the CertificateSigningRequest object and the Secret of the result. */
 import { createHash } from 'node:crypto';
-import type { Applied } from '#agent/kube/types.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import type { Applied } from '#kube/model/types.ts';
 import type { CertificateSigningRequest } from '#shared/domain/core-kinds.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type OwnerReference, type Secret } from '#shared/domain/kube-object.ts';

@@ -2,7 +2,6 @@
  * What may change in a pod while it lives (images, sizes, deadline, tolerations, ephemeral containers), and how a change reaches the ShadowPod.
  * Everything here works on whole and on pruned specs alike.
  */
-
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';

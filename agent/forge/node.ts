@@ -1,5 +1,4 @@
 /** The Node that stands for a provider: metadata, status and conditions (reference/liqo-offloading.md 2.2 and 2.3), and how an existing one must change. */
-
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import {

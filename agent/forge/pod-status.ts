@@ -1,5 +1,4 @@
 /** The status of a local pod, from what its remote twin (or its absence) says (reference/liqo-offloading.md 5.2.6). */
-
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';

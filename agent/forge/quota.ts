@@ -1,12 +1,12 @@
 /** The Quota that holds a consumer's slice to what it was granted. */
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { resourceTexts } from '#shared/domain/quantity.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { ownerOf } from './owner.ts';
 import { sliceUser } from './slice-user.ts';
 
 export interface QuotaTerms {

@@ -1,6 +1,6 @@
 /** The concrete gateway that a GatewayServer or GatewayClient and a template make together. Pure. */
 import { renderTree, type Tree } from '#agent/forge/template/render-tree.ts';
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
 import type { KubeObject, OwnerReference } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { defaultMtu, isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';

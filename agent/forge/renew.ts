@@ -1,10 +1,10 @@
 /** The standing request of a consumer to have its control-plane certificate renewed. */
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type Renew, renews } from '#shared/schema/liqo/renew.ts';
-import { ownerOf } from './owner.ts';
 
 export function forgeRenew(identity: Identity, consumer: string): Applied<Renew> {
   const provider = identity.spec.clusterID;

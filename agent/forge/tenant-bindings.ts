@@ -1,10 +1,10 @@
 /** The role bindings by which a provider lets one consumer in. */
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import type { ClusterRole, ClusterRoleBinding } from '#shared/domain/core-kinds.ts';
 import { clusterRoleBindings, roleBindings } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type RoleBinding } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
-import { ownerOf } from './owner.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const bindingLabels = (consumer: string): Record<string, string> => ({

@@ -1,11 +1,11 @@
 /** The VirtualNode that an accepted slice becomes. */
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { resourceTexts } from '#shared/domain/quantity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { ownerOf } from './owner.ts';
 
 export function forgeVirtualNode(
   slice: ResourceSlice,

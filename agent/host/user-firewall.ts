@@ -1,5 +1,4 @@
 /** FirewallConfigurations that people wrote, as nft tables of their own (reference 1.9). What nft cannot take is refused by name, before it reaches nft. */
-
 import { unreachable } from '#shared/domain/unreachable.ts';
 import type {
   FilterRule,

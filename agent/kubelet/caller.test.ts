@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
+import type { KubeApi } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import type { KubeApi } from '../kube/types.ts';
 import { NodeAccess } from './caller.ts';
 
 const withoutCertificate = { getPeerCertificate: () => ({}) } as TLSSocket;

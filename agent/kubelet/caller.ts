@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { KubeApi } from '../kube/types.ts';
 import { accessVerbOf, subresourcesOf } from './routes.ts';
 
 export interface Caller {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import type { ObjectRef, Pod } from '#shared/domain/kube-object.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
-import type { Cache, KubeApi } from '../kube/types.ts';
 import { endpointPods } from './endpoint-pods.ts';
 import type { ProviderSession } from './provider-session.ts';
 

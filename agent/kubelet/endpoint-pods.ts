@@ -1,9 +1,9 @@
 /** What the kubelet endpoint of a virtual node knows of its pods: where each runs at the provider, and which there are. */
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
-import type { Cache, KubeApi } from '../kube/types.ts';
 import type { EndpointDeps } from './endpoint.ts';
 import type { ProviderSession } from './provider-session.ts';
 

@@ -4,13 +4,13 @@ import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { ClusterConnection } from '#kube/http/connection.ts';
+import { lastWord, passPlain, passUpgrade } from '#kube/http/stream-proxy.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { ClusterConnection } from '../kube/connect.ts';
 import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
-import { lastWord, passPlain, passUpgrade } from './stream-proxy.ts';
 
 export interface Target {
   readonly connection: ClusterConnection;

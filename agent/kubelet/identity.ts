@@ -1,9 +1,8 @@
 /** Follows the Secret that holds a virtual node's kubeconfig, wherever the VirtualNode says it is. */
-
+import type { Cache, Caches } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import type { Cache, Caches } from '../kube/types.ts';
 import { fromBase64 } from '../pki/pem.ts';
 
 export class Identity {

@@ -1,11 +1,11 @@
 /** The kubelet endpoint of one virtual node, with its port, the certificate that it shows, the CA of its callers and what it tells of pods. */
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
-import type { Cache, Cluster } from '../kube/types.ts';
 import { authenticationConfig, clientCaOf, type NodeAccess } from './caller.ts';
 import { KubeletEndpoint, preferredPort } from './endpoint.ts';
 import { endpointPods } from './endpoint-pods.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { NodeInput } from '../forge/node.ts';
-import type { Cache, KubeApi } from '../kube/types.ts';
 import { NodeKeeper } from './node-keeper.ts';
 
 const node: Node = {

@@ -1,4 +1,8 @@
 /** Keeps the Node of one virtual node and its Lease as long as the provider answers; silence is left to the cluster's own node lifecycle. */
+import type { Cache, Controller, KubeApi } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { microTime } from '#kube/run/event-recorder.ts';
+import { timestamp } from '#kube/writes/conditions.ts';
 import { leases, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
@@ -6,10 +10,6 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { isOurs, type NodeInput, newNode, nodePatch, nodeStatus, nodeStatusPatch } from '../forge/node.ts';
-import { timestamp } from '../kube/conditions.ts';
-import { createController, watch } from '../kube/controller.ts';
-import { microTime } from '../kube/events.ts';
-import type { Cache, Controller, KubeApi } from '../kube/types.ts';
 
 export interface NodeKeeperDeps {
   readonly api: KubeApi;

@@ -1,8 +1,8 @@
 /** Which namespaces are offloaded to a virtual node, as its NamespaceMap says. */
+import type { Caches } from '#kube/model/types.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { Mapping } from '../controllers/offloaded-pod/decide.ts';
-import type { Caches } from '../kube/types.ts';
 import { isOutgoing, mappingOf } from './mappings.ts';
 
 export interface OffloadedNamespaces {

@@ -1,10 +1,10 @@
 /** The connection to one provider that a virtual node works through. */
+import type { ClusterConnection } from '#kube/http/connection.ts';
+import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
+import type { Caches, KubeApi } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { openCluster } from '../kube/cluster.ts';
-import type { ClusterConnection } from '../kube/connect.ts';
-import { connectKubeconfig, type KubeconfigOptions } from '../kube/kubeconfig.ts';
-import type { Caches, KubeApi } from '../kube/types.ts';
 
 export interface ProviderConnection {
   readonly api: KubeApi;

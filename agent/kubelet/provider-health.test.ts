@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { KubeApi } from '#kube/model/types.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import type { KubeApi } from '../kube/types.ts';
 import { ProviderHealth } from './provider-health.ts';
 
 const never = Number.NEGATIVE_INFINITY;

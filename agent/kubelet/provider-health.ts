@@ -1,9 +1,8 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
-
+import type { KubeApi } from '#kube/model/types.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { KubeApi } from '../kube/types.ts';
 
 export interface ProviderHealthDeps {
   readonly clock: Clock;

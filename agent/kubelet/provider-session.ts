@@ -1,9 +1,8 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
-
+import type { Controller } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import { createOffloadedPodController, type OffloadedPodDeps } from '../controllers/offloaded-pod/index.ts';
-import type { Controller } from '../kube/types.ts';
 import { NodeReflection, type NodeReflectionDeps } from '../reflection/node-reflection.ts';
 import { accepted, followed, mappingOf } from './mappings.ts';
 import type { ProviderConnection } from './peer.ts';

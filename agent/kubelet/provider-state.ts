@@ -1,10 +1,10 @@
 /** What the provider says about its nodes, read from the slice that a virtual node was made of. */
-import { ownerName } from '#agent/forge/owner.ts';
+import type { Caches } from '#kube/model/types.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type ProviderCondition, type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import type { Caches } from '../kube/types.ts';
 
 export interface ProviderState {
   /** Undefined: the node has no slice, or the provider says nothing. */

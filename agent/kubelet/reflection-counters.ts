@@ -1,5 +1,5 @@
 /** How much virtual nodes reflect, under the metric names of Liqo: items handled and failures, by namespace, kind and node. */
-import type { ControllerMetrics } from '../kube/controller.ts';
+import type { ControllerMetrics } from '#kube/run/controller.ts';
 import { type Family, familyText } from './metrics-text.ts';
 
 /** Controllers that reflect, by name, as Liqo calls their reflectors. */

@@ -1,5 +1,5 @@
 /** Follows our ShadowPods and their Pods at the provider, namespace by namespace, as namespaces come and go. */
-
+import type { Cache, Caches } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
@@ -7,7 +7,6 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { leanRemotePod, leanShadowPod } from '../controllers/offloaded-pod/prune.ts';
-import type { Cache, Caches } from '../kube/types.ts';
 
 export interface RemoteNamespace {
   readonly local: string;

@@ -1,5 +1,6 @@
 /** Gets, keeps and renews the serving certificate of one kubelet endpoint: self-signed at once, from the cluster's signer as soon as it answers. */
 import { generateKeyPairSync } from 'node:crypto';
+import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { type CertificateSigningRequest, certificateSigningRequests } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -7,7 +8,6 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Caches, KubeApi } from '../kube/types.ts';
 import { lifetimeOf } from '../pki/certificate.ts';
 import { fromBase64, toBase64 } from '../pki/pem.ts';
 import { type ServingSubject, selfSignedCertificate, servingRequest } from './x509.ts';

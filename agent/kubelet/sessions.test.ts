@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Cache } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import type { Cache } from '../kube/types.ts';
 import { reflectorNames } from '../reflection/options.ts';
 import { Turns } from '../reflection/turns.ts';
 import type { ProviderConnection } from './peer.ts';

@@ -1,9 +1,9 @@
 /** The pages of a virtual node that tell what its pods use. Where the provider runs Liqo's metric agent, its kubelet pages are passed on, ours only. */
+import type { Cache } from '#kube/model/types.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { Cache } from '../kube/types.ts';
 import { cadvisorText, type FindPod, resourceText, summary } from './metrics-text.ts';
 import { PodUsageReader, type UsageDeps } from './pod-usage.ts';
 import type { ProviderSession } from './provider-session.ts';

@@ -2,6 +2,7 @@
  * One virtual node at work: its Node, its pods, its kubelet endpoint. Runs until stopped; what it needs and what it has reached is read from
  * `state()`, and every change of that is announced, so that the VirtualNode controller never polls.
  */
+import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import { keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
@@ -9,7 +10,6 @@ import type { Log } from '#shared/ports/log.ts';
 import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { leanLocalPod } from '../controllers/offloaded-pod/prune.ts';
 import { isReady, type NodeInput } from '../forge/node.ts';
-import type { Cache } from '../kube/types.ts';
 import type { ReflectionOptions } from '../reflection/options.ts';
 import type { SharedReflection } from '../reflection/shared-reflection.ts';
 import { Identity } from './identity.ts';

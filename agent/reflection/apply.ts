@@ -1,11 +1,11 @@
 /** Carries out what `decide` said about one reflected object. */
+import type { Applied, Cluster } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
-import type { Applied, Cluster } from '../kube/types.ts';
 import type { Action, Wish } from './decide.ts';
 import { fingerprint } from './kinds/digests.ts';
 import type { OutgoingKind } from './kinds/kind.ts';

@@ -1,7 +1,7 @@
 /** What one object of the consumer needs at the provider: the rules of reference/liqo-offloading.md 5.1, in their order. Pure. */
+import { covers } from '#kube/writes/write-if-changed.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
-import { covers } from '../controllers/peering-writes.ts';
 import type { Content, OutgoingKind, Pair } from './kinds/kind.ts';
 import { fingerprintOf, isOurs, type TwinObject } from './metadata.ts';
 

@@ -1,11 +1,11 @@
 /** Copies what the provider says about our objects to where their owner looks. */
+import type { Controller } from '#kube/model/types.ts';
+import { createController } from '#kube/run/controller.ts';
 import { type CoreEvent, coreEvents } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { createController } from '../kube/controller.ts';
-import type { Controller } from '../kube/types.ts';
 import { FollowedNamespaces } from './followed-namespaces.ts';
 import { type Concerned, concerned, decideEvent, leanCopy, localEvent } from './kinds/event.ts';
 import type { ReflectorOptions } from './options.ts';

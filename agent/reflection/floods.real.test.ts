@@ -1,8 +1,8 @@
 /** One namespace with thousands of objects, beside one with a single object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { type ConnectProvider, createConnectProvider } from '#agent/kubelet/peer.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Cache } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import type { Cache } from '../kube/types.ts';
 import { FollowedNamespaces } from './followed-namespaces.ts';
 
 /** A cache that others use, too, so that who subscribes has to end that himself. */

@@ -1,9 +1,8 @@
 /** The two sides of each offloaded namespace, for one kind: caches that come and go with the mapping. */
-
+import type { Cache, Change } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Cache, Change } from '../kube/types.ts';
 
 export interface Sides<L extends KubeObject, R extends KubeObject> {
   readonly local: string;

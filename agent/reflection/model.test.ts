@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { CacheOptions } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import type { CacheOptions } from '../kube/types.ts';
 import { LaggingCache, Side } from '../testing/config-map-sides.ts';
 import { configMap } from './kinds/config-map.ts';
 import { outgoing } from './kinds/kind.ts';

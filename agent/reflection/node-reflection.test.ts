@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Cache } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import type { Cache } from '../kube/types.ts';
 import { NodeReflection, type NodeReflectionDeps } from './node-reflection.ts';
 import { type ReflectionOptions, reflectorNames } from './options.ts';
 import { Turns } from './turns.ts';

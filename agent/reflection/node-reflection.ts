@@ -1,12 +1,11 @@
 /** What one virtual node reflects over one connection: tokens for its own pods, and in its turn what all virtual nodes of the provider share. */
-
+import type { Cache, Cluster } from '#kube/model/types.ts';
+import type { ControllerMetrics } from '#kube/run/controller.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { ControllerMetrics } from '../kube/controller.ts';
-import type { Cache, Cluster } from '../kube/types.ts';
 import type { ReflectionOptions } from './options.ts';
 import type { ProviderClients } from './provider-clients.ts';
 import { Reflection } from './reflection.ts';

@@ -1,8 +1,8 @@
 /** Everything that is reflected to one provider, in all namespaces that are offloaded there, as long as one set of options holds. */
+import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
 import { rootCa } from '../forge/api-access.ts';
-import type { Cache, Cluster } from '../kube/types.ts';
 import { EventReflector } from './event-reflector.ts';
 import { outgoingKinds } from './kinds/all.ts';
 import { serviceNameOf, sliceIndex } from './kinds/endpoint-slice.ts';

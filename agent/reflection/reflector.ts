@@ -1,13 +1,12 @@
 /** Keeps the objects of one kind equal at one provider, in every namespace that is offloaded there. */
-
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { type ControllerMetrics, createController } from '../kube/controller.ts';
-import type { Cluster, Controller } from '../kube/types.ts';
 import { applyAction, type Subject, wholeTwin } from './apply.ts';
 import { decide, type Wish } from './decide.ts';
 import { FollowedNamespaces, type Sides } from './followed-namespaces.ts';

@@ -1,6 +1,6 @@
 /** What was said about each object last, so that a lasting trouble is one event and not one for each look; and how often it failed in a row. */
+import type { EventRecorder } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import type { EventRecorder } from '../kube/types.ts';
 
 export class Said {
   readonly #events: EventRecorder;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Caches } from '#kube/model/types.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
-import type { Caches } from '../kube/types.ts';
 import { SharedScopes } from './scopes.ts';
 
 /** The watches that were opened, and until when. */

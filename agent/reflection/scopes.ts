@@ -1,6 +1,6 @@
 /** One watch of a kind in a local namespace, however many providers it is reflected to; ends with the last of them. */
+import type { Cache, CacheOptions, Caches } from '#kube/model/types.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
-import type { Cache, CacheOptions, Caches } from '../kube/types.ts';
 
 interface Scope {
   readonly cache: Cache<KubeObject>;

@@ -1,8 +1,8 @@
 /** API servers that remember ConfigMaps and keep the rules that matter to reflection (field ownership, preconditions, immutability), and caches of them that lag. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Cache, CacheOptions, Change, KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap, ObjectRef } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Cache, CacheOptions, Change, KubeApi } from '../kube/types.ts';
 
 type Fields = Record<string, string>;
 type Part = 'data' | 'labels' | 'annotations';

@@ -1,5 +1,4 @@
 /** Keeps one link alive: pings through the tunnel, dials the peer's candidates while it is silent, measures the path, and reports. */
-
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -2,12 +2,12 @@
 import { performance } from 'node:perf_hooks';
 import v8 from 'node:v8';
 import vm from 'node:vm';
-import { createKubeApi } from '#agent/kube/api.ts';
-import { createCaches } from '#agent/kube/caches.ts';
-import type { ClusterConnection } from '#agent/kube/connect.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cache, CacheOptions, KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { createCaches } from '#kube/cache/informer-factory.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import type { ClusterConnection } from '#kube/http/connection.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cache, CacheOptions, KubeApi } from '#kube/model/types.ts';
 import { namespaces, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -1,6 +1,6 @@
 /** What becomes of pods that are made at a steady rate and deleted a while after, as seen from both clusters. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import { pods as podKind } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';

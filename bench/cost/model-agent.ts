@@ -1,5 +1,4 @@
 /** An agent of the cost model: a simulated cluster that speaks as `agent/channel` does, by the same pace, and says nothing when it has nothing to say. */
-
 import { createPace } from '#agent/channel/pace.ts';
 import type { Control } from '#control/control.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';

@@ -4,7 +4,7 @@ import vm from 'node:vm';
 import { rangeIps } from '#agent/controllers/network-caches.ts';
 import { watchFabric } from '#agent/fabric/watch.ts';
 import { Ipam } from '#agent/ipam/ipam.ts';
-import type { Cache, CacheOptions, Caches, Cluster } from '#agent/kube/types.ts';
+import type { Cache, CacheOptions, Caches, Cluster } from '#kube/model/types.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';

@@ -1,5 +1,4 @@
 /** How long nothing passes when the only pod of a gateway loses its process and the kubelet starts it again, on either side of a link. */
-
 import { formatAddress, parseAddress, parseCidr } from '#shared/domain/cidr.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';

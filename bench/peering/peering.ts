@@ -1,5 +1,4 @@
 /** How long a peering takes: from the broker's acceptance to the virtual node, to the first pod, and back to nothing; and how a link of single gateways stands their end. */
-
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';

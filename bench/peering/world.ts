@@ -1,11 +1,11 @@
 /** Two joined clusters and the broker's REST API, for benches. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { send } from '#functions/local/scripted-agent.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { openWorld, type World } from '#test/harness/world.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';

@@ -1,7 +1,7 @@
 /** Nodes without machines (kwok): pods bound to them run at once and cost nothing, so that what is measured is the control planes and us. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { eventually } from '#test/harness/eventually.ts';

@@ -1,6 +1,6 @@
 /** What the processes of both sides take, and what the API servers are asked. */
 import { readFileSync } from 'node:fs';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { OwnPids, World } from '#test/harness/world.ts';
 import { names } from '../peering/world.ts';
 

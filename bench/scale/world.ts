@@ -1,6 +1,6 @@
 /** Two joined clusters, peered, whose provider has hollow nodes: pods are offloaded to nodes that cost nothing. */
 import path from 'node:path';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { deployments, namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';

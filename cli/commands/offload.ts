@@ -1,5 +1,4 @@
 /** isthmus offload namespace, isthmus unoffload namespace. */
-
 import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { poll } from '#cli/install/apply.ts';

@@ -1,5 +1,4 @@
 /** isthmus tenant: the own tenant - limits, identity providers, export, end - and, for operators, those of a broker. */
-
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';

@@ -1,5 +1,4 @@
 /** `Peering` objects made inside clusters (GitOps): asked for by the same rules as everything else, and answered. */
-
 import type * as z from 'zod';
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';

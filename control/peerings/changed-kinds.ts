@@ -1,5 +1,4 @@
 /** Which kinds of objects differ between two reports about a peering: what rules of a bus choose by. */
-
 import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
 

@@ -3,7 +3,6 @@
  * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
  * nothing but the delay.
  */
-
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { ControlDeps } from '../deps.ts';

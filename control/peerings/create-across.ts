@@ -1,5 +1,4 @@
 /** What makes and changes a peering across tenants: one transaction that reaches exactly the two clusters concerned. */
-
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';

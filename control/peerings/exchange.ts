@@ -1,5 +1,4 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
-
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import {
   type ClusterFacts,

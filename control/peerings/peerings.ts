@@ -1,5 +1,4 @@
 /** Use cases around peerings for people and portals: request, read, unpeer; and the sweep that bounds every delay. */
-
 import { inParallel } from '#shared/async/in-parallel.ts';
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -3,7 +3,6 @@
  * must have ended, or `force` ends them; when they have, everything is removed, and a tombstone keeps the name from being given again. Every
  * step can be repeated: whoever dies in the middle is continued by the sweep.
  */
-
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';

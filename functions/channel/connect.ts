@@ -1,5 +1,4 @@
 /** WebSocket $connect: an agent opens its doorbell, signing the request as any other. */
-
 import { compositionOf } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
 import { type SocketFunction, socketPath } from './socket.ts';

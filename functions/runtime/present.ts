@@ -1,5 +1,4 @@
 /** From the control plane's views to the resources of the REST API: names and times as clients see them. */
-
 import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
 import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
 import type { CloudEvent } from '#control/events/cloud-event.ts';

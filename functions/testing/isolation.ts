@@ -3,7 +3,6 @@
  * a key outside the tenant that is being served; no answer holds a mark or an id of another tenant; somebody else's object is answered as one
  * that never existed; and what is written through one tenant is never found in another's events.
  */
-
 import { selfHostedLimits } from '#control/limits/limits.ts';
 import type { DocumentSource } from '#control/ports/document-source.ts';
 import type { Store } from '#control/ports/store.ts';

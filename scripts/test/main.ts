@@ -103,7 +103,7 @@ const rows = (node24: string): Step[][] => [
     check('cloud templates', process.execPath, 'scripts/run.mjs', 'scripts/templates/main.ts'),
     // What builds, deploys and tests runs on Node 20 only; what users run, on both.
     testsBeside('unit tests on Node 24', node24, '--project', 'fast', ...onBoth),
-    testsBeside('API server tests on Node 24', node24, '--project', 'real', 'agent/kube/', 'test/contract/crds'),
+    testsBeside('API server tests on Node 24', node24, '--project', 'real', 'kube/', 'test/contract/crds'),
   ],
 ];
 

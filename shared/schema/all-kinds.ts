@@ -1,5 +1,4 @@
 /** Every custom kind that Isthmus installs, in the order of the reference page. */
-
 import type { KindDefinition } from './definition/kind.ts';
 import { brokerLinks } from './isthmus/broker-link.ts';
 import { peerings } from './isthmus/peering.ts';

@@ -14,7 +14,7 @@ const node = /^node:/;
 export const importLaw: readonly Law[] = [
   {
     from: /^shared\//,
-    never: /^(control|functions|infra|agent|cli|console|scripts|bench|test)\//,
+    never: /^(kube|control|functions|infra|agent|cli|console|scripts|bench|test)\//,
     because: 'shared is the vocabulary of both planes; it knows no speaker',
   },
   {
@@ -28,8 +28,13 @@ export const importLaw: readonly Law[] = [
     because: 'only an abort scope needs Node, to say how many listeners a signal may have',
   },
   {
+    from: /^kube\//,
+    never: /^(control|functions|infra|agent|cli|console|scripts|bench|test)\/|^@aws-sdk\//,
+    because: 'kube is a client of API servers: agent, cli and tests use it, and it knows none of them',
+  },
+  {
     from: /^control\//,
-    never: /^(functions|infra|agent|cli|console|scripts|bench)\//,
+    never: /^(kube|functions|infra|agent|cli|console|scripts|bench)\//,
     because: 'control is the broker without its edge; adapters and functions point inward',
   },
   {
@@ -45,14 +50,14 @@ export const importLaw: readonly Law[] = [
   },
   {
     from: /^functions\//,
-    never: /^(agent|cli|console|infra|scripts|bench)\//,
+    never: /^(kube|agent|cli|console|infra|scripts|bench)\//,
     because: 'functions are the edge of control and of nothing else',
   },
   {
     from: /^infra\//,
     except: /^infra\/app\.ts$/,
     never:
-      /^(agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|events\/patterns|runtime\/env)\.ts)/,
+      /^(kube|agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|events\/patterns|runtime\/env)\.ts)/,
     because:
       'infra names functions by their files and reads data only: the catalogue, the environment, the table; no code that runs in the cloud',
   },
@@ -62,7 +67,7 @@ export const importLaw: readonly Law[] = [
     because: 'rules are data that a reader can check without knowing the CDK',
   },
   {
-    from: /^(shared|control|functions|agent|cli)\//,
+    from: /^(shared|kube|control|functions|agent|cli)\//,
     never: /^(aws-cdk-lib|constructs|cdk-nag)/,
     because: 'what runs does not carry what deploys it',
   },
@@ -83,13 +88,14 @@ export const importLaw: readonly Law[] = [
     because: 'the CLI is a client of the REST API; only `broker serve` carries the broker itself',
   },
   {
-    from: /^(agent|control|functions|cli|shared)\/(?!(.*\/)?testing\/)/,
+    from: /^(agent|control|functions|cli|kube|shared)\/(?!(.*\/)?testing\/)/,
     never: /^test\/|(^|\/)testing\//,
     because: 'the product does not depend on its tests, nor on what only they need',
   },
   {
     from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/(?!.*\.test\.ts$)|^shared\/domain\//,
-    never: /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^agent\/kube\/(?!types\.ts|conditions\.ts)/,
+    never:
+      /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^kube\/(?!model\/|writes\/)/,
     because: 'decisions are pure: no client, no socket, no process; their tests are tables',
   },
 ];

@@ -1,5 +1,4 @@
 /** Changes that the API server must refuse, and what the refusal must name. */
-
 import type { KindDefinition } from '#shared/schema/definition/kind.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';

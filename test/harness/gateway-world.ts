@@ -1,10 +1,10 @@
 /** One real API server as cluster `rome` with the network controllers, and a player for kubelet, scheduler and node process. Its peer is `milan`. */
 import { createNetworkControllers } from '#agent/controllers/network-controllers.ts';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, namespaces, nodes, pods, roleBindings, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

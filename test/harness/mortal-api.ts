@@ -1,5 +1,5 @@
 /** A way to the API server for controllers that die at a chosen write. */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 
 const writes = new Set(['create', 'update', 'apply', 'mergePatch', 'jsonPatch', 'delete', 'post']);
 

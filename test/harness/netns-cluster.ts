@@ -1,5 +1,4 @@
 /** Clusters out of network namespaces: nodes with a bridge CNI that masquerades, pods, gateway pods with wireguard-go; programmed by the real plans. */
-
 import type { ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /** Two real API servers as consumer `cons` and provider `prov`, and a player for the provider's part: it turns ShadowPods into Pods and runs them. */
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, nodes, pods, secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -1,5 +1,5 @@
 /** An API server that serves our kinds, to everybody. */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { customResourceDefinitions as crds } from '#shared/domain/core-kinds.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';

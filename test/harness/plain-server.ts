@@ -1,8 +1,8 @@
 /** An API server of a test's own making, for what a real one does only in trouble. */
 import type * as http from 'node:http';
 import type net from 'node:net';
-import type { ClusterConnection } from '#agent/kube/connect.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
+import type { ClusterConnection } from '#kube/http/connection.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 
 export interface PlainServer {
   readonly connection: ClusterConnection;

@@ -1,5 +1,5 @@
 /** For the agent's channel: a cluster in memory that applies, deletes and tells its caches at once, and plays the controllers of a peering. */
-import type { Cache, Change, Cluster } from '#agent/kube/types.ts';
+import type { Cache, Change, Cluster } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 

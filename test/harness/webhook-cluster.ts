@@ -2,10 +2,10 @@
 import { expect, vi } from 'vitest';
 import { type Admission, startAdmission } from '#agent/admission/admission.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, serviceAccounts, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';

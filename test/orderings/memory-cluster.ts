@@ -2,9 +2,8 @@
  * A cluster in memory with the rules of an API server that matter to offloading: versions, preconditions, finalizers, graceful deletion, terminating
  * namespaces, owners. Its caches lag: each shows changes in their order, but how late, and which of them first, is drawn.
  */
-
-import type { Cache, CacheOptions, Caches, Change, Cluster, KubeApi, ListOptions } from '#agent/kube/types.ts';
 import { jsonPatched, mergePatched } from '#agent/testing/patched.ts';
+import type { Cache, CacheOptions, Caches, Change, Cluster, KubeApi, ListOptions } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createShadowEndpointSliceController } from '#agent/controllers/shadow-endpoint-slice/index.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';

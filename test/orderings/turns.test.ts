@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createShadowEndpointSliceController } from '#agent/controllers/shadow-endpoint-slice/index.ts';
 import { createShadowPodController } from '#agent/controllers/shadow-pod/index.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { endpointSlices, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';

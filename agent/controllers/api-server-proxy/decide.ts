@@ -1,7 +1,6 @@
 /** The objects by which consumers find the proxy in front of this API server, and who may use it. Pure. */
-
-import type { Applied } from '#agent/kube/types.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
+import type { Applied } from '#kube/model/types.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';

@@ -1,9 +1,10 @@
 /** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
 import { type Errand, Gate } from '#agent/api-proxy/gate.ts';
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Applied, Cluster, Controller } from '#agent/kube/types.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
@@ -16,7 +17,6 @@ import { ensureExposedService } from '../ip/exposed-service.ts';
 import { rangeIps } from '../network-caches.ts';
 import { networkOfType } from '../network-ipam.ts';
 import { tenantsByCluster } from '../peering-caches.ts';
-import { covers, deleteObject } from '../peering-writes.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,

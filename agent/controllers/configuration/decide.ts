@@ -1,12 +1,12 @@
 /** From the ranges of a peer to the Networks by which they are granted, and back to one answer. Pure. */
+import type { Applied } from '#kube/model/types.ts';
 import {
   type Condition,
   type ConditionInput,
   findCondition,
   removeCondition,
   setCondition,
-} from '#agent/kube/conditions.ts';
-import type { Applied } from '#agent/kube/types.ts';
+} from '#kube/writes/conditions.ts';
 import { formatAddress, isWithin, parseCidr, rangeProblem } from '#shared/domain/cidr.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

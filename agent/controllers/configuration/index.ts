@@ -1,8 +1,10 @@
 /** Configurations: asks for a range here for every range of the peer, and says which it got. */
-import { isOwnedBy, ownerName, ownerOf } from '#agent/forge/owner.ts';
-import { findCondition } from '#agent/kube/conditions.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { findCondition } from '#kube/writes/conditions.ts';
+import { ensureOwned } from '#kube/writes/owned-object.ts';
+import { isOwnedBy, ownerName, ownerOf } from '#kube/writes/owner-references.ts';
+import { deleteObject, sameJson, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -11,9 +13,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { ensureOwned } from '../owned-object.ts';
 import { peerOf, tenantNamespaces } from '../peering-caches.ts';
-import { deleteObject, sameJson, writeStatus } from '../peering-writes.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import {
   configurationStatus,

@@ -1,6 +1,6 @@
 /** What to look at when the two ends of a link do not find each other. Neither side can see which of them is wrong, so each tells what it goes by. Pure. */
-import type { ConditionInput } from '#agent/kube/conditions.ts';
 import { pingTiming } from '#agent/ping/decide.ts';
+import type { ConditionInput } from '#kube/writes/conditions.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';

@@ -1,7 +1,7 @@
 /** Tells on each Connection what to look at when no handshake comes; its other status is written by the node process beside the gateway. */
-import { type Condition, findCondition, setCondition } from '#agent/kube/conditions.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { type Condition, findCondition, setCondition } from '#kube/writes/conditions.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkName } from '#shared/domain/network-keys.ts';

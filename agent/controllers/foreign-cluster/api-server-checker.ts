@@ -1,6 +1,6 @@
 /** Asks each provider's API server, every 15 s, whether it lives. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';

@@ -1,7 +1,8 @@
 /** Keeps one ForeignCluster for each peer that anything here is about, with its summary, and removes it after the last thing is gone. */
 import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
@@ -18,7 +19,6 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { gatewayDeployments } from '../gateway-caches.ts';
 import { peerOf, peerSecrets, tenantNamespaces, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { deleteObject, writeStatus } from '../peering-writes.ts';
 import { createConnectPeer } from '../replicator/connect-peer.ts';
 import { isControlPlane } from '../replicator/sessions.ts';
 import { isOriginal, isReplica } from '../slice-roles.ts';

@@ -1,9 +1,9 @@
 /** The networking module of a peer's summary on a real API server, from the first Configuration to the last object gone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

@@ -1,5 +1,5 @@
 /** The networking module of a peer's summary (reference/liqo-control-plane.md 5), from what exists for the link. Pure. */
-import { findCondition } from '#agent/kube/conditions.ts';
+import { findCondition } from '#kube/writes/conditions.ts';
 import type { Deployment } from '#shared/domain/core-kinds.ts';
 import { networkCidrsConfigured } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';

@@ -1,5 +1,5 @@
 /** Templates and concrete gateways by kind: ours from caches, those of other transports from the API server. */
-import type { Caches, KubeApi } from '#agent/kube/types.ts';
+import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

@@ -1,5 +1,5 @@
 /** Whether a GatewayServer or GatewayClient may be rendered, and what it says about itself. Pure. */
-import { type Condition, findCondition, setCondition } from '#agent/kube/conditions.ts';
+import { type Condition, findCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { networkLabel } from '#shared/domain/network-keys.ts';

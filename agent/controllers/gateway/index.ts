@@ -1,9 +1,11 @@
 /** GatewayServers and GatewayClients: renders each from its template, follows what was rendered, and keeps the Connection of the link. */
 import { forgeConnection } from '#agent/forge/gateway.ts';
-import { ownerOf } from '#agent/forge/owner.ts';
 import { type RenderedGateway, renderGateway } from '#agent/forge/rendered-gateway.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
+import { writeAnnotations, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
   apiVersionOf,
   type KubeObject,
@@ -20,9 +22,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
 import { createExplain } from '../explain.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { deleteOwned, ensureOwned } from '../owned-object.ts';
 import { peerOf, tenantNamespaces } from '../peering-caches.ts';
-import { writeAnnotations, writeStatus } from '../peering-writes.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { candidateOf, type Trouble } from '../wg-gateway/endpoint.ts';
 import { createConcreteKinds } from './concrete-kinds.ts';

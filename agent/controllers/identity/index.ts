@@ -1,11 +1,12 @@
 /** Consumer: each Identity becomes a kubeconfig Secret, rebuilt whenever the identity or the key pair changes. */
 import { forgeKubeconfigSecret } from '#agent/forge/identity.ts';
 import { forgeKubeconfig } from '#agent/forge/kubeconfig.ts';
-import { ownerName } from '#agent/forge/owner.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Applied, Controller } from '#agent/kube/types.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import type { Applied, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, type ObjectRef, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
@@ -16,7 +17,6 @@ import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import { keysSecret, peerSecrets } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { applyWanted, deleteObject, writeStatus } from '../peering-writes.ts';
 
 /** Key of the Identity that a Secret belongs to. */
 const identityKeys = (secret: Secret): string[] => {

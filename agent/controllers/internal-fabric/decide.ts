@@ -1,6 +1,6 @@
 /** One gateway's end of the overlay. Pure. */
-import { findCondition } from '#agent/kube/conditions.ts';
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { findCondition } from '#kube/writes/conditions.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { defaultMtu, isthmusNetworkAnnotation, networkCidrsConfigured } from '#shared/domain/network-keys.ts';

@@ -1,8 +1,9 @@
 /** InternalFabrics: a gateway gets its overlay address and tunnel id once a pod of it is active and the peer's ranges are granted. */
 import { randomBytes } from 'node:crypto';
-import { ownerOf } from '#agent/forge/owner.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
 import { type KubeObject, keyOf, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkName, networkType } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -13,7 +14,6 @@ import { createExplain } from '../explain.ts';
 import { rivalOf } from '../gateway/decide.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
-import { deleteOwned, ensureOwned } from '../owned-object.ts';
 import { peerOf } from '../peering-caches.ts';
 import { forgeInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
 

@@ -1,7 +1,7 @@
 /** One node's end of the overlay, as objects. Pure. */
 import { createHash } from 'node:crypto';
 import type { Collision } from '#agent/ipam/ipam.ts';
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';

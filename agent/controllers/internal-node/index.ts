@@ -1,6 +1,7 @@
 /** InternalNodes: every node that is not virtual has an overlay address, and an IP by which peers see it. Gone with the node. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { keyOf, type Node } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
 import { networkName, networkType } from '#shared/domain/network-keys.ts';
@@ -10,7 +11,6 @@ import { createExplain } from '../explain.ts';
 import { rangeIps, rangeNodes } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
-import { covers, deleteObject } from '../peering-writes.ts';
 import { collisionMessage, forgeInternalNode, forgeNodeIp, nodeOfIp } from './decide.ts';
 
 const retryMs = 30_000;

@@ -1,6 +1,6 @@
 /** Keeps the IP by which peers reach this cluster's API server through the link. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import { ipType } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled } from '#shared/domain/outcome.ts';

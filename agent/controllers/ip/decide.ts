@@ -1,7 +1,7 @@
 /** What becomes of one IP object: its status, and the Service by which it is published. Pure. */
 import type { Grant } from '#agent/ipam/ipam.ts';
-import { type Condition, setCondition } from '#agent/kube/conditions.ts';
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
+import { type Condition, setCondition } from '#kube/writes/conditions.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, OwnerReference, ResourceType } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,12 +1,12 @@
 /** An IP of the system namespace that stands for a Service of this cluster. Peers reach it at their view of the address it is granted. */
-import type { Applied, Cache, Cluster } from '#agent/kube/types.ts';
+import type { Applied, Cache, Cluster } from '#kube/model/types.ts';
+import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
 import { networkLabel } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { covers, deleteObject } from '../peering-writes.ts';
 
 export interface ExposedService {
   readonly name: string;

@@ -1,7 +1,9 @@
 /** IPs: each is granted an address, and published as a Service where it asks for one. */
-import { ownerOf } from '#agent/forge/owner.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
+import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -13,8 +15,6 @@ import { createExplain } from '../explain.ts';
 import { rangeIps } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
-import { deleteOwned, ensureOwned } from '../owned-object.ts';
-import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { endpointSlices, forgeEndpoints, forgeService, ipStatus, settleGrant } from './decide.ts';
 
 const finalizer = networkFinalizer.ip;

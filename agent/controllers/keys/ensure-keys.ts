@@ -1,7 +1,7 @@
 /** The key pair of the cluster in its Secret: made once, by whoever comes first. */
-import type { KubeApi } from '#agent/kube/types.ts';
 import { type ClusterKeys, generateClusterKeys, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import { authenticationKeysSecret, keyFields, label } from '#shared/domain/liqo-keys.ts';

@@ -1,8 +1,8 @@
 /** Keeps the cluster's key pair in existence, and drops the pair before a rotation once no credentials need it any more. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { authenticationKeysSecret, keyFields } from '#shared/domain/liqo-keys.ts';

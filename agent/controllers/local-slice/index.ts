@@ -1,10 +1,10 @@
 /** Consumer: completes a slice that is to be replicated with both cluster IDs and the request for its certificate. */
 import { sliceSubject } from '#agent/forge/slice-user.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';

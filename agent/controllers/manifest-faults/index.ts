@@ -1,6 +1,6 @@
 /** Looks over the namespaces of peerings and says, as Events, what is wrong in the manifests that stand there. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { namespaces, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,13 +1,13 @@
 /** Provider: the LimitRange, NetworkPolicy and ResourceQuota that a PeeringPolicy wants in every namespace of a consumer. */
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
+import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, ResourceType } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
-import { applyWanted, deleteObject } from '../peering-writes.ts';
 import { termsFor } from '../remote-slice/grant.ts';
 
 type Loose = KubeObject & { spec?: Record<string, unknown> };

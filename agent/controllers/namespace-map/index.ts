@@ -1,7 +1,7 @@
 /** Provider side: gives each consumer the namespaces that its replicated NamespaceMap asks for, and takes them away again. */
 import { isDeepStrictEqual } from 'node:util';
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, fieldManager, finalizer, label } from '#shared/domain/liqo-keys.ts';

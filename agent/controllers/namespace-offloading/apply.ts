@@ -1,6 +1,6 @@
 /** Carries out a decision about one NamespaceOffloading, in the order that deletion needs: label, mappings, status, finalizer. */
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { finalizer, label } from '#shared/domain/liqo-keys.ts';

@@ -2,7 +2,7 @@
  * Emptying nodes of pods that a tightened policy no longer allows there (opt-in, by annotation). Mappings that would go are held meanwhile:
  * without them the pods would be aborted instead of being moved within their disruption budgets.
  */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** Consumer side: makes the NamespaceMaps, the namespace's label and the status follow each NamespaceOffloading. */
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
 import { label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,5 @@
 /** Gathers from the caches what `decide` needs to know about one NamespaceOffloading. Reads nothing else. */
-
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import type { Namespace, Node } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer, label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { NodeFacts } from '#shared/domain/node-selector.ts';

@@ -1,6 +1,6 @@
 /** What a Network says about its grant. Pure. */
 import type { Grant } from '#agent/ipam/ipam.ts';
-import { type Condition, setCondition } from '#agent/kube/conditions.ts';
+import { type Condition, setCondition } from '#kube/writes/conditions.ts';
 import type { Network, NetworkStatus } from '#shared/schema/liqo/network.ts';
 
 export const grantedCondition = 'Granted';

@@ -1,6 +1,7 @@
 /** Networks: each is granted a range, which it keeps until it is deleted. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkAnnotation, networkFinalizer } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
@@ -9,7 +10,6 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createExplain } from '../explain.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { owner, requestOf } from '../network-ipam.ts';
-import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { networkStatus } from './decide.ts';
 
 const finalizer = networkFinalizer.network;

@@ -1,11 +1,10 @@
 /** Nonces: the provider's are filled in when liqoctl leaves that to us, the consumer's are signed with the key of the cluster. */
-
 import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { type OwnKeys, readPublicKey, signSuccession, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,5 +1,5 @@
 /** What a claim says that waits for a volume on a virtual node: storage is not offloaded, so nobody will make one. Pure. */
-import { type ConditionInput, removeCondition, setCondition } from '#agent/kube/conditions.ts';
+import { type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 
 /** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */

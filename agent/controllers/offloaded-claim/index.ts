@@ -1,6 +1,6 @@
 /** Consumer side: claims that wait for a volume on a virtual node say so, instead of waiting without a word. */
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import {
   coreEvents,
   nodes,

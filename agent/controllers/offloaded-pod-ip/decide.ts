@@ -2,7 +2,7 @@
  * The IP by which pods at one peer reach a pod that this cluster has offloaded to another (reference/liqo-networking.md 3.6), and by which that
  * pod is seen when it calls them. Only a cluster with two links or more can be in between. Pure.
  */
-import type { Applied } from '#agent/kube/types.ts';
+import type { Applied } from '#kube/model/types.ts';
 import { containsRange, parseAddress, parseCidr } from '#shared/domain/cidr.ts';
 import { apiVersionOf, type Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

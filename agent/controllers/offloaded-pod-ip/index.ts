@@ -1,6 +1,7 @@
 /** IPs of offloaded pods: kept while this cluster has two links or more; the pods are watched only then. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { deleteObject } from '#kube/writes/write-if-changed.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
@@ -10,7 +11,6 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { deleteObject } from '../peering-writes.ts';
 import { decide, isOfPod, viewsBetweenPeers } from './decide.ts';
 
 const retryMs = 60_000;

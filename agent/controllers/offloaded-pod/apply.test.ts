@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';

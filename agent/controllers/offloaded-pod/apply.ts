@@ -1,5 +1,5 @@
 /** Carries out what `decide` said about one pod, and says what is to be waited for. */
-
+import type { Cluster, KubeApi, WriteOptions } from '#kube/model/types.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type ObjectRef, type Pod, refOf } from '#shared/domain/kube-object.ts';
@@ -12,7 +12,6 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { JsonOperation } from '../../forge/mutable-spec.ts';
 import { reason, statusPatch, waitingStatus } from '../../forge/pod-status.ts';
 import { shadowPod } from '../../forge/shadow-pod.ts';
-import type { Cluster, KubeApi, WriteOptions } from '../../kube/types.ts';
 import { isOurs } from '../../reflection/metadata.ts';
 import { type Action, type Context, standsFor } from './decide.ts';
 import { leanShadowPod } from './prune.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Cache, Change, Cluster, KubeApi } from '#agent/kube/types.ts';
+import type { Cache, Change, Cluster, KubeApi } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';

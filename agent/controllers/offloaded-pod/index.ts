@@ -1,11 +1,11 @@
 /** Keeps the pods of one virtual node equal on both sides, as long as one connection to the provider lasts. */
+import type { Cache, Cluster, Controller, KubeApi } from '#kube/model/types.ts';
+import { type ControllerMetrics, createController, watch } from '#kube/run/controller.ts';
 import { keyOf, namespaceOfKey, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { type ControllerMetrics, createController, watch } from '../../kube/controller.ts';
-import type { Cache, Cluster, Controller, KubeApi } from '../../kube/types.ts';
 import type { RemoteNamespace } from '../../kubelet/remote-namespaces.ts';
 import { apply } from './apply.ts';
 import { type Context, decide, type Mapping } from './decide.ts';

@@ -1,8 +1,9 @@
 /** Provider: what a slice was granted becomes the Quota that admission holds its pods to. */
-import { ownerName } from '#agent/forge/owner.ts';
 import { forgeQuota } from '#agent/forge/quota.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
@@ -11,7 +12,6 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { createExplain } from '../explain.ts';
 import { tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { applyWanted, deleteObject } from '../peering-writes.ts';
 import { isAccepted, isCordoned, isReplica } from '../slice-roles.ts';
 import { peerOfNamespace } from '../tenant-namespaces.ts';
 

@@ -1,14 +1,14 @@
 /** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
 import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { writeStatus } from '#kube/writes/write-if-changed.ts';
 import { keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { type Amounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { writeStatus } from '../peering-writes.ts';
 import { shadowPodCache } from '../shadow-pod/cache.ts';
 import { UsageTotals } from '../shadow-pod/usage-totals.ts';
 

@@ -1,8 +1,7 @@
 /** A slice that the provider's administrator cordons or drains: what its copy here says, and how a drain ends. */
-
 import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
 import { sliceUser } from '#agent/forge/slice-user.ts';
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome } from '#shared/domain/outcome.ts';

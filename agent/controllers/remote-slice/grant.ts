@@ -1,5 +1,4 @@
 /** How much of what a consumer asks the default class grants. Pure. */
-
 import { showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,

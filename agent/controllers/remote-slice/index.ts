@@ -1,14 +1,15 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
 import type { Holder } from '#agent/forge/issued-certificate.ts';
 import { certificateSecretName, readIssued } from '#agent/forge/issued-certificate.ts';
-import { ownerName, ownerOf } from '#agent/forge/owner.ts';
 import { sliceSubject } from '#agent/forge/slice-user.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
+import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -28,7 +29,6 @@ import {
   tenantsByCluster,
 } from '../peering-caches.ts';
 import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
-import { deleteObject, writeStatus } from '../peering-writes.ts';
 import { conditionOf, isAccepted, isReplica } from '../slice-roles.ts';
 import { ensureCertificate } from '../tenant/issue.ts';
 import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';

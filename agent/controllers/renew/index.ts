@@ -1,8 +1,9 @@
 /** Renewal of control-plane certificates: the consumer keeps one standing Renew, the provider answers it, the consumer takes the answer over. */
-import { ownerName } from '#agent/forge/owner.ts';
 import { forgeRenew } from '#agent/forge/renew.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject, sameJson, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { ipType } from '#shared/domain/network-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -12,7 +13,6 @@ import { createExplain } from '../explain.ts';
 import { rangeIps } from '../network-caches.ts';
 import { peerOf, tenantNamespaces, tenantsByCluster } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { applyWanted, deleteObject, sameJson, writeStatus } from '../peering-writes.ts';
 import { isReplica } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { isControlPlane, renewedParams } from './decide.ts';

@@ -5,10 +5,10 @@
 import { createPrivateKey } from 'node:crypto';
 import { askForCertificate } from '#agent/api-proxy/ask-certificate.ts';
 import { proxyTokens } from '#agent/api-proxy/token.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';

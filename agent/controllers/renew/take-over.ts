@@ -1,5 +1,5 @@
 /** Gives an Identity what its provider renewed. */
-import type { Cluster } from '#agent/kube/types.ts';
+import type { Cluster } from '#kube/model/types.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';

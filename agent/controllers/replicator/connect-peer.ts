@@ -1,7 +1,7 @@
 /** Opens a provider's API server with a consumer identity. */
-import { createKubeApi } from '#agent/kube/api.ts';
-import { createCaches } from '#agent/kube/caches.ts';
-import { connectKubeconfig, type KubeconfigOptions } from '#agent/kube/kubeconfig.ts';
+import { createCaches } from '#kube/cache/informer-factory.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ConnectPeer } from '../peering-deps.ts';

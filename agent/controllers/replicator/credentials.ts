@@ -1,4 +1,5 @@
 /** The Secrets that lead to providers: opened, tried, held for as long as copies depend on them, let go. */
+import { addFinalizer, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { finalizer, isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
@@ -6,7 +7,6 @@ import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { createExplain } from '../explain.ts';
 import { peerOf } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { addFinalizer, dropFinalizer } from '../peering-writes.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { createAccessCheck } from './check-access.ts';
 import type { Connections } from './connections.ts';

@@ -1,7 +1,7 @@
 /** What the copy of one object needs. Pure. */
 import { correctReplica, forgeReplica, type Replicated } from '#agent/forge/replica.ts';
+import { sameJson } from '#kube/writes/write-if-changed.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { sameJson } from '../peering-writes.ts';
 
 export type CopyStep<T> =
   | { readonly do: 'create'; readonly replica: T }

@@ -1,7 +1,7 @@
 /** Consumer: copies slices, namespace maps and renewals to their provider, and brings the status of each copy back. */
-import { ownerName } from '#agent/forge/owner.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';

@@ -1,5 +1,5 @@
 /** The link to a provider, as far as it decides whether credentials still lead anywhere. */
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { peerOf } from '../peering-caches.ts';

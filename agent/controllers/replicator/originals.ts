@@ -1,6 +1,7 @@
 /** The objects that have copies: copied to their provider, their status brought back, the copies taken back at their end. */
-import { ownerName } from '#agent/forge/owner.ts';
 import type { Replicated } from '#agent/forge/replica.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type ObjectRef, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -9,7 +10,6 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { createExplain } from '../explain.ts';
 import { peerOf } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { addFinalizer, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { isOriginal, providerOf } from '../slice-roles.ts';
 import type { Connections } from './connections.ts';
 import { isSilence, withdrawn } from './copies.ts';

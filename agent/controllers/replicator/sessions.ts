@@ -1,7 +1,7 @@
 /** Connections to providers, one per control-plane kubeconfig Secret, each with caches of the copies we have there. */
 import { createHash } from 'node:crypto';
 import type { Replicated } from '#agent/forge/replica.ts';
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { KubeObject, ResourceType, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** What the replicator looks at in its own cluster, and the keys of the work that follows from it. */
 import type { Replicated } from '#agent/forge/replica.ts';
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import { type KubeObject, keyOf, type Namespace, type ResourceType, type Secret } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';

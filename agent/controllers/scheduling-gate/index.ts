@@ -1,6 +1,6 @@
 /** Consumer side: lets pods go that wait behind our scheduling gate, as soon as a provider has their namespace. */
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';

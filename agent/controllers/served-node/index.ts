@@ -1,6 +1,6 @@
 /** Marks the Node whose work is done in this process, so that the DaemonSet keeps away from it and comes back to all others. */
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';

@@ -2,11 +2,11 @@
  * Which EndpointSlice a ShadowEndpointSlice comes to at the provider (reference/liqo-offloading.md 6.2): addresses in this cluster's view of their
  * owner, ready only while the consumer can be reached. Nothing that the consumer wrote is believed: it may name only addresses of its ranges. Pure.
  */
-
 import { viewOfPeer } from '#agent/forge/peer-address.ts';
 import { fingerprint } from '#agent/reflection/kinds/digests.ts';
 import { sliceManager, sliceManagerLabel } from '#agent/reflection/kinds/endpoint-slice.ts';
 import { lastApplied, without } from '#agent/reflection/metadata.ts';
+import { covers } from '#kube/writes/write-if-changed.ts';
 import type { EndpointSlice } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -14,7 +14,6 @@ import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
-import { covers } from '../peering-writes.ts';
 
 type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
 

@@ -1,8 +1,7 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
-
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Applied, Cache, Cluster, Controller } from '#agent/kube/types.ts';
 import { Said } from '#agent/reflection/said.ts';
+import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type EndpointSlice, endpointSlices, namespaces } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';

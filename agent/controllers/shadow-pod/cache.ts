@@ -1,5 +1,5 @@
 /** The shared caches of ShadowPods and of the pods made of them, reduced to what controller and admission read. */
-import type { Cache, Caches, Transform } from '#agent/kube/types.ts';
+import type { Cache, Caches, Transform } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Store } from '#agent/kube/store.ts';
+import { Store } from '#kube/cache/store.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { departed } from './departed.ts';
 

@@ -1,5 +1,5 @@
 /** ShadowPods whose end was heard here: an API server says so only when it is final, so that nobody has to ask whether it is true. */
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 
 export interface Departed {

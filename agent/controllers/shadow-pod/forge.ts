@@ -1,5 +1,4 @@
 /** Shapes the Pod that runs for a ShadowPod, and the changes that carry later edits over to it. */
-
 import { isHomeAlias } from '#agent/forge/api-access.ts';
 import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';

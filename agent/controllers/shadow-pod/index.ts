@@ -1,8 +1,7 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
-
 import { viewOfPeer } from '#agent/forge/peer-address.ts';
-import { type ControllerDeps, createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Cluster, Controller } from '#agent/kube/types.ts';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Store } from '#agent/kube/store.ts';
-import type { Cache } from '#agent/kube/types.ts';
+import { Store } from '#kube/cache/store.ts';
+import type { Cache } from '#kube/model/types.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { newcomers } from './newcomers.ts';
 

@@ -2,7 +2,7 @@
  * ShadowPods whose first word was heard here, while everything was followed: nobody can have made a pod of one before, so it needs no second
  * look at the API server. Each is given out once: whatever comes of it, the next time it is read anew.
  */
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { isNew } from './cache.ts';

@@ -4,7 +4,7 @@
  */
 import { judgeQuota } from '#agent/admission/quota-rules.ts';
 import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
-import type { Cache, Caches } from '#agent/kube/types.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { usageOf } from '#agent/admission/quota-rules.ts';
-import { Store } from '#agent/kube/store.ts';
-import type { Cache } from '#agent/kube/types.ts';
+import { Store } from '#kube/cache/store.ts';
+import type { Cache } from '#kube/model/types.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { UsageTotals, withoutAmounts } from './usage-totals.ts';

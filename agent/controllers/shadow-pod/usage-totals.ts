@@ -1,5 +1,5 @@
 /** What the ShadowPods of each creator take, kept up to date as the cache changes: asking costs the same however many there are. */
-import type { Cache } from '#agent/kube/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import { keyOf, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';

@@ -1,15 +1,15 @@
 /** Consumer: credentials that the provider granted to a slice become the Identity of that slice. */
 import { forgeSliceIdentity } from '#agent/forge/identity.ts';
-import { ownerName } from '#agent/forge/owner.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { applyWanted, deleteObject } from '../peering-writes.ts';
 import { conditionOf, isOriginal, providerOf } from '../slice-roles.ts';
 
 const sliceKeys = (identity: Identity): string[] => {

@@ -1,7 +1,8 @@
 /** Brings the bindings of one consumer to what they should be: missing ones made, changed ones corrected, others taken away. */
 import { isDeepStrictEqual } from 'node:util';
 import { forgeClusterwideBinding, forgeTenantBinding } from '#agent/forge/tenant-bindings.ts';
-import type { Cache, KubeApi } from '#agent/kube/types.ts';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
+import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import {
   type ClusterRole,
   type ClusterRoleBinding,
@@ -13,7 +14,6 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { covers, deleteObject } from '../peering-writes.ts';
 
 export interface BindingCaches {
   readonly roles: Cache<ClusterRole>;

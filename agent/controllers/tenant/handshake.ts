@@ -1,5 +1,4 @@
 /** Whether a Tenant proves that it speaks for the consumer it names. Pure. */
-
 import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey, verifyWith } from '#agent/pki/cluster-keys.ts';

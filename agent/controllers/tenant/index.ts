@@ -1,10 +1,11 @@
 /** Provider: a Tenant that proves its key gets a certificate and its rights, keeps both while it may, and loses them with the Tenant. */
 import { certificateSecretName, type Holder } from '#agent/forge/issued-certificate.ts';
-import { ownerOf } from '#agent/forge/owner.ts';
 import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Controller } from '#agent/kube/types.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
+import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer, label } from '#shared/domain/liqo-keys.ts';
@@ -25,7 +26,6 @@ import {
   tenantsByCluster,
 } from '../peering-caches.ts';
 import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
-import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '../peering-writes.ts';
 import { isReplica } from '../slice-roles.ts';
 import { placementOf } from '../tenant-namespaces.ts';
 import { ensureBindings, missingRole } from './bindings.ts';

@@ -2,7 +2,6 @@
  * Has a consumer's certificate signed by the cluster's own signer, and again when two thirds of its life are over. Every step is found again
  * after an interruption: the request by its name, the result in its Secret. The signer's answer comes by watch.
  */
-
 import {
   approvalReason,
   certificateSecretName,
@@ -13,10 +12,10 @@ import {
   requestLabels,
   requestName,
 } from '#agent/forge/issued-certificate.ts';
-import type { Cache, KubeApi } from '#agent/kube/types.ts';
 import { certifies, renewAtMs } from '#agent/pki/certificate.ts';
 import type { Subject } from '#agent/pki/certificate-request.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import {
   type CertificateSigningRequest,
   certificateSigningRequests,

@@ -1,8 +1,9 @@
 /** Consumer: an accepted slice that asks for it becomes a VirtualNode; the node goes before the slice does. */
-import { ownerName } from '#agent/forge/owner.ts';
 import { forgeVirtualNode } from '#agent/forge/virtual-node.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Applied, Controller } from '#agent/kube/types.ts';
+import type { Applied, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -11,7 +12,6 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { createExplain } from '../explain.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { applyWanted, deleteObject } from '../peering-writes.ts';
 import { drainedReason } from '../remote-slice/status.ts';
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '../slice-roles.ts';
 

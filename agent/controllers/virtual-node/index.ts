@@ -1,5 +1,8 @@
 /** VirtualNodes: each gets a virtual kubelet in this process, a NamespaceMap for its provider, and an orderly end. */
 import { virtualNodeNodes } from '#agent/controllers/peering-caches.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { timestamp } from '#kube/writes/conditions.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Node, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer } from '#shared/domain/liqo-keys.ts';
@@ -10,9 +13,6 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { isOurs } from '../../forge/node.ts';
 import { optionsTemplateRef, withOptions } from '../../forge/vk-options.ts';
-import { timestamp } from '../../kube/conditions.ts';
-import { createController, watch } from '../../kube/controller.ts';
-import type { Controller } from '../../kube/types.ts';
 import { NodeAccess } from '../../kubelet/caller.ts';
 import { forgetRequest } from '../../kubelet/serving-certificate.ts';
 import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from '../../kubelet/virtual-kubelet.ts';

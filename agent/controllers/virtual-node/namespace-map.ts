@@ -1,9 +1,9 @@
 /** The NamespaceMap of a provider: there as long as the provider has a virtual node. */
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import type { Cache, KubeApi } from '../../kube/types.ts';
 import { isOutgoing } from '../../kubelet/mappings.ts';
 
 export const newNamespaceMap = ({ metadata, spec }: VirtualNode): NamespaceMap => ({

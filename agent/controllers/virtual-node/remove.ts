@@ -1,9 +1,9 @@
 /** Carries out the steps by which a virtual node is emptied and removed. */
+import type { KubeApi } from '#kube/model/types.ts';
 import { leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import type { KubeApi } from '../../kube/types.ts';
 import type { RetireAction } from './retire.ts';
 
 /** Parallel removals of pods: an API server takes more, and a drain of thousands must not take all of it. */

@@ -1,8 +1,8 @@
 /** What a concrete gateway says and runs, as tables. */
 import { describe, expect, test } from 'vitest';
 import type { WireGuardMode } from '#agent/forge/gateway.ts';
-import type { Condition } from '#agent/kube/conditions.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
+import type { Condition } from '#kube/writes/conditions.ts';
 import type { Node, Pod, Secret } from '#shared/domain/kube-object.ts';
 import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import { activePod } from './active-pod.ts';

@@ -1,6 +1,6 @@
 /** What a WgGatewayServer or WgGatewayClient says about itself, and which WireGuard its pods run. Pure. */
 import type { WireGuardMode } from '#agent/forge/gateway.ts';
-import { type Condition, setCondition } from '#agent/kube/conditions.ts';
+import { type Condition, setCondition } from '#kube/writes/conditions.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';

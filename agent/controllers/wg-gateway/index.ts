@@ -9,10 +9,12 @@ import {
   modeOf,
   usualReplicas,
 } from '#agent/forge/gateway.ts';
-import { ownerOf } from '#agent/forge/owner.ts';
-import type { Condition } from '#agent/kube/conditions.ts';
-import { createController, watch } from '#agent/kube/controller.ts';
-import type { Cache, Controller } from '#agent/kube/types.ts';
+import type { Cache, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import type { Condition } from '#kube/writes/conditions.ts';
+import { deleteOwned, type Ensured, ensureOwned } from '#kube/writes/owned-object.ts';
+import { ownerOf } from '#kube/writes/owner-references.ts';
+import { sameJson, writeAnnotations, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { deployments, roleBindings, services } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
@@ -22,9 +24,7 @@ import type { WgGatewayClient } from '#shared/schema/liqo/wg-gateway-client.ts';
 import type { WgGatewayServer } from '#shared/schema/liqo/wg-gateway-server.ts';
 import { gatewayBindings, gatewayDeployments, gatewayHosts, gatewayPods, gatewayServices } from '../gateway-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { deleteOwned, type Ensured, ensureOwned } from '../owned-object.ts';
 import { peerOf, peerSecrets } from '../peering-caches.ts';
-import { sameJson, writeAnnotations, writeStatus } from '../peering-writes.ts';
 import { activePod, isPodOf } from './active-pod.ts';
 import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';

@@ -1,13 +1,13 @@
 /** The Secret with a gateway's keys: the one that is named, or one of our own with fresh keys. */
 import { forgeGatewaySecret, type GatewayIdentity } from '#agent/forge/gateway.ts';
-import type { Cache, KubeApi } from '#agent/kube/types.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
+import { ownership } from '#kube/writes/owned-object.ts';
+import { deleteObject } from '#kube/writes/write-if-changed.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { ownership } from '../owned-object.ts';
-import { deleteObject } from '../peering-writes.ts';
 import type { Trouble } from './endpoint.ts';
 import { faultOfKeys } from './keys.ts';
 

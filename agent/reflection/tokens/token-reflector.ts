@@ -1,5 +1,6 @@
 /** Gives the pods of one virtual node tokens of their own cluster, as Secrets beside them at the provider, and keeps those fresh. */
-
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
@@ -10,8 +11,6 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
-import { type ControllerMetrics, createController } from '../../kube/controller.ts';
-import type { Cache, Cluster, Controller } from '../../kube/types.ts';
 import { toBase64 } from '../../pki/pem.ts';
 import { withDigests } from '../kinds/digests.ts';
 import { leanMetadata } from '../metadata.ts';

@@ -1,5 +1,4 @@
 /** Which agents hold a WebSocket open, kept in the store: found by connection when a message arrives, by cluster when it is rung. */
-
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { AgentCaller } from '../../access/caller.ts';

@@ -1,5 +1,4 @@
 /** GET /v1/clusters */
-
 import { http } from '#functions/runtime/http.ts';
 import { clusterResource, pageOf } from '#functions/runtime/present.ts';
 import { Flag, Paging, pageRequest, Selector } from '#functions/runtime/queries.ts';

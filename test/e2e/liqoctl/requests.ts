@@ -1,7 +1,7 @@
 /** How liqoctl 1.2.0 talks to an API server (reference/liqo-control-plane.md 3.0): full objects by GET and PUT, polls of 1 s, no watches. */
 import { setTimeout as timer } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces } from '#shared/domain/core-kinds.ts';
 import {
   type KubeObject,

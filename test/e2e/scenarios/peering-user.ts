@@ -1,9 +1,9 @@
 /** Restricted credentials of a provider: made by us or by liqoctl, used for `peer` and `unpeer`, and taken back. */
 import { describe, expect, test } from 'vitest';
-import { createKubeApi } from '#agent/kube/api.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { isthmus } from '#cli/captured-io.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';

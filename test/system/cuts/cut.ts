@@ -3,10 +3,10 @@
  * twice, and how soon a thousand objects that changed meanwhile are equal again.
  */
 import { readFile } from 'node:fs/promises';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Caches } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Caches } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';

@@ -1,5 +1,5 @@
 /** A thousand changes of reflected objects, and who knows when the provider has them all. */
-import type { Caches, KubeApi } from '#agent/kube/types.ts';
+import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { configMaps, endpointSlices, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 

@@ -1,5 +1,5 @@
 /** Sees what runs and what is deleted, in both clusters, from the first to the last. */
-import type { Caches } from '#agent/kube/types.ts';
+import type { Caches } from '#kube/model/types.ts';
 import { configMaps, endpointSlices, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';

@@ -1,6 +1,6 @@
 /** Manifests applied and deleted in an order of one's choice, as a tool does that tries again what could not be done yet. */
 import { setTimeout as timer } from 'node:timers/promises';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
 /** Everything that a peering leaves in a cluster, as text that is the same whenever the state is the same: no time, uid, version, random secret. */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { clusterRoles, pods } from '#shared/domain/core-kinds.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';

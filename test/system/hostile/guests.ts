@@ -1,11 +1,11 @@
 /** Consumers at one provider, with the identities and the grants that a peering gives them, and what they send. */
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'vitest';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { KubeApi } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { certificateSigningRequests, roleBindings, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';

@@ -3,8 +3,8 @@
  * or of other consumers changes, and its own pods stay within its quota. `HOSTILE_PODS=10000` for the long run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import {
   clusterRoles,
   configMaps,

@@ -1,6 +1,6 @@
 /** A third cluster beside the two, so that rome lies between its providers: pods of rome at milan and at turin call each other through it. */
 import { readFile } from 'node:fs/promises';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { moveAddress } from '#shared/domain/cidr.ts';
 import { endpointSlices, pods } from '#shared/domain/core-kinds.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

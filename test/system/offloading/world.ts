@@ -2,10 +2,10 @@
 import { startAdmission } from '#agent/admission/admission.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { createVirtualNodeController } from '#agent/controllers/virtual-node/index.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { ReflectionCounters } from '#agent/kubelet/reflection-counters.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** The test in the role of the broker: writes what a broker would, reads what it would be told. */
 import { randomBytes } from 'node:crypto';
-import type { Applied, KubeApi } from '#agent/kube/types.ts';
+import type { Applied, KubeApi } from '#kube/model/types.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,

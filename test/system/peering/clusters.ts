@@ -1,11 +1,11 @@
 /** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
 import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
 import type { ConnectPeer, PeeringConfig } from '#agent/controllers/peering-deps.ts';
-import { createKubeApi } from '#agent/kube/api.ts';
-import { openCluster } from '#agent/kube/cluster.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { Cluster, KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { Cluster, KubeApi } from '#kube/model/types.ts';
+import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';

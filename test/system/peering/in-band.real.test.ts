@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proxyTokens } from '#agent/api-proxy/token.ts';
 import { createApiServerProxyController } from '#agent/controllers/api-server-proxy/index.ts';
 import { createConnectPeer } from '#agent/controllers/replicator/connect-peer.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import {

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { remoteBinding } from '#agent/controllers/namespace-map/forge.ts';
 import { signedNonceData } from '#agent/controllers/nonce/index.ts';
-import { createKubeApi } from '#agent/kube/api.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,

@@ -2,7 +2,7 @@
  * What the kernels of two linked clusters have, in every node and every gateway pod, with names for what is granted or drawn anew each time:
  * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
  */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

@@ -3,7 +3,7 @@
  * is numbered or dated is not compared: versions, uids, times, and interfaces' numbers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Netns } from '#test/harness/netns.ts';

@@ -1,8 +1,8 @@
 /** Client certificates from a cluster's own signer, as an administrator makes them. */
 import { generateKeyPairSync } from 'node:crypto';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { certificateSigningRequests } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { patience } from './stage.ts';

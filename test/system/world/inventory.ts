@@ -1,5 +1,5 @@
 /** Everything that exists in a cluster, of every kind that its API server serves, with the marks of ours on each: what a peering leaves behind is a difference of two. */
-import type { KubeApi } from '#agent/kube/types.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { eventually } from '#test/harness/eventually.ts';

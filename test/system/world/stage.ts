@@ -1,10 +1,10 @@
 /** What scenarios act with: both clusters as their administrators hold them, and the few steps that several scenarios take. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createKubeApi } from '#agent/kube/api.ts';
-import { connectKubeconfig } from '#agent/kube/kubeconfig.ts';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';

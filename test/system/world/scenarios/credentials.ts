@@ -1,7 +1,7 @@
 /** What a consumer can do at its provider with the credentials that it holds: asked of the provider's API server for every namespace, and tried. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { KubeApi } from '#agent/kube/types.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, nodes, pods, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';

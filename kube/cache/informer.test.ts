@@ -1,0 +1,366 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { configMaps } from '#shared/domain/core-kinds.ts';
+import type { ConfigMap } from '#shared/domain/kube-object.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { Line } from '../http/outage-tracker.ts';
+import { Informer } from './informer.ts';
+import type { ListWatch, WatchEvent } from './list-watch.ts';
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+/**
+ * An API server's memory of one kind: objects, a history of events, and the point up to which it was compacted. Its rules are those that
+ * `informer.real.test.ts` shows the real server to have.
+ */
+class History implements ListWatch<ConfigMap> {
+  readonly line = new Line();
+  readonly objects = new Map<string, ConfigMap>();
+  #events: { readonly version: number; readonly event: WatchEvent<ConfigMap> }[] = [];
+  /** As `#events`, but nothing is ever compacted away. */
+  readonly #log: { readonly version: number; readonly event: WatchEvent<ConfigMap> }[] = [];
+  #version = 1;
+  #compacted = 0;
+  #serial = 0;
+  #watchers = new Set<{
+    at: number;
+    readonly tell: (event: WatchEvent<ConfigMap>) => void;
+    readonly end: (error?: AppError) => void;
+  }>();
+  /** How many of the next requests fail before they begin. */
+  failing = 0;
+  lists = 0;
+  /** Called when page `n` of a list was read. */
+  onPage: () => void = () => undefined;
+
+  put(name: string, color: string): void {
+    const known = this.objects.get(name);
+    const uid = known?.metadata.uid ?? `uid-${++this.#serial}`;
+    const version = ++this.#version;
+    const metadata = { namespace: 'n', name, uid, resourceVersion: String(version), managedFields: ['noise'] };
+    const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { color } };
+    this.objects.set(name, object);
+    this.#record(version, { type: known === undefined ? 'ADDED' : 'MODIFIED', object });
+  }
+
+  delete(name: string): void {
+    const known = this.objects.get(name);
+    if (known === undefined) return;
+    const version = ++this.#version;
+    this.objects.delete(name);
+    const metadata = { ...known.metadata, resourceVersion: String(version) };
+    this.#record(version, { type: 'DELETED', object: { ...known, metadata } });
+  }
+
+  compact(): void {
+    this.#compacted = this.#version;
+    this.#events = [];
+  }
+
+  bookmark(): void {
+    const metadata = { name: '', resourceVersion: String(this.#version) };
+    for (const watcher of this.#watchers) {
+      watcher.at = this.#version;
+      watcher.tell({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
+    }
+  }
+
+  breakWatches(error?: AppError): void {
+    for (const watcher of [...this.#watchers]) watcher.end(error);
+  }
+
+  async page(next: string | undefined, signal: AbortSignal) {
+    await settle();
+    signal.throwIfAborted();
+    this.#mayFail();
+    if (next === undefined) this.lists++;
+    const [version, from] = next === undefined ? [this.#version, 0] : (JSON.parse(next) as [number, number]);
+    if (version < this.#compacted) throw new AppError('kube_gone', 'continue token expired');
+    const snapshot = [...this.#at(version).values()].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
+    const items = structuredClone(snapshot.slice(from, from + 2)).map(
+      ({ metadata, data }) => ({ metadata, data }) as ConfigMap,
+    );
+    this.onPage();
+    const more = from + 2 < snapshot.length;
+    return { items, resourceVersion: String(version), next: more ? JSON.stringify([version, from + 2]) : undefined };
+  }
+
+  async watch(
+    resourceVersion: string,
+    _limits: unknown,
+    hear: { accepted?(): void; event(event: WatchEvent<ConfigMap>): void },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await settle();
+    signal.throwIfAborted();
+    this.#mayFail();
+    const from = Number(resourceVersion);
+    if (from < this.#compacted) throw new AppError('kube_gone', 'too old resource version');
+    hear.accepted?.();
+    await new Promise<void>((resolve, reject) => {
+      const watcher = {
+        at: from,
+        tell: (event: WatchEvent<ConfigMap>) => hear.event(structuredClone(event)),
+        end: (error?: AppError) => {
+          this.#watchers.delete(watcher);
+          if (error === undefined) resolve();
+          else reject(error);
+        },
+      };
+      this.#watchers.add(watcher);
+      signal.addEventListener('abort', () => watcher.end(new AppError('kube_unreachable', 'aborted')), { once: true });
+      for (const { version, event } of this.#events) if (version > from) watcher.tell(event);
+    });
+  }
+
+  #mayFail(): void {
+    if (this.failing === 0) return;
+    this.failing--;
+    throw new AppError('kube_unreachable', 'connection refused');
+  }
+
+  /** The objects as of `version`: what is there now, with everything later undone. */
+  #at(version: number): Map<string, ConfigMap> {
+    if (version === this.#version) return this.objects;
+    const past = new Map<string, ConfigMap>();
+    for (const { version: at, event } of this.#log) {
+      if (at > version || event.type === 'ERROR') break;
+      if (event.type === 'DELETED') past.delete(event.object.metadata.name);
+      else past.set(event.object.metadata.name, event.object);
+    }
+    return past;
+  }
+
+  #record(version: number, event: WatchEvent<ConfigMap>): void {
+    this.#events.push({ version, event });
+    this.#log.push({ version, event });
+    for (const watcher of this.#watchers) watcher.tell(event);
+  }
+}
+
+const identity = (object: ConfigMap): string =>
+  `${object.metadata.name} ${object.metadata.uid} ${object.metadata.resourceVersion} ${object.data?.color}`;
+const identities = (objects: Iterable<ConfigMap>): string[] => [...objects].map(identity).sort();
+
+function open(history: History, transform?: (object: ConfigMap) => ConfigMap) {
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const indexes = { byColor: (object: ConfigMap) => [object.data?.color ?? ''] };
+  const deps = { clock, log: silentLog, random: () => 0.5 };
+  const cache = new Informer<ConfigMap>(configMaps, history, transform ? { indexes, transform } : { indexes }, deps);
+  /** What a subscriber believes, having only heard changes. */
+  const believed = new Map<string, ConfigMap>();
+  cache.subscribe(({ before, after }) => {
+    const name = (after ?? before)?.metadata.name ?? '';
+    expect(believed.get(name)?.metadata.uid).toBe(before?.metadata.uid);
+    if (before && after) expect(after.metadata.uid).toBe(before.metadata.uid);
+    if (after) believed.set(name, after);
+    else believed.delete(name);
+  });
+  const running = cache.run(stop.signal);
+  /** Lets it recover: sleeps end at once until nothing moves any more. */
+  const rest = async (): Promise<void> => {
+    for (let i = 0; i < 30; i++) {
+      await settle();
+      clock.advance(20_000);
+    }
+  };
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return { cache, believed, clock, rest, close };
+}
+
+const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+const color = fc.constantFrom('red', 'blue');
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('put' as const), name, color }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), name }) },
+  fc.record({ do: fc.constant('reincarnate' as const), name, color }),
+  fc.record({ do: fc.constant('compact' as const) }),
+  fc.record({ do: fc.constant('bookmark' as const) }),
+  fc.record({ do: fc.constant('end' as const) }),
+  fc.record({
+    do: fc.constant('break' as const),
+    code: fc.constantFrom('kube_unreachable', 'kube_failed', 'kube_gone'),
+  }),
+  fc.record({ do: fc.constant('fail' as const), times: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ do: fc.constant('settle' as const) }),
+  fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 3_000 }) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+async function act(history: History, clock: ManualClock, next: Step): Promise<void> {
+  switch (next.do) {
+    case 'put':
+      return history.put(next.name, next.color);
+    case 'delete':
+      return history.delete(next.name);
+    case 'reincarnate':
+      history.delete(next.name);
+      return history.put(next.name, next.color);
+    case 'compact':
+      return history.compact();
+    case 'bookmark':
+      return history.bookmark();
+    case 'end':
+      return history.breakWatches();
+    case 'break':
+      return history.breakWatches(new AppError(next.code as 'kube_gone', 'broken'));
+    case 'fail':
+      history.failing = next.times;
+      return;
+    case 'settle':
+      return void (await settle());
+    case 'wait':
+      clock.advance(next.ms);
+      return void (await settle());
+  }
+}
+
+test('any sequence of events, compactions and failures leaves the cache, its index and its subscribers equal to the server', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.array(step, { maxLength: 3 }), async (steps, between) => {
+      const history = new History();
+      const { cache, believed, clock, rest, close } = open(history);
+      // Some things happen between two pages of a list.
+      let hooks = between.filter((s) => s.do !== 'settle' && s.do !== 'wait');
+      history.onPage = () => {
+        const [hook, ...later] = hooks;
+        hooks = later;
+        if (hook !== undefined) void act(history, clock, hook);
+      };
+      for (const next of steps) await act(history, clock, next);
+      await rest();
+      const truth = identities(history.objects.values());
+      expect(cache.isSynced()).toBe(true);
+      expect(identities(cache.list())).toEqual(truth);
+      expect(identities(believed.values())).toEqual(truth);
+      for (const wanted of ['red', 'blue']) {
+        const expected = [...history.objects.values()].filter((o) => o.data?.color === wanted);
+        expect(identities(cache.byIndex('byColor', wanted))).toEqual(identities(expected));
+      }
+      expect(cache.list().every((o) => o.kind === 'ConfigMap' && !('managedFields' in o.metadata))).toBe(true);
+      await close();
+    }),
+    { numRuns: 150 },
+  );
+});
+
+describe('a cache', () => {
+  test('goes on from the last bookmark instead of listing again, although the events before it are gone', async () => {
+    const history = new History();
+    history.put('a', 'red');
+    const { cache, rest, close } = open(history);
+    await rest();
+    history.put('a', 'blue');
+    history.bookmark();
+    history.compact();
+    history.breakWatches();
+    await rest();
+    history.put('b', 'red');
+    await settle();
+    expect(history.lists).toBe(1);
+    expect(cache.list()).toHaveLength(2);
+    await close();
+  });
+
+  test('waits longer and longer for a server that is away, and never longer than 15 s', async () => {
+    const history = new History();
+    history.failing = 1_000;
+    const { clock, close, cache } = open(history);
+    const tries: number[] = [];
+    const startedAt = clock.now();
+    let left = history.failing;
+    while (clock.now() - startedAt < 120_000) {
+      await settle();
+      if (history.failing < left) tries.push(clock.now() - startedAt);
+      left = history.failing;
+      clock.advance(25);
+    }
+    const gaps = tries.slice(1).map((at, i) => at - (tries[i] ?? 0));
+    expect(gaps[0]).toBeLessThanOrEqual(150);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(15_050);
+    expect(Math.max(...gaps)).toBeGreaterThan(10_000);
+    expect(cache.isSynced()).toBe(false);
+    await close();
+    await expect(cache.synced()).rejects.toBeDefined();
+  });
+
+  test('asks at once when somebody else finds the server back, and is quick again while that server is still starting', async () => {
+    const history = new History();
+    history.put('a', 'red');
+    history.failing = 1_000;
+    const { clock, close, cache } = open(history);
+    const outageFrom = clock.now();
+    history.line.failed(outageFrom);
+    while (clock.now() - outageFrom < 60_000) {
+      await settle();
+      clock.advance(25);
+    }
+    // The server that answers somebody else refuses this cache three times more.
+    history.failing = 3;
+    const backAt = clock.now();
+    history.line.answered(backAt);
+    while (!cache.isSynced() && clock.now() - backAt < 15_000) {
+      await settle();
+      if (!cache.isSynced()) clock.advance(25);
+    }
+    expect(cache.list().map((object) => object.metadata.name)).toEqual(['a']);
+    expect(clock.now() - backAt).toBeLessThan(1_000);
+    await close();
+  });
+
+  test('goes without an object that its transform cannot take, and keeps all others', async () => {
+    const history = new History();
+    history.put('odd', 'none');
+    history.put('a', 'red');
+    const { cache, rest, close } = open(history, (object) => {
+      if (object.metadata.name === 'odd') throw new TypeError('unexpected');
+      return object;
+    });
+    await rest();
+    history.put('odd', 'still');
+    history.put('b', 'red');
+    expect(cache.list().map((object) => object.metadata.name)).toEqual(['a', 'b']);
+    expect(history.lists).toBe(1);
+    await close();
+  });
+
+  test('follows what its transform keeps, even without versions, and says nothing of changes that it drops', async () => {
+    const history = new History();
+    history.put('a', 'red');
+    const nameAndColor = ({ apiVersion, kind, metadata, data }: ConfigMap): ConfigMap => ({
+      apiVersion,
+      kind,
+      metadata: { namespace: metadata.namespace ?? '', name: metadata.name },
+      ...(data && { data }),
+    });
+    const { cache, rest, close } = open(history, nameAndColor);
+    await rest();
+    const heard: string[] = [];
+    cache.subscribe(({ before, after }) => heard.push(`${before?.data?.color}>${after?.data?.color}`));
+    history.put('a', 'red');
+    history.put('a', 'blue');
+    history.delete('a');
+    expect(heard).toEqual(['undefined>red', 'red>blue', 'blue>undefined']);
+    await close();
+  });
+
+  test('keeps telling the others when one subscriber throws', async () => {
+    const history = new History();
+    const { cache, rest, close } = open(history);
+    await rest();
+    const heard: string[] = [];
+    cache.subscribe(() => {
+      throw new Error('defect');
+    });
+    cache.subscribe(({ after }) => heard.push(after?.metadata.name ?? ''));
+    history.put('a', 'red');
+    expect(heard).toEqual(['a']);
+    await close();
+  });
+});

@@ -1,0 +1,192 @@
+/** The two reads that a cache lives on: one page of a list, and a watch. */
+import { watchdog } from '#shared/async/idle-timeout.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { ClusterConnection } from '../http/connection.ts';
+import { JsonLines } from '../http/document-stream.ts';
+import { withoutManagedFields } from '../http/managed-fields.ts';
+import { isLossy, type Line, lineOf, whenLeftBehind } from '../http/outage-tracker.ts';
+import { collectionPath, withQuery } from '../http/paths.ts';
+import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from '../http/request.ts';
+import type { Send } from '../http/retrying-client.ts';
+import type { ListOptions } from '../model/types.ts';
+
+/** Items are as the server sends them: without `apiVersion` and `kind`. */
+export interface Page<T> {
+  readonly items: T[];
+  readonly resourceVersion: string;
+  readonly next: string | undefined;
+}
+
+export type WatchEvent<T> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
+  | { readonly type: 'ERROR'; readonly object: unknown };
+
+export interface WatchLimits {
+  /** Asks the server to end the watch after so long. */
+  readonly timeoutSeconds: number;
+  /** How long it may take until the server accepts the watch. */
+  readonly connectMs: number;
+  /** Silence after which the connection counts as dead. Longer than a minute, the period of bookmarks. */
+  readonly idleMs: number;
+}
+
+export interface WatchEars<T> {
+  /** The server has taken the watch. */
+  accepted?(): void;
+  event(event: WatchEvent<T>): void;
+}
+
+/** Where a cache gets its objects from. */
+export interface ListWatch<T extends KubeObject> {
+  /** Tells when the server is back after an outage, before this cache has asked it again. */
+  readonly line?: Line;
+  /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
+  page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
+  /**
+   * Tells each event after `resourceVersion`, in order; resolves when the server ends the watch. Rejects with `kube_gone` when
+   * that version is too old, otherwise with `kube_*`.
+   */
+  watch(resourceVersion: string, limits: WatchLimits, hear: WatchEars<T>, signal: AbortSignal): Promise<void>;
+}
+
+export async function fetchPage<T extends KubeObject>(
+  send: Send,
+  type: ResourceType<T>,
+  options: ListOptions,
+  { limit, next }: { readonly limit: number; readonly next: string | undefined },
+  signal?: AbortSignal,
+): Promise<Page<T>> {
+  const path = withQuery(collectionPath(type, options.namespace), {
+    limit,
+    continue: next,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+  });
+  // Over a slow line a page may take long, as long as it keeps coming.
+  const text = await send({ method: 'GET', path, repeatable: true, deadlineMs: 120_000 }, signal);
+  try {
+    const list = JSON.parse(withoutManagedFields(text)) as {
+      items?: T[];
+      metadata?: { resourceVersion?: string; continue?: string };
+    };
+    return {
+      items: list.items ?? [],
+      resourceVersion: list.metadata?.resourceVersion ?? '',
+      next: list.metadata?.continue || undefined,
+    };
+  } catch (cause) {
+    throw new AppError('kube_failed', 'the API server answered a list that is not JSON', { cause });
+  }
+}
+
+export function createListWatch<T extends KubeObject>(
+  connection: ClusterConnection,
+  send: Send,
+  clock: Clock,
+  type: ResourceType<T>,
+  options: ListOptions,
+  pageSize: number,
+): ListWatch<T> {
+  return {
+    line: lineOf(connection),
+    page: (next, signal) => fetchPage(send, type, options, { limit: pageSize, next }, signal),
+    async watch(resourceVersion, limits, hear, signal) {
+      await connection.authorize();
+      signal.throwIfAborted();
+      const path = withQuery(collectionPath(type, options.namespace), {
+        watch: 1,
+        allowWatchBookmarks: true,
+        resourceVersion,
+        timeoutSeconds: limits.timeoutSeconds,
+        labelSelector: options.labelSelector,
+        fieldSelector: options.fieldSelector,
+      });
+      await stream(connection, path, { clock, limits, hear: hear as WatchEars<unknown>, signal });
+    },
+  };
+}
+
+interface Streaming {
+  readonly clock: Clock;
+  readonly limits: WatchLimits;
+  readonly hear: WatchEars<unknown>;
+  readonly signal: AbortSignal;
+}
+
+async function stream(connection: ClusterConnection, path: string, at: Streaming): Promise<void> {
+  const request = openRequest(connection, { method: 'GET', path, headers: { accept: 'application/json' } });
+  const silent = (limitMs: number): void =>
+    void request.destroy(
+      new AppError('kube_unreachable', `the watch of ${path.split('?')[0]} was silent for ${limitMs / 1000} s`),
+    );
+  let guard = watchdog(at.clock, { idleMs: at.limits.connectMs }, silent);
+  const line = lineOf(connection);
+  let heardAt: number | undefined;
+  const giveUp = (): void => void request.destroy(leftBehind(connection));
+  let forget = whenLeftBehind(line, at.clock, giveUp);
+  // What said nothing since before an outage may have died in it, and is not missed until it counts as silent.
+  const outlive = (deafSince: number): void => {
+    const isSilent = heardAt === undefined || heardAt <= deafSince;
+    if (isSilent && isLossy(deafSince, at.clock.now())) giveUp();
+    else forget = line.onReturn(outlive);
+  };
+  const abort = (): void => void request.destroy();
+  at.signal.addEventListener('abort', abort, { once: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      request.on('error', reject);
+      request.once('response', (response) => {
+        forget();
+        noteAnswer(connection, response.statusCode, at.clock);
+        heardAt = at.clock.now();
+        forget = line.onReturn(outlive);
+        guard.stop();
+        guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
+        response.on('error', reject);
+        // `aborted` streams end without 'end'; either way the version of the last event says where to go on.
+        response.once('close', resolve);
+        const refused: Buffer[] = [];
+        const lines = new JsonLines((event) => {
+          const failure = watchFailure(event as WatchEvent<unknown>);
+          if (failure !== undefined) throw failure;
+          at.hear.event(event as WatchEvent<unknown>);
+        });
+        const ok = response.statusCode === 200;
+        if (ok) at.hear.accepted?.();
+        response.on('data', (chunk: Buffer) => {
+          guard.touch();
+          heardAt = at.clock.now();
+          if (!ok) return void refused.push(chunk);
+          try {
+            lines.push(chunk);
+          } catch (error) {
+            request.destroy();
+            reject(error instanceof SyntaxError ? new AppError('kube_failed', 'a watch event is not JSON') : error);
+          }
+        });
+        response.once('end', () => {
+          if (ok) resolve();
+          else reject(statusError(response.statusCode ?? 0, Buffer.concat(refused).toString('utf8'), response.headers));
+        });
+      });
+      request.end();
+    });
+  } catch (error) {
+    if (!at.signal.aborted) throw unreachableError(connection, error, at.clock, request.reusedSocket);
+  } finally {
+    forget();
+    guard.stop();
+    at.signal.removeEventListener('abort', abort);
+    request.destroy();
+  }
+  at.signal.throwIfAborted();
+}
+
+/** An ERROR event is a Status in disguise. */
+function watchFailure(event: WatchEvent<unknown>): AppError | undefined {
+  if (event.type !== 'ERROR') return undefined;
+  const status = event.object as { code?: number };
+  return statusError(status.code ?? 500, JSON.stringify(event.object));
+}

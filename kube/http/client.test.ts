@@ -1,0 +1,35 @@
+import * as http from 'node:http';
+import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { configMaps } from '#shared/domain/core-kinds.ts';
+import type { ConfigMap } from '#shared/domain/kube-object.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { connectTo } from '#test/harness/plain-server.ts';
+import type { KubeApi } from '../model/types.ts';
+import { createKubeApi } from './client.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'demo', name: 'settings' } };
+const ref = { namespace: 'demo', name: 'settings' };
+
+test.each<{ readonly verb: string; readonly write: (api: KubeApi) => Promise<unknown> }>([
+  { verb: 'create', write: (api) => api.create(configMaps, object, { answer: 'metadata' }) },
+  { verb: 'update', write: (api) => api.update(configMaps, object, { answer: 'metadata' }) },
+  { verb: 'apply', write: (api) => api.apply(configMaps, object, { fieldManager: 'test', answer: 'metadata' }) },
+  { verb: 'merge patch', write: (api) => api.mergePatch(configMaps, ref, {}, { answer: 'metadata' }) },
+  { verb: 'JSON patch', write: (api) => api.jsonPatch(configMaps, ref, [], { answer: 'metadata' }) },
+])('who reads nothing but the metadata of what he wrote by $verb is sent no more', async ({ write }) => {
+  const accepted: (string | undefined)[] = [];
+  const server = http.createServer((request, response) => {
+    accepted.push(request.headers.accept);
+    response.end('{}');
+  });
+  const { connection, close } = await connectTo(server);
+  closers.push(close);
+  await write(createKubeApi(connection, { clock: systemClock, log: silentLog }));
+  expect(accepted).toEqual([expect.stringContaining('as=PartialObjectMetadata')]);
+});

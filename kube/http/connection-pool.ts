@@ -1,0 +1,217 @@
+/**
+ * Keep-alive connections to one API server, for requests that are sent whole and answered whole. Node's own client does the same at three times
+ * the cost, and requests are most of what an agent does; watches and upgrades, which are few and long, stay with that.
+ */
+import type * as http from 'node:http';
+import net from 'node:net';
+import type { Duplex } from 'node:stream';
+import { HttpAnswer } from './response-parser.ts';
+import { connectionOptions, idleSocketMs, keepAliveMs } from './tls.ts';
+
+export interface WireEars {
+  /** Something of the answer has come. */
+  piece(): void;
+  /** The last call, unless `failed` is. */
+  answered(answer: HttpAnswer): void;
+  failed(error: Error): void;
+}
+
+export interface Sending {
+  /** It went over a connection that had served before: that it was reset may only mean that the server had closed it. */
+  readonly reused: boolean;
+  /** Breaks it off, and its connection with it: `failed` is called with `error`, unless it is over. */
+  abort(error: Error): void;
+}
+
+/** A connection, and who has it now. */
+class Wire {
+  readonly #pool: Wires;
+  #socket: Duplex | undefined;
+  #ears: WireEars | undefined;
+  #answer = new HttpAnswer();
+  idleSince = 0;
+
+  constructor(pool: Wires, ears: WireEars) {
+    this.#pool = pool;
+    this.#ears = ears;
+  }
+
+  connected(socket: Duplex, text: string): void {
+    if (this.#ears === undefined) {
+      quietly(socket).destroy();
+      return;
+    }
+    this.#socket = socket;
+    if (socket instanceof net.Socket) socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);
+    socket.on('data', (piece: Buffer) => this.#heard(piece));
+    // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
+    socket.on('error', (error) => this.abort(error));
+    socket.on('end', () => this.#ended());
+    socket.on('close', () => this.#ended());
+    socket.write(text);
+  }
+
+  send(text: string, ears: WireEars): void {
+    this.#ears = ears;
+    this.#answer = new HttpAnswer();
+    if (this.#socket instanceof net.Socket) this.#socket.ref();
+    this.#socket?.write(text);
+  }
+
+  isUsable(): boolean {
+    return this.#socket?.destroyed === false && this.#socket.writable;
+  }
+
+  /** With `only`: unless somebody else has it by now, or nobody. */
+  abort(error: Error, only?: WireEars): void {
+    const ears = this.#ears;
+    if (only !== undefined && ears !== only) return;
+    this.#ears = undefined;
+    this.#pool.dropped(this);
+    this.#socket?.destroy();
+    ears?.failed(error);
+  }
+
+  #heard(piece: Buffer): void {
+    try {
+      if (this.#ears === undefined) throw new Error('the server said something that nobody had asked for');
+      this.#answer.push(piece);
+      this.#ears.piece();
+      if (this.#answer.isComplete) this.#finish();
+    } catch (error) {
+      this.abort(error as Error);
+    }
+  }
+
+  #ended(): void {
+    if (this.#ears === undefined || !this.#answer.end()) this.abort(new Error('the answer broke off'));
+    else this.#finish();
+  }
+
+  #finish(): void {
+    const [ears, answer] = [this.#ears, this.#answer];
+    this.#ears = undefined;
+    if (!answer.keepsOpen) this.#socket?.destroy();
+    else {
+      // Whoever waits for nothing else may end.
+      if (this.#socket instanceof net.Socket) this.#socket.unref();
+      this.#pool.freed(this);
+    }
+    ears?.answered(answer);
+  }
+}
+
+const sending = (wire: Wire, ears: WireEars, reused: boolean): Sending => ({
+  reused,
+  abort: (error) => wire.abort(error, ears),
+});
+
+const quietly = (socket: Duplex): Duplex => socket.on('error', () => undefined);
+
+export class Wires {
+  readonly #agent: http.Agent;
+  readonly #options: Readonly<Record<string, unknown>>;
+  readonly #now: () => number;
+  /** Those that were used last come last, and are used first. */
+  readonly #idle: Wire[] = [];
+  #session: Buffer | undefined;
+  #closed = false;
+
+  constructor(agent: http.Agent, server: URL, now: () => number) {
+    this.#agent = agent;
+    this.#now = now;
+    this.#options = connectionOptions(agent, server);
+  }
+
+  /** `text` is the whole request. */
+  send(text: string, ears: WireEars): Sending {
+    const oldest = this.#now() - idleSocketMs;
+    for (let wire = this.#idle.pop(); wire !== undefined; wire = this.#idle.pop()) {
+      if (wire.idleSince > oldest && wire.isUsable()) {
+        wire.send(text, ears);
+        return sending(wire, ears, true);
+      }
+      wire.abort(new Error('idle for too long'));
+    }
+    return this.#open(text, ears);
+  }
+
+  freed(wire: Wire): void {
+    if (this.#closed) {
+      wire.abort(new Error('closed'));
+      return;
+    }
+    wire.idleSince = this.#now();
+    this.#idle.push(wire);
+    const oldest = wire.idleSince - idleSocketMs;
+    for (let [first] = this.#idle; first !== undefined && first.idleSince <= oldest; [first] = this.#idle)
+      first.abort(new Error('idle for too long'));
+  }
+
+  dropped(wire: Wire): void {
+    const at = this.#idle.indexOf(wire);
+    if (at >= 0) this.#idle.splice(at, 1);
+  }
+
+  /** Those that are under way go on. */
+  dropIdle(): void {
+    for (const wire of [...this.#idle]) wire.abort(new Error('given up'));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.dropIdle();
+  }
+
+  #open(text: string, ears: WireEars): Sending {
+    const wire = new Wire(this, ears);
+    let has = false;
+    const done = (error: Error | null, socket?: Duplex): void => {
+      if (has) return;
+      has = true;
+      if (error !== null || socket === undefined) {
+        wire.abort(error ?? new Error('no connection'));
+        return;
+      }
+      // What was agreed on once makes the next handshake short.
+      socket.on('session', (session: Buffer) => {
+        this.#session = session;
+      });
+      socket.once('error', () => {
+        this.#session = undefined;
+      });
+      wire.connected(socket, text);
+    };
+    const session = this.#session === undefined ? {} : { session: this.#session };
+    const create = this.#agent.createConnection.bind(this.#agent) as (
+      options: object,
+      done: (error: Error | null, socket?: Duplex) => void,
+    ) => Duplex | null | undefined;
+    try {
+      const socket = create({ ...this.#options, ...session }, done);
+      if (socket) done(null, socket);
+    } catch (error) {
+      done(error as Error);
+    }
+    return sending(wire, ears, false);
+  }
+}
+
+const pools = new WeakMap<http.Agent, Wires>();
+
+/** The connections that belong to an agent: of its making, and closed with it. */
+export function wiresOf(agent: http.Agent, server: URL, now: () => number): Wires {
+  const known = pools.get(agent);
+  if (known !== undefined) return known;
+  const made = new Wires(agent, server, now);
+  pools.set(agent, made);
+  const destroy = agent.destroy.bind(agent);
+  agent.destroy = () => {
+    made.close();
+    destroy();
+  };
+  return made;
+}
+
+/** Of those that are known by now. */
+export const dropIdleWires = (agent: http.Agent): void => pools.get(agent)?.dropIdle();
