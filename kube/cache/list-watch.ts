@@ -5,19 +5,12 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from '../http/connection.ts';
 import { JsonLines } from '../http/document-stream.ts';
-import { withoutManagedFields } from '../http/managed-fields.ts';
+import { fetchPage, type Page } from '../http/list-page.ts';
 import { isLossy, type Line, lineOf, whenLeftBehind } from '../http/outage-tracker.ts';
 import { collectionPath, withQuery } from '../http/paths.ts';
 import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from '../http/request.ts';
 import type { Send } from '../http/retrying-client.ts';
 import type { ListOptions } from '../model/types.ts';
-
-/** Items are as the server sends them: without `apiVersion` and `kind`. */
-export interface Page<T> {
-  readonly items: T[];
-  readonly resourceVersion: string;
-  readonly next: string | undefined;
-}
 
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
@@ -49,36 +42,6 @@ export interface ListWatch<T extends KubeObject> {
    * that version is too old, otherwise with `kube_*`.
    */
   watch(resourceVersion: string, limits: WatchLimits, hear: WatchEars<T>, signal: AbortSignal): Promise<void>;
-}
-
-export async function fetchPage<T extends KubeObject>(
-  send: Send,
-  type: ResourceType<T>,
-  options: ListOptions,
-  { limit, next }: { readonly limit: number; readonly next: string | undefined },
-  signal?: AbortSignal,
-): Promise<Page<T>> {
-  const path = withQuery(collectionPath(type, options.namespace), {
-    limit,
-    continue: next,
-    labelSelector: options.labelSelector,
-    fieldSelector: options.fieldSelector,
-  });
-  // Over a slow line a page may take long, as long as it keeps coming.
-  const text = await send({ method: 'GET', path, repeatable: true, deadlineMs: 120_000 }, signal);
-  try {
-    const list = JSON.parse(withoutManagedFields(text)) as {
-      items?: T[];
-      metadata?: { resourceVersion?: string; continue?: string };
-    };
-    return {
-      items: list.items ?? [],
-      resourceVersion: list.metadata?.resourceVersion ?? '',
-      next: list.metadata?.continue || undefined,
-    };
-  } catch (cause) {
-    throw new AppError('kube_failed', 'the API server answered a list that is not JSON', { cause });
-  }
 }
 
 export function createListWatch<T extends KubeObject>(

@@ -9,11 +9,11 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startTcpProxy } from '#test/harness/tcp-proxy.ts';
-import { fetchPage } from '../cache/list-watch.ts';
 import type { KubeApi } from '../model/types.ts';
 import { createKubeApi } from './client.ts';
 import type { ClusterConnection } from './connection.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
+import { fetchPage } from './list-page.ts';
 import { createSender } from './retrying-client.ts';
 
 const deps = { clock: systemClock, log: silentLog };

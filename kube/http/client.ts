@@ -1,9 +1,9 @@
 /** `KubeApi` over one connection: typed requests, paged lists, the server's refusals as error codes. */
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { fetchPage, type Page } from '../cache/list-watch.ts';
 import type { DeleteOptions, KubeApi, ListOptions, WriteOptions } from '../model/types.ts';
 import type { ClusterConnection } from './connection.ts';
+import { fetchPage, type Page } from './list-page.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, kindText, objectPath, requireNamespace, withKind, withQuery } from './paths.ts';
 import { type Call, createSender, type SenderDeps, type SenderOptions } from './retrying-client.ts';

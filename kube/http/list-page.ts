@@ -1,0 +1,44 @@
+/** One page of a list. */
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { ListOptions } from '../model/types.ts';
+import { withoutManagedFields } from './managed-fields.ts';
+import { collectionPath, withQuery } from './paths.ts';
+import type { Send } from './retrying-client.ts';
+
+/** Items are as the server sends them: without `apiVersion` and `kind`. */
+export interface Page<T> {
+  readonly items: T[];
+  readonly resourceVersion: string;
+  readonly next: string | undefined;
+}
+
+export async function fetchPage<T extends KubeObject>(
+  send: Send,
+  type: ResourceType<T>,
+  options: ListOptions,
+  { limit, next }: { readonly limit: number; readonly next: string | undefined },
+  signal?: AbortSignal,
+): Promise<Page<T>> {
+  const path = withQuery(collectionPath(type, options.namespace), {
+    limit,
+    continue: next,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+  });
+  // Over a slow line a page may take long, as long as it keeps coming.
+  const text = await send({ method: 'GET', path, repeatable: true, deadlineMs: 120_000 }, signal);
+  try {
+    const list = JSON.parse(withoutManagedFields(text)) as {
+      items?: T[];
+      metadata?: { resourceVersion?: string; continue?: string };
+    };
+    return {
+      items: list.items ?? [],
+      resourceVersion: list.metadata?.resourceVersion ?? '',
+      next: list.metadata?.continue || undefined,
+    };
+  } catch (cause) {
+    throw new AppError('kube_failed', 'the API server answered a list that is not JSON', { cause });
+  }
+}
