@@ -14,7 +14,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
-import { type KubeClient, openCluster } from './kube/kube-client.ts';
+import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let dir = '';
 let broker: BrokerChild;

@@ -1,7 +1,7 @@
 /** For tests: runs commands in this process and keeps what they print. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as timer } from 'node:timers/promises';
-import type { CliIo } from './io.ts';
+import type { CliIo } from './output/io.ts';
 import { runCli } from './program.ts';
 
 export interface Ran {

@@ -20,7 +20,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { isthmus, type Ran } from './captured-io.ts';
-import { type KubeClient, openCluster } from './kube/kube-client.ts';
+import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let server: TestApiServer;
 let kube: KubeClient;

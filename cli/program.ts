@@ -28,9 +28,9 @@ import { tenantCommand } from './commands/tenant.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
 import { webhookCommand } from './commands/webhook.ts';
-import type { CliIo } from './io.ts';
 import { explain } from './output/failure.ts';
-import { version } from './version.ts';
+import type { CliIo } from './output/io.ts';
+import { version } from './output/version.ts';
 
 /** As shells report a process that ended by SIGINT. */
 const interrupted = 130;

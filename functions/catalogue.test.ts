@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cloudFunctions } from './catalogue.ts';
-import { patterns } from './events/patterns.ts';
 import { httpFunctions } from './routes.ts';
+import { patterns } from './runtime/bus-patterns.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 

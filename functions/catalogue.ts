@@ -1,7 +1,7 @@
 /** Every cloud function, as data: what infrastructure deploys and the bundler bundles. HTTP functions come from their routes through `npm run gen`. */
 import type { Access, CloudFunction, Trigger } from './cloud-function.ts';
-import { outboxInsertions, patterns } from './events/patterns.ts';
 import httpFunctions from './http-functions.json' with { type: 'json' };
+import { outboxInsertions, patterns } from './runtime/bus-patterns.ts';
 
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];

@@ -1,6 +1,6 @@
 /** That the cost model counts what it claims, and that the targets hold. */
 import { describe, expect, test } from 'vitest';
-import { patterns } from '#functions/events/patterns.ts';
+import { patterns } from '#functions/runtime/bus-patterns.ts';
 import { matches } from './cloud-model.ts';
 import { dollars } from './prices.ts';
 import { dayMs, flap, measureCost, openStage } from './scenarios.ts';

@@ -1,7 +1,7 @@
 /** The REST API as the commands use it: typed answers, the broker's own errors, patience with a broker that is just restarting. */
 import { Agent, request } from 'node:https';
 import type { ZodType } from 'zod';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { answers } from '#shared/api-client/answers.ts';
 import {
   type ApiRequest,

@@ -1,5 +1,5 @@
 /** One command's conversation with the broker: opened with the login, closed whatever happens. */
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type BrokerClient, openBroker } from './broker-client.ts';
 
 export async function withBroker<T>(io: CliIo, work: (broker: BrokerClient) => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 /** isthmus broker serve: the only command that carries the broker itself. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { CliIo } from '#cli/io.ts';
-import { version } from '#cli/version.ts';
+import type { CliIo } from '#cli/output/io.ts';
+import { version } from '#cli/output/version.ts';
 
 interface ServeOptions {
   readonly data: string;

@@ -1,6 +1,6 @@
 /** isthmus completion: shell scripts made from the command tree, so they cannot forget a command. */
 import { Argument, Command } from 'commander';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 
 export const completionCommand = (io: CliIo): Command =>
   new Command('completion')

@@ -1,10 +1,10 @@
 /** isthmus cordon, uncordon, drain: what a provider does with consumers and their slices. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { consumerOf, findGuestSlice, findTenant } from '#cli/offload/guests.ts';
 import { parseDuration } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';

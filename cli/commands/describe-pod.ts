@@ -1,8 +1,8 @@
 /** isthmus describe pod. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { explainPod, podStoryText } from '#cli/offload/explain-pod.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';

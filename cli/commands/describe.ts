@@ -1,7 +1,7 @@
 /** isthmus describe peering, isthmus describe pod. */
 import { Command, Option } from 'commander';
 import { openBroker } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { paintFor } from '#cli/output/style.ts';
 import { describePeering } from '#cli/peerings/describe.ts';

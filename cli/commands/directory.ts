@@ -1,7 +1,7 @@
 /** isthmus directory: clusters that tenants show to each other. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { labelsText, resourcesText } from '#cli/peerings/describe.ts';
 import {

@@ -1,7 +1,7 @@
 /** isthmus event-target: which buses and queues of this tenant at AWS get its events. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { EventTarget, EventTargetDelivery } from '#shared/schema/api/event-targets.ts';
 import { collect } from './options.ts';
 import {

@@ -1,9 +1,9 @@
 /** isthmus generate peering, isthmus generate peering-user, isthmus delete peering-user. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { openCluster } from '#cli/cluster/open.ts';
 import { generatePeering, type PeeringOptions } from '#cli/gitops/generate-peering.ts';
 import { createPeeringUser, deletePeeringUser } from '#cli/gitops/peering-user.ts';
-import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import {
   clusterName,
   collect,

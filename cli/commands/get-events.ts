@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import * as yaml from 'yaml';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import type { FeedEvent } from '#shared/schema/api/resources.ts';
 import { outputOption, positiveInt } from './options.ts';

@@ -1,8 +1,8 @@
 /** isthmus get: lists of what the broker knows. */
 import { Command } from 'commander';
 import { openBroker } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';

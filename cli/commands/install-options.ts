@@ -1,6 +1,6 @@
 /** The options that `join` and `install` share. */
 import { type Command, Option } from 'commander';
-import { agentImage } from '#cli/version.ts';
+import { agentImage } from '#cli/output/version.ts';
 import { type NodeProcess, nodeProcess } from '#shared/domain/network-keys.ts';
 import { collect, contextOption, kubeconfigOption, labelList, positiveInt, timeoutOption } from './options.ts';
 

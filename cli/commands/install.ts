@@ -1,8 +1,8 @@
 /** isthmus install: the agent without a broker. Peerings come from manifests or liqoctl. */
 import { Command } from 'commander';
+import { openCluster } from '#cli/cluster/open.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
-import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { type InstallFlags, installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';

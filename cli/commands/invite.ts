@@ -1,7 +1,7 @@
 /** isthmus invite: lend a cluster of this tenant to another tenant, by a code. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
-import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Cluster } from '#shared/schema/api/resources.ts';

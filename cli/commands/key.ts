@@ -1,8 +1,8 @@
 /** isthmus key: API keys of the tenant. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openBroker } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
 import { age, parseDuration } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import type { BrokerApi } from '#shared/api-client/broker-api.ts';
 import type { ApiKey } from '#shared/schema/api/resources.ts';

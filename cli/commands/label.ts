@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { BrokerClient } from '#cli/broker/broker-client.ts';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { mustFindPeering } from '#cli/peerings/follow.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { clusterName } from './options.ts';

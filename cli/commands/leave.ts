@@ -1,10 +1,10 @@
 /** isthmus leave: the cluster is forgotten by the broker and, with a kubeconfig, freed of the agent. */
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { orUndefined } from '#cli/install/cluster-state.ts';
 import { removeAgent } from '#cli/install/remove.ts';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { arrow } from '#cli/peerings/follow.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';

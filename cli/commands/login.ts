@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { type BrokerClient, createBrokerClient } from '#cli/broker/broker-client.ts';
 import { isOperatorKey, saveLogin } from '#cli/broker/login-config.ts';
 import { sha256Of, trustBroker } from '#cli/broker/trust.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface LoginOptions {

@@ -1,8 +1,8 @@
 /** isthmus member: who logs in to the tenant at an identity provider, and what they may do. */
 import { Command, Option } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import type { Member } from '#shared/schema/api/tenancy.ts';
 import { outputOption } from './options.ts';

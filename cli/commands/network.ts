@@ -1,11 +1,11 @@
 /** isthmus network test: the whole matrix between two clusters, and where packets end. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeTarget, openCluster } from '#cli/kube/kube-client.ts';
+import { type KubeTarget, openCluster } from '#cli/cluster/open.ts';
 import { removeTest } from '#cli/network-test/place.ts';
 import { reportText } from '#cli/network-test/print.ts';
 import { type Report, testNetwork } from '#cli/network-test/run.ts';
 import { mustBeCluster, readSide } from '#cli/network-test/side.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { paintFor } from '#cli/output/style.ts';
 import { parseAddress } from '#shared/domain/cidr.ts';

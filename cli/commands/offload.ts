@@ -1,10 +1,10 @@
 /** isthmus offload namespace, isthmus unoffload namespace. */
 import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';

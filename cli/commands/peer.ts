@@ -1,7 +1,7 @@
 /** isthmus peer, isthmus unpeer. */
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
 import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import type { BrokerClient } from '#cli/broker/broker-client.ts';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import type { Column } from '#cli/output/table.ts';

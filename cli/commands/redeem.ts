@@ -1,7 +1,7 @@
 /** isthmus redeem: use an invitation of another tenant. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { arrow } from '#cli/peerings/follow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {

@@ -1,7 +1,7 @@
 /** isthmus requests rule: which requests of other tenants are approved without anybody looking. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
 import {

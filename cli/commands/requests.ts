@@ -1,7 +1,7 @@
 /** isthmus requests: ask other tenants for published clusters, and answer those who ask for yours. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';

@@ -1,8 +1,8 @@
 /** isthmus rotate-key: gives a cluster a new key pair, while everything that the former one holds open stays open. */
 import { generateKeyPairSync } from 'node:crypto';
 import { Command } from 'commander';
-import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import { openCluster } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,9 +1,9 @@
 /** isthmus slice create, isthmus slice list: capacity asked for and granted, from inside a cluster. */
 import { Command } from 'commander';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { consumerOf, isGuestSlice } from '#cli/offload/guests.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';

@@ -1,8 +1,8 @@
 /** What the operator of a broker does with tenants; needs a login with an operator key. */
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
 import { age } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { outputOption } from './options.ts';
 

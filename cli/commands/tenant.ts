@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { BrokerClient } from '#cli/broker/broker-client.ts';
 import { isOperatorKey, loadLogin } from '#cli/broker/login-config.ts';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import type { BrokerApi } from '#shared/api-client/broker-api.ts';
 import { AppError } from '#shared/errors/app-error.ts';

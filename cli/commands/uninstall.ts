@@ -1,10 +1,10 @@
 /** isthmus uninstall: takes the agent out of a cluster that has no peerings any more. */
 import { Command } from 'commander';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { readCluster } from '#cli/install/cluster-state.ts';
 import { remainingPeerings } from '#cli/install/remaining-peerings.ts';
 import { removeAgent, removeTenantNamespaces } from '#cli/install/remove.ts';
-import type { CliIo } from '#cli/io.ts';
-import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -2,9 +2,9 @@
 import { Command, Option } from 'commander';
 import { createBrokerClient } from '#cli/broker/broker-client.ts';
 import { loadLogin } from '#cli/broker/login-config.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
-import { agentImage, version } from '#cli/version.ts';
+import { agentImage, version } from '#cli/output/version.ts';
 
 const patienceMs = 3_000;
 

@@ -1,7 +1,7 @@
 /** isthmus webhook: where this tenant's events are posted to. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { Webhook, WebhookDelivery } from '#shared/schema/api/webhooks.ts';
 import { collect, lifetime } from './options.ts';
 import {

@@ -1,8 +1,8 @@
 /** A client certificate of a cluster: the key is made here and never leaves, the cluster's own signer signs. */
 import { randomBytes, webcrypto } from 'node:crypto';
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { type CertificateSigningRequest, certificateSigningRequests } from '#shared/domain/core-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,6 @@
 /** What one side of a peering has to know of the other, read from a cluster in which the agent is installed. */
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { controllerLabels } from '#cli/install/manifests.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
 import { configMaps, type Deployment, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';

@@ -1,7 +1,7 @@
 /** Credentials by which a consumer's administrator peers without rights on the provider but these (reference/liqo-control-plane.md 4.12). */
 import { randomBytes } from 'node:crypto';
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { certificateSigningRequests, namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
 import { type RoleBinding, refOf } from '#shared/domain/kube-object.ts';
 import { controlPlaneGroup, label, name, systemNamespace } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** Applies the manifests, waits for what the next ones need, and watches the agent come up. */
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import {
   clusterRoleBindings,

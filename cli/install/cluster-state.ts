@@ -1,5 +1,5 @@
 /** What `join` and `leave` have to know of a cluster before they change it. */
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';

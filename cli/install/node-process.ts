@@ -1,5 +1,5 @@
 /** Where the work of nodes is done: in processes of their own, or, on a cluster of one node, beside the controllers. */
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { type NodeProcess, nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';

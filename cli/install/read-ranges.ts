@@ -1,5 +1,5 @@
 /** Reads in a cluster what tells its ranges, and settles them with what a person said and what is installed already. */
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, daemonSets, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';

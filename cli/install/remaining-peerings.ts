@@ -1,6 +1,6 @@
 /** What still ties a cluster to its peers, so that an agent is not taken away under it. */
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,6 +1,6 @@
 /** Takes the network out of a cluster: node processes first, which sweep the kernel as they end, then what they and the controllers made. */
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import { daemonSets, pods } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';

@@ -1,6 +1,6 @@
 /** Takes the agent out of a cluster. What is absent already is fine. */
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import {
   deployments,

@@ -1,5 +1,5 @@
 /** Puts the test pods and their Services into both clusters, and takes them away again. */
-import { type KubeClient, type KubeTarget, openCluster } from '#cli/kube/kube-client.ts';
+import { type KubeClient, type KubeTarget, openCluster } from '#cli/cluster/open.ts';
 import type { Step } from '#cli/output/progress.ts';
 import { daemonSets, endpointSlices, namespaces, pods, services } from '#shared/domain/core-kinds.ts';
 import { type Pod, refOf } from '#shared/domain/kube-object.ts';

@@ -1,6 +1,6 @@
 /** A network test from the first pod to the last verdict. */
 import { request } from 'node:http';
-import { podExec } from '#cli/kube/pod-exec.ts';
+import { podExec } from '#cli/cluster/pod-exec.ts';
 import type { Progress } from '#cli/output/progress.ts';
 import { during } from '#cli/output/progress.ts';
 import { type Probe, type ProbeOrder, type ProbeResult, probeProgram } from '#shared/domain/network-probe.ts';

@@ -1,6 +1,6 @@
 /** What one cluster knows of its link to the other: read once when the test begins and once more when something failed. */
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { fullMasqueradeEnv } from '#cli/install/arrangement.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
 import { configMaps, daemonSets, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';

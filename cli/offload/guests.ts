@@ -1,5 +1,5 @@
 /** Consumers and their slices as the provider's cluster has them: which one a command means. */
-import type { KubeClient } from '#cli/kube/kube-client.ts';
+import type { KubeClient } from '#cli/cluster/open.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';

@@ -1,6 +1,6 @@
 /** Prints lists in the format that `-o` names. JSON and YAML are what the broker answered, unshortened. */
 import * as yaml from 'yaml';
-import type { CliIo } from '#cli/io.ts';
+import type { CliIo } from './io.ts';
 import { type Column, table } from './table.ts';
 
 export const formats = ['table', 'json', 'yaml', 'name'] as const;

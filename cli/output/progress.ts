@@ -2,8 +2,8 @@
  * What a command is waiting for, with elapsed seconds. On a terminal the running step is one line that is rewritten; elsewhere each news is
  * one plain line. Goes to stderr, so that stdout stays for results.
  */
-import type { CliIo } from '#cli/io.ts';
 import { elapsed } from './duration.ts';
+import type { CliIo } from './io.ts';
 import { paintFor } from './style.ts';
 
 export interface Step {

@@ -1,6 +1,6 @@
 /** Colour, only where a person looks at a terminal and has not asked for none (NO_COLOR). */
 import { styleText } from 'node:util';
-import type { CliIo, Out } from '#cli/io.ts';
+import type { CliIo, Out } from './io.ts';
 
 export type Tone = 'good' | 'bad' | 'wait' | 'faint' | 'strong';
 export type Paint = (tone: Tone, text: string) => string;

@@ -1,7 +1,7 @@
 /** Watching a peering from outside: by long polls, through restarts of the broker, until it is where it should be. */
 import type { BrokerClient } from '#cli/broker/broker-client.ts';
-import type { CliIo } from '#cli/io.ts';
 import { elapsed } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 

@@ -1,9 +1,9 @@
 /** `isthmus unpeer --force --kubeconfig`: takes one side of a peering down without the other, and says what that leaves behind. */
+import type { KubeClient } from '#cli/cluster/open.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
-import type { CliIo } from '#cli/io.ts';
-import type { KubeClient } from '#cli/kube/kube-client.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
 import { elapsed } from '#cli/output/duration.ts';
+import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
 import { configMaps, namespaces, pods } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';

@@ -1,7 +1,7 @@
 /** Event cluster.left: whoever still rings for that cluster hangs up. Repeated or late, it costs an agent one reconnection. */
 import type { Context, EventBridgeEvent } from 'aws-lambda';
 import { compositionOf } from '#functions/runtime/composition.ts';
-import type { EventDetail } from './bridge-event.ts';
+import type { EventDetail } from '../runtime/bus-event.ts';
 
 export const handler = async (
   { detail }: EventBridgeEvent<'cluster.left', EventDetail>,

@@ -1,9 +1,9 @@
 /** Subscribes the event functions to the local bus, with EventBridge-shaped events. */
 import type { EventBus } from '#control/ports/event-bus.ts';
 import type { OutboxEvent } from '#control/ports/store.ts';
-import { detailOf } from '#functions/events/bridge-event.ts';
 import { handler as clusterLeft } from '#functions/events/cluster-left.ts';
-import { eventSource } from '#functions/events/patterns.ts';
+import { detailOf } from '#functions/runtime/bus-event.ts';
+import { eventSource } from '#functions/runtime/bus-patterns.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { invocationContext } from './invocation.ts';
 

@@ -1,8 +1,8 @@
 /** For functions that may publish: the event bus. */
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { createPublisher, type Publisher } from '#control/adapters/eventbridge/publisher.ts';
-import { detailOf } from '#functions/events/bridge-event.ts';
-import { eventSource } from '#functions/events/patterns.ts';
+import { detailOf } from './bus-event.ts';
+import { eventSource } from './bus-patterns.ts';
 import { clientSettings } from './client-settings.ts';
 import type { PartDeps } from './cloud.ts';
 

@@ -4,7 +4,7 @@
  */
 import middy from '@middy/core';
 import type { Context, EventBridgeEvent } from 'aws-lambda';
-import { outboxEventOf } from '#functions/events/bridge-event.ts';
+import { outboxEventOf } from './bus-event.ts';
 import { cloudCompositionOf } from './cloud-composition.ts';
 import { compositionOf } from './composition.ts';
 import { deadlineSignal } from './deadline.ts';

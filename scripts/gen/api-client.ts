@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { openApiDocument } from '#functions/api/openapi.ts';
+import { openApiDocument } from '#functions/openapi.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import * as across from '#shared/schema/api/across.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';

@@ -1,5 +1,5 @@
 /** The OpenAPI document: the REST API as the handlers declare it. */
-import { openApiDocument } from '#functions/api/openapi.ts';
+import { openApiDocument } from '#functions/openapi.ts';
 
 /** For readers, and for the broker to serve. */
 export const openApiPaths = ['docs/reference/openapi.json', 'functions/api/openapi.json'] as const;

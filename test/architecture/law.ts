@@ -57,7 +57,7 @@ export const importLaw: readonly Law[] = [
     from: /^infra\//,
     except: /^infra\/app\.ts$/,
     never:
-      /^(kube|agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|events\/patterns|runtime\/env)\.ts)/,
+      /^(kube|agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|runtime\/(bus-patterns|env))\.ts)/,
     because:
       'infra names functions by their files and reads data only: the catalogue, the environment, the table; no code that runs in the cloud',
   },
@@ -94,8 +94,7 @@ export const importLaw: readonly Law[] = [
   },
   {
     from: /(^|\/)(decide|model|plan|render)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/(?!.*\.test\.ts$)|^shared\/domain\//,
-    never:
-      /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^kube\/(?!model\/|writes\/)/,
+    never: /^node:(?!crypto$)|^@kubernetes\/client-node$|^ws$|^pino$|^kube\/(?!model\/|writes\/)/,
     because: 'decisions are pure: no client, no socket, no process; their tests are tables',
   },
 ];

@@ -1,7 +1,7 @@
 /** Events as EventBridge hands them to a target. */
 import type { NewEvent } from '#control/ports/store.ts';
-import { detailOf } from '#functions/events/bridge-event.ts';
-import { eventSource } from '#functions/events/patterns.ts';
+import { detailOf } from '#functions/runtime/bus-event.ts';
+import { eventSource } from '#functions/runtime/bus-patterns.ts';
 
 export const bridgeEvent = (event: NewEvent) => ({
   version: '0',

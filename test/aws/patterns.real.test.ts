@@ -12,7 +12,7 @@ import {
   networkKinds,
   outboxInsertions,
   patterns,
-} from '#functions/events/patterns.ts';
+} from '#functions/runtime/bus-patterns.ts';
 import { bridgeEvent } from './bridge-event.ts';
 import { type EventRuler, startEventRuler } from './event-ruler.ts';
 

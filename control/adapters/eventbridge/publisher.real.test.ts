@@ -2,8 +2,8 @@
 import { CreateEventBusCommand, PutRuleCommand, PutTargetsCommand } from '@aws-sdk/client-eventbridge';
 import type { EventBridgeEvent } from 'aws-lambda';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { detailOf, outboxEventOf } from '#functions/events/bridge-event.ts';
-import { eventSource, patterns } from '#functions/events/patterns.ts';
+import { detailOf, outboxEventOf } from '#functions/runtime/bus-event.ts';
+import { eventSource, patterns } from '#functions/runtime/bus-patterns.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { type Moto, startMoto } from '#test/aws/moto.ts';
 import type { NewEvent } from '../../ports/store.ts';

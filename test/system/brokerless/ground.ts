@@ -1,9 +1,9 @@
 /** Two real clusters without a broker, a pod in each, and what "as before" means for them: objects of every kind. */
 import { readFile } from 'node:fs/promises';
 import { capturedIo } from '#cli/captured-io.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { createKeyAndRequest, signedByCluster } from '#cli/gitops/client-certificate.ts';
 import { kubeconfigText } from '#cli/gitops/kubeconfig.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

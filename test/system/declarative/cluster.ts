@@ -5,9 +5,9 @@ import { createPeeringControllers } from '#agent/controllers/peering-controllers
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { capturedIo } from '#cli/captured-io.ts';
+import { openCluster as openForCli } from '#cli/cluster/open.ts';
 import { applyManifests } from '#cli/install/apply.ts';
 import { agentManifests } from '#cli/install/manifests.ts';
-import { openCluster as openForCli } from '#cli/kube/kube-client.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';

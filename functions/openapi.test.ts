@@ -10,7 +10,7 @@ interface Operation {
 const document = openApiDocument() as { paths: Record<string, Record<string, Operation>>; openapi: string };
 
 test('the document that is served is the one that the routes generate', async () => {
-  await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('./openapi.json');
+  await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('./api/openapi.json');
 });
 
 test('every function is in the document, with its answers and its problem', () => {

@@ -1,7 +1,7 @@
 /** Runs a program in a container, as `kubectl exec` does. */
 import { Writable } from 'node:stream';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type KubeTarget, loadKubeconfig } from './kube-client.ts';
+import { type KubeTarget, loadKubeconfig } from './open.ts';
 
 export interface ExecRequest {
   readonly namespace: string;

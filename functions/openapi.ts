@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the REST API and the agent protocol, from the routes and their schemas. For build time: `openapi.json` beside it is what is served. */
+/** The OpenAPI 3.1 document of the REST API and the agent protocol, from the routes and their schemas. For build time: `api/openapi.json` is what is served. */
 import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { requiredRole } from '#control/access/caller.ts';
