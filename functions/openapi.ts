@@ -5,7 +5,7 @@ import { requiredRole } from '#control/access/caller.ts';
 import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
 import { namedFunctions } from '#functions/routes.ts';
-import type { AnyRoute } from '#functions/runtime/http.ts';
+import type { AnyRoute } from '#functions/runtime/route.ts';
 import * as across from '#shared/schema/api/across.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';

@@ -2,8 +2,8 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import { compositionOf } from './composition.ts';
-import type { AnyRoute } from './http.ts';
 import { appErrorOf } from './problem.ts';
+import type { AnyRoute } from './route.ts';
 
 type Middleware = MiddlewareObj<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>;
 

@@ -4,7 +4,7 @@ import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import type { Caller } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { AnyPrincipal, AnyRoute, Reply } from './http.ts';
+import type { AnyPrincipal, AnyRoute, Reply } from './route.ts';
 
 interface Attempt {
   readonly route: Pick<AnyRoute, 'method' | 'path' | 'answerHolds'>;

@@ -2,8 +2,9 @@
 import type { Caller } from '#control/access/caller.ts';
 import type { PeeringView } from '#control/peerings/peering.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
-import type { AnyRoute, Input, Reply } from './http.ts';
+import type { Input } from './http.ts';
 import { peeringResource } from './present.ts';
+import type { AnyRoute, Reply } from './route.ts';
 import { waitUntil } from './wait.ts';
 
 /** Nothing more happens by itself that a waiting caller would want to see. */
