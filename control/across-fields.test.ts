@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { DirectoryEntry, PeeringRequest, Redemption } from '#shared/schema/api/across.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 import { publicFields } from './directory/entry.ts';
+import type { PeeringCondition } from './model/peering.ts';
+import type { PeeringRecord } from './model/peering-records.ts';
 import { copyFor } from './peerings/across.ts';
-import type { PeeringCondition } from './peerings/peering.ts';
 import { peeringView } from './peerings/peerings.ts';
-import type { PeeringRecord } from './peerings/records.ts';
 import { acme, bolt, twoTenants } from './testing/two-tenants.ts';
 
 const page = readFileSync(path.resolve(import.meta.dirname, '../docs/cross-tenant.md'), 'utf8');

@@ -1,12 +1,12 @@
 /** The control plane, put together: grouped use cases over the ports. Composition roots call this and nothing deeper. */
 import { type Audit, createAudit } from './audit/audit.ts';
 import { type Clusters, createClusters } from './clusters/clusters.ts';
-import type { ControlDeps } from './deps.ts';
 import { createDirectory, type Directory } from './directory/directory.ts';
 import { createFeed, type Feed } from './events/feed.ts';
 import { peeringTrigger } from './events/peering-trigger.ts';
 import { createIdempotency, type Idempotency } from './idempotency/idempotency.ts';
 import { createInvitations, type Invitations } from './invitations/invitations.ts';
+import type { ControlDeps } from './model/deps.ts';
 import { createAsks } from './peerings/asks.ts';
 import { createCoordinator } from './peerings/coordinate.ts';
 import { createExchange, type Exchange } from './peerings/exchange.ts';

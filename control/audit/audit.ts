@@ -1,9 +1,9 @@
 /** Who changed what, from where, before and after: written by the transaction that makes the change. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { partition } from '../keys.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
+import { partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 
 export interface AuditRecord {
   readonly id: string;

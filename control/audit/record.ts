@@ -3,8 +3,8 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Principal } from '../access/caller.ts';
 import type { EventType } from '../events/types.ts';
-import { key } from '../keys.ts';
 import type { NewEvent, Op } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */

@@ -12,18 +12,18 @@ import {
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/caller.ts';
+import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
 import { unpublishOps } from '../directory/directory.ts';
 import type { DirectoryEntry } from '../directory/entry.ts';
-import { key, partition, prefix } from '../keys.ts';
-import type { LabelChange, Labels } from '../labels.ts';
+import type { LabelChange, Labels } from '../labels/labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Coordinator } from '../peerings/coordinate.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
-import { newSecret, sha256Hex } from '../secrets.ts';
+import { key, partition, prefix } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { type ClusterRecord, clusterView, type SeenRecord, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';

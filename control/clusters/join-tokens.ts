@@ -1,10 +1,10 @@
 /** Join tokens: one use, fifteen minutes, stored as a hash. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { JoinToken } from '#shared/schema/protocol/agent-protocol.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
+import { sha256Hex } from '../access/secrets.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';
-import { sha256Hex } from '../secrets.ts';
+import { key } from '../store/keys.ts';
 
 export const joinTokenLifeMs = 15 * 60_000;
 /** Afterwards a token is unknown rather than used or expired. */

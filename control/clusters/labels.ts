@@ -1,8 +1,8 @@
 /** Labels of clusters. What others see of a cluster is in its directory entry. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
-import { type LabelChange, replaceLabels } from '../labels.ts';
+import { type LabelChange, replaceLabels } from '../labels/labels.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import { key } from '../store/keys.ts';
 import type { ClusterRecord } from './cluster.ts';
 
 export async function labelCluster(

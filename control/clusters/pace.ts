@@ -3,7 +3,7 @@
  * idle cluster hangs on it; often for a while after anything was asked of the cluster.
  */
 import type { Pace } from '#shared/schema/protocol/agent-protocol.ts';
-import type { RevisionRecord } from '../peerings/records.ts';
+import type { RevisionRecord } from '../model/peering-records.ts';
 import type { SeenRecord } from './cluster.ts';
 
 export const defaultHeartbeatSeconds = 300;

@@ -3,11 +3,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { key, partition } from '../keys.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
+import { key, partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import { checkEntry, type DirectoryEntry, hasLabels, type NewEntry } from './entry.ts';
 
 export interface DirectoryFilter extends PageRequest {

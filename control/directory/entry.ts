@@ -1,7 +1,7 @@
 /** What a directory entry is, and what of it everybody sees: all of it, because nothing else is ever put in. */
 import { parseResources } from '#shared/domain/quantity.ts';
 import { checkClasses, refuse } from '../invitations/invitation.ts';
-import type { Resources } from '../peerings/peering.ts';
+import type { Resources } from '../model/peering.ts';
 import { checkCluster } from '../peerings/terms.ts';
 
 export interface NewEntry {

@@ -1,7 +1,7 @@
 /** The tenant's event feed, read from the outbox in the order of commits. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { decodeCursor, encodeCursor, limitOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
+import { decodeCursor, encodeCursor, limitOf } from '../store/pages.ts';
 import { type CloudEvent, cloudEventOf } from './cloud-event.ts';
 import { isPublic } from './types.ts';
 

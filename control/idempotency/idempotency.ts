@@ -1,10 +1,10 @@
 /** Remembers the answer to a POST under its Idempotency-Key, so that a repeated request gets the same answer and changes nothing. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Caller } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key as keys } from '../keys.ts';
+import { sha256Hex } from '../access/secrets.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Item } from '../ports/store.ts';
-import { sha256Hex } from '../secrets.ts';
+import { key as keys } from '../store/keys.ts';
 
 export interface StoredResponse {
   readonly status: number;

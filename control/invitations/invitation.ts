@@ -1,7 +1,7 @@
 /** What an invitation is: its record, its code, when it can be used, and what each of the two tenants sees of it. */
 import { parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Resources } from '../peerings/peering.ts';
+import type { Resources } from '../model/peering.ts';
 import { checkClass, checkCluster } from '../peerings/terms.ts';
 
 export interface NewInvitation {

@@ -1,20 +1,20 @@
 /** Invitations: a tenant lends one of its clusters to whoever brings the code, within limits, until it takes that back. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
+import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { PageRequest } from '../deps.ts';
-import { key, partition } from '../keys.ts';
-import { pageOf } from '../pages.ts';
+import type { PageRequest } from '../model/deps.ts';
+import type { PeeringView, Resources } from '../model/peering.ts';
+import type { PeeringRecord } from '../model/peering-records.ts';
 import type { Across } from '../peerings/across.ts';
 import { type Coordinator, untilWritten } from '../peerings/coordinate.ts';
 import { type AcrossDeps, planAcross } from '../peerings/create-across.ts';
-import type { PeeringView, Resources } from '../peerings/peering.ts';
 import { peeringView } from '../peerings/peerings.ts';
-import type { PeeringRecord } from '../peerings/records.ts';
 import { checkTerms, upTo } from '../peerings/terms.ts';
 import type { Item, Page } from '../ports/store.ts';
-import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import { key, partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import {
   checkNew,
   codeText,

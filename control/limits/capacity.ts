@@ -4,9 +4,9 @@
  */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { ControlDeps } from '../deps.ts';
-import { partition } from '../keys.ts';
-import type { PeeringRecord } from '../peerings/records.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import type { PeeringRecord } from '../model/peering-records.ts';
+import { partition } from '../store/keys.ts';
 import type { KnownTenants } from '../tenants/known-tenants.ts';
 
 export type Counted = 'clusters' | 'peerings';

@@ -15,8 +15,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { key, partition, sortableTime } from '../keys.ts';
 import { type Store, withPrefix } from '../ports/store.ts';
+import { key, partition, sortableTime } from '../store/keys.ts';
 import type { Standing } from './limits.ts';
 
 export type RateKind = 'requests' | 'events';

@@ -6,8 +6,9 @@ import { silentLog } from '#shared/ports/log.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import type { InvitationRecord } from '../invitations/invitation.ts';
-import { partition } from '../keys.ts';
+import type { PeeringRecord } from '../model/peering-records.ts';
 import type { RequestRecord } from '../requests/request.ts';
+import { partition } from '../store/keys.ts';
 import {
   clustersOf,
   isRefusal,
@@ -20,7 +21,6 @@ import {
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
 import { createWorld, type World } from '../testing/world.ts';
 import { copyFor, roles } from './across.ts';
-import type { PeeringRecord } from './records.ts';
 
 const two = ['acme', 'bolt'] as const;
 const step = fc.record({

@@ -5,11 +5,11 @@
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import { key } from '../keys.ts';
+import type { PeeringCondition, Resources } from '../model/peering.ts';
+import type { PeeringRecord, PeeringSpec, PeeringState } from '../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import { isPlainEndpoint, type Link, type LinkEnd } from './link.ts';
-import type { PeeringCondition, Resources } from './peering.ts';
-import type { PeeringRecord, PeeringSpec, PeeringState } from './records.ts';
 
 /** How the provider's tenant agreed, and to how much. */
 export interface Grant {

@@ -7,12 +7,7 @@ import type { AskAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protoc
 import type { AgentCaller, Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key, partition } from '../keys.ts';
-import type { ClusterRef } from '../ports/agent-channel.ts';
-import { type Item, type Op, withPrefix } from '../ports/store.ts';
-import { untilWritten } from './coordinate.ts';
-import { hasEnded, isEnding } from './load-peering.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import {
   type AskRecord,
   type AsksRecord,
@@ -21,7 +16,12 @@ import {
   ownsTerms,
   type PeeringRecord,
   type RevisionRecord,
-} from './records.ts';
+} from '../model/peering-records.ts';
+import type { ClusterRef } from '../ports/agent-channel.ts';
+import { type Item, type Op, withPrefix } from '../ports/store.ts';
+import { key, partition } from '../store/keys.ts';
+import { untilWritten } from './coordinate.ts';
+import { hasEnded, isEnding } from './load-peering.ts';
 import type { Requests } from './request-peering.ts';
 
 export type Answer = z.infer<typeof AskAnswer>;

@@ -1,9 +1,9 @@
 /** The conditions of a peering that lives: what is missing, on which side, and what to do about it. */
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ConditionType, PeeringCondition } from '../model/peering.ts';
+import type { PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import type { Verdict } from './consent.ts';
-import type { ConditionType, PeeringCondition } from './peering.ts';
-import type { PeeringSpec, PeeringState, SideInput } from './records.ts';
 import { type ConsumerReport, linkKinds } from './reports.ts';
 
 export type Condition = Omit<PeeringCondition, 'since'>;

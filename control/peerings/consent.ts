@@ -1,7 +1,7 @@
 /** What two clusters agree to, by their PeeringPolicies. Policies add up: what any one of them allows is allowed. */
 import { excessOver } from '#shared/domain/quantity.ts';
 import type { ClusterFacts, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import type { PeeringSpec } from './records.ts';
+import type { PeeringSpec } from '../model/peering-records.ts';
 
 export type Verdict =
   | { readonly kind: 'granted'; readonly policy: string }

@@ -5,13 +5,13 @@
  */
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key, partition, prefix } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import type { PairRecord, PeeringRecord } from '../model/peering-records.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { withPrefix } from '../ports/store.ts';
+import { key, partition, prefix } from '../store/keys.ts';
 import { hasEnded, loadPeering } from './load-peering.ts';
 import { reconcilePeering } from './reconcile-peering.ts';
-import type { PairRecord, PeeringRecord } from './records.ts';
 import { planWrite } from './write-peering.ts';
 
 export interface Coordinator {

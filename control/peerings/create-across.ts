@@ -3,17 +3,23 @@ import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import {
+  initialState,
+  type LookRecord,
+  type PairRecord,
+  type PeeringRecord,
+  type PeeringSpec,
+} from '../model/peering-records.ts';
 import type { Item, NewEvent, Op } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import type { TenantRecord } from '../tenants/tenant.ts';
 import { type Across, copyFor, copyOps, homeOf, loadCopies, type PeerOfCluster, roles, tenantsOf } from './across.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { isEnding } from './load-peering.ts';
 import { type AskedNetwork, settleNetwork } from './network-terms.ts';
 import { claimNames } from './peer-names.ts';
-import { initialState, type LookRecord, type PairRecord, type PeeringRecord, type PeeringSpec } from './records.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
 import { type CheckedTerms, mustBeWithin, upTo } from './terms.ts';
 

@@ -5,8 +5,8 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Issued, PeeringSpec, Signed } from '../model/peering-records.ts';
 import { manifest } from './manifest.ts';
-import type { Issued, PeeringSpec, Signed } from './records.ts';
 
 /** The names that a peering's objects have, in one place. */
 export const peeringNames = ({ consumer, provider }: Pick<PeeringSpec, 'consumer' | 'provider'>) => ({

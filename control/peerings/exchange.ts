@@ -13,14 +13,14 @@ import type { AgentCaller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import { type ClusterRecord, seenFrom } from '../clusters/cluster.ts';
 import { defaultHeartbeatSeconds, paceOf } from '../clusters/pace.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key, partition, prefix } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from '../model/peering-records.ts';
 import { type Op, withPrefix } from '../ports/store.ts';
+import { key, partition, prefix } from '../store/keys.ts';
 import { tenantOf } from './across.ts';
 import type { Asks } from './asks.ts';
 import { changedKinds } from './changed-kinds.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
-import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
 export interface Exchange {
   /**

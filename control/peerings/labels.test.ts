@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { parseSelector } from '#shared/domain/label-selector.ts';
 import type { Caller } from '../access/caller.ts';
-import { key } from '../keys.ts';
+import type { PeeringRecord } from '../model/peering-records.ts';
+import { key } from '../store/keys.ts';
 import { acme, bolt, corp, twoTenants } from '../testing/two-tenants.ts';
 import { adminOf, createWorld } from '../testing/world.ts';
-import type { PeeringRecord } from './records.ts';
 
 const admin = adminOf('default');
 const terms = { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } };

@@ -1,9 +1,9 @@
 /** Labels of peerings. Across tenants each has its own: they are in its copy, never in what both share. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
-import { type LabelChange, replaceLabels } from '../labels.ts';
-import type { PeeringRecord } from './records.ts';
+import { type LabelChange, replaceLabels } from '../labels/labels.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import type { PeeringRecord } from '../model/peering-records.ts';
+import { key } from '../store/keys.ts';
 
 export async function labelPeering(
   deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>,

@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeManifest, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { initialState, type PeeringSpec, type PeeringState, type SideInput } from '../model/peering-records.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
 import { type LinkLayout, nextLink } from './link.ts';
 import { type EndReport, readEnd } from './link-reports.ts';
 import type { NetworkTerms } from './network-terms.ts';
 import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';
-import { initialState, type PeeringSpec, type PeeringState, type SideInput } from './records.ts';
 
 const now = Date.UTC(2026, 0, 1);
 const network: NetworkTerms = { enabled: true, gatewayLocation: 'provider', mtu: 1340, inBand: false };

@@ -7,9 +7,9 @@ import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { ClusterFacts, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeeringSpec, SideInput } from '../model/peering-records.ts';
 import type { ConnectionReport, EndReport } from './link-reports.ts';
 import { canLink, type NetworkTerms } from './network-terms.ts';
-import type { PeeringSpec, SideInput } from './records.ts';
 
 /** How it is laid out. The same in both peerings of a pair. */
 export interface LinkLayout {

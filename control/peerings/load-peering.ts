@@ -3,8 +3,18 @@ import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
 import { offlineFrom } from '../clusters/pace.ts';
 import type { InvitationRecord } from '../invitations/invitation.ts';
-import { key } from '../keys.ts';
+import type {
+  DesiredRecord,
+  LookRecord,
+  ObservedRecord,
+  PairRecord,
+  PeeringRecord,
+  PeeringSpec,
+  RevisionRecord,
+  SideInput,
+} from '../model/peering-records.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import {
   type Across,
   type Copies,
@@ -16,16 +26,6 @@ import {
   tenantOf,
 } from './across.ts';
 import type { LinkLayout } from './link.ts';
-import type {
-  DesiredRecord,
-  LookRecord,
-  ObservedRecord,
-  PairRecord,
-  PeeringRecord,
-  PeeringSpec,
-  RevisionRecord,
-  SideInput,
-} from './records.ts';
 
 export interface LoadedSide {
   readonly tenant: string;

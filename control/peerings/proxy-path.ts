@@ -1,8 +1,8 @@
 /** How the consumer reaches the provider's API server when that is to be through the link. */
 import { moveAddress } from '#shared/domain/cidr.ts';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeeringSpec } from '../model/peering-records.ts';
 import type { EndReport } from './link-reports.ts';
-import type { PeeringSpec } from './records.ts';
 
 export type ProxyPath =
   | { readonly kind: 'direct' }

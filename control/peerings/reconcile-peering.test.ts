@@ -2,10 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ClusterFacts, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import { openFacts } from '../testing/simulated-cluster.ts';
-import { judgeConsumer, judgeProvider } from './consent.ts';
-import type { Phase } from './peering.ts';
-import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';
+import type { Phase } from '../model/peering.ts';
 import {
   type DesiredContent,
   type DesiredRecord,
@@ -13,7 +10,10 @@ import {
   type PeeringSpec,
   type PeeringState,
   type SideInput,
-} from './records.ts';
+} from '../model/peering-records.ts';
+import { openFacts } from '../testing/simulated-cluster.ts';
+import { judgeConsumer, judgeProvider } from './consent.ts';
+import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';
 
 const now = Date.UTC(2026, 0, 1);
 const spec: PeeringSpec = {

@@ -3,6 +3,8 @@
  * conditions and what each side should look like. Applying its answer and calling it again with the same reports changes nothing.
  */
 import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeeringCondition, Phase } from '../model/peering.ts';
+import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import {
   authenticatedCondition,
   type Condition,
@@ -20,9 +22,7 @@ import { isLinked, type Link, type LinkLayout, nextLink } from './link.ts';
 import { networkCondition } from './link-condition.ts';
 import { linkObjects } from './link-objects.ts';
 import { readEnd } from './link-reports.ts';
-import type { PeeringCondition, Phase } from './peering.ts';
 import { type ProxyPath, proxyPath } from './proxy-path.ts';
-import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from './records.ts';
 import { advanceRemoval } from './removal.ts';
 import { type ConsumerReport, readConsumer, readProvider } from './reports.ts';
 

@@ -3,8 +3,8 @@
  * both remove their namespaces. Who is not done in time
  * is not waited for; its desired set stays `absent`, a tombstone that its agent finds when it returns.
  */
-import type { PeeringCondition } from './peering.ts';
-import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from './records.ts';
+import type { PeeringCondition } from '../model/peering.ts';
+import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from '../model/peering-records.ts';
 import { linkKinds, remainingOf } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */

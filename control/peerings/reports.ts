@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { name as wellKnown } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Issued, Signed } from './records.ts';
+import type { Issued, Signed } from '../model/peering-records.ts';
 
 const text = z.string().min(1);
 const SignedData = z.object({ signedNonce: text, csr: text, publicKey: text, succession: text.optional() });

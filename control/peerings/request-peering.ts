@@ -4,11 +4,19 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
-import type { Labels } from '../labels.ts';
+import type { Labels } from '../labels/labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import {
+  initialState,
+  type LookRecord,
+  ownsTerms,
+  type PairRecord,
+  type PeeringRecord,
+  type PeeringSpec,
+} from '../model/peering-records.ts';
 import type { Item, Op } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import { sideOf } from './across.ts';
 import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
@@ -17,14 +25,6 @@ import { hasEnded, isEnding } from './load-peering.ts';
 import { settleNetwork } from './network-terms.ts';
 import { freeNames, loadPair } from './peer-names.ts';
 import type { PeeringRequest } from './peerings.ts';
-import {
-  initialState,
-  type LookRecord,
-  ownsTerms,
-  type PairRecord,
-  type PeeringRecord,
-  type PeeringSpec,
-} from './records.ts';
 import { requestUnpeer, type UnpeerOptions } from './request-unpeer.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from './terms.ts';
 

@@ -1,12 +1,12 @@
 /** Asking for the end of a peering, and for one that does not wait for a cluster that is gone. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import type { PeeringRecord, PeeringSpec, SideInput } from '../model/peering-records.ts';
 import type { Item } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import { copyOps, homeOf, loadCopies, sideOf, tenantsOf } from './across.ts';
 import { hasEnded, isEnding, loadPeering } from './load-peering.ts';
-import type { PeeringRecord, PeeringSpec, SideInput } from './records.ts';
 import { isSilent } from './removal.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
 

@@ -1,8 +1,8 @@
 /** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, not who in it or from where. */
 import type { Principal } from '../access/caller.ts';
 import { auditOp, type Change, eventOf } from '../audit/record.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { EventType } from '../events/types.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { NewEvent, Op } from '../ports/store.ts';
 
 type Recorder = Pick<ControlDeps, 'clock' | 'ids'>;

@@ -2,10 +2,10 @@
 import { excessOver, parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Resources } from '../model/peering.ts';
 import type { Grant } from './across.ts';
 import type { Terms } from './consent.ts';
 import { type AskedNetwork, checkNetwork } from './network-terms.ts';
-import type { Resources } from './peering.ts';
 
 export interface AskedTerms {
   readonly consumer: string;

@@ -4,13 +4,13 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
-import { key } from '../keys.ts';
+import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from '../model/peering-records.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import { copyOps, homeOf, otherRole, tenantsOf } from './across.ts';
 import type { LoadedPeering, LoadedSide } from './load-peering.ts';
 import type { ReconcileResult } from './reconcile-peering.ts';
-import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
 /** An ended peering can be looked up for a day. */
 export const goneKeptMs = 24 * 3_600_000;

@@ -2,7 +2,7 @@
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
 import { checkLabels, hasLabels } from '../directory/entry.ts';
 import { checkClasses, refuse, wholeBetween } from '../invitations/invitation.ts';
-import type { Resources } from '../peerings/peering.ts';
+import type { Resources } from '../model/peering.ts';
 
 export interface NewApprovalRule {
   readonly name: string;

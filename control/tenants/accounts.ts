@@ -1,10 +1,10 @@
 /** Everything about tenants, put together: keys, members, issuers, operators, limits, export, deletion. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Caller, Origin, Principal } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import { type Capacity, createCapacity } from '../limits/capacity.ts';
 import type { Standing } from '../limits/limits.ts';
 import { createRateLimiter, type RateKind } from '../limits/rate-limiter.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import { createBearerTokens } from './bearer-tokens.ts';
 import { createDeletion, type Deletion } from './deletion.ts';
 import { createTenantExport, type TenantExport } from './export.ts';

@@ -4,9 +4,9 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Permission, Principal, Role } from '../access/caller.ts';
 import { permissionNames, roleAllows, roleNames } from '../access/caller.ts';
-import { key } from '../keys.ts';
+import { newSecret, sha256Hex } from '../access/secrets.ts';
 import type { Op } from '../ports/store.ts';
-import { newSecret, sha256Hex } from '../secrets.ts';
+import { key } from '../store/keys.ts';
 import type { ApiKeyView, NewApiKey } from './tenants.ts';
 
 export interface ApiKeyRecord extends ApiKeyView {

@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, type Origin, type Role, roleNames } from '../access/caller.ts';
-import { sha256Hex } from '../secrets.ts';
+import { sha256Hex } from '../access/secrets.ts';
 import type { IssuerRecord, Issuers } from './issuers.ts';
 import type { KnownTenants } from './known-tenants.ts';
 import type { Members } from './members.ts';

@@ -1,9 +1,9 @@
 /** Everything that the broker keeps for a tenant, line by line, without a secret in it. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps } from '../deps.ts';
-import { partition } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
+import { partition } from '../store/keys.ts';
 import { type Holding, holdings, partitionOf, perCluster } from './partitions.ts';
 
 export interface ExportLine {

@@ -1,7 +1,7 @@
 /** When an API key was last used, to the hour: each process writes at most once an hour per key. */
 import type { Log } from '#shared/ports/log.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import { key } from '../store/keys.ts';
 
 export interface KeyUse {
   used(tenant: string, id: string, signal?: AbortSignal): Promise<void>;

@@ -3,9 +3,9 @@
  * new limit takes ten seconds to reach other processes, and none where it was made.
  */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
 import { hostedLimits, type Limits } from '../limits/limits.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import { key } from '../store/keys.ts';
 import { limitsOf, stateOf, type TenantRecord } from './tenant.ts';
 
 export interface KnownTenants {

@@ -1,12 +1,12 @@
 /** People and machines of a tenant that log in at an identity provider: named by e-mail address or by issuer and subject, with a role. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Role } from '../access/caller.ts';
+import { sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { key, partition } from '../keys.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
-import { sha256Hex } from '../secrets.ts';
+import { key, partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import { mustNotExceed } from './api-key.ts';
 
 export interface MemberRecord {

@@ -1,13 +1,13 @@
 /** Those who run the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
+import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { key, partition } from '../keys.ts';
 import { checkLimits, hostedLimits, type Limits } from '../limits/limits.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
-import { newSecret, sameText, sha256Hex } from '../secrets.ts';
+import { key, partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import { forgeKey, putKey, viewOfKey } from './api-key.ts';
 import type { KnownTenants } from './known-tenants.ts';
 import {

@@ -2,11 +2,11 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { hostedLimits } from '../limits/limits.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Item } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import type { KnownTenants } from './known-tenants.ts';
 import { changed, type TenantRecord, type TenantView, tenantView } from './tenant.ts';
 

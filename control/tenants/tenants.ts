@@ -1,12 +1,12 @@
 /** Tenants and their API keys: made, rotated, revoked, checked. Only hashes are stored. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Origin, type Permission, type Principal, type Role } from '../access/caller.ts';
+import { sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
-import { key, partition } from '../keys.ts';
-import { pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
-import { sameText, sha256Hex } from '../secrets.ts';
+import { key, partition } from '../store/keys.ts';
+import { pageOf } from '../store/pages.ts';
 import {
   type ApiKeyRecord,
   checkNewKey,

@@ -1,6 +1,6 @@
 /** Two tenants with a simulated cluster each, open to each other: acme consumes, bolt provides. */
 import type { Caller } from '../access/caller.ts';
-import type { PeeringView, Phase } from '../peerings/peering.ts';
+import type { PeeringView, Phase } from '../model/peering.ts';
 import { openFacts, type SimulatedCluster } from './simulated-cluster.ts';
 import { adminOf, createWorld, type World, type WorldOptions } from './world.ts';
 

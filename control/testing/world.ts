@@ -5,7 +5,7 @@ import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import { type Control, createControl } from '../control.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Store } from '../ports/store.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from './agent-keys.ts';
 import { countingIds } from './counting-ids.ts';

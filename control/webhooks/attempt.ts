@@ -1,9 +1,9 @@
 /** One attempt at one delivery: claimed, sent, its outcome written down. */
-import type { ControlDeps } from '../deps.ts';
 import { testType } from '../events/cloud-event.ts';
-import { key } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';
 import type { SendOutcome } from '../ports/webhook-sender.ts';
+import { key } from '../store/keys.ts';
 import { claimed, delivered, failed, givenUp, moveOps, transacted } from './deliveries.ts';
 import { subjectOf } from './receivers.ts';
 import type { Attempt, DeliveryRecord, FailingRecord, ReceiverRecord } from './records.ts';

@@ -1,5 +1,5 @@
 /** Webhooks and event targets, put together: two kinds of receivers, one machine that delivers. */
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import { createAttempting } from './attempt.ts';
 import { createDeliverer, type Deliverer } from './deliverer.ts';
 import { createDeliveryLog, type DeliveryLog } from './delivery-log.ts';

@@ -5,11 +5,11 @@
 import { inParallel } from '#shared/async/in-parallel.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { eventOf } from '../audit/record.ts';
-import type { ControlDeps } from '../deps.ts';
 import { publicTypes } from '../events/cloud-event.ts';
-import { key, partition } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';
+import { key, partition } from '../store/keys.ts';
 import type { Attempting } from './attempt.ts';
 import { planOps, transacted } from './deliveries.ts';
 import { maxReceivers, subjectOf } from './receivers.ts';

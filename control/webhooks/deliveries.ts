@@ -1,7 +1,7 @@
 /** Deliveries as items: planned once per receiver and event, claimed, ended. Every step is one transaction, so a crash between two leaves one that is due. */
 import { codeOf } from '#shared/errors/app-error.ts';
-import { key } from '../keys.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import type { Attempt, DeliveryRecord } from './records.ts';
 import { claimMs, deadKeptMs, deliveredKeptMs } from './schedule.ts';
 

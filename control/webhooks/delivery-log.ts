@@ -2,12 +2,12 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
 import { testType, typeName } from '../events/cloud-event.ts';
-import { key, partition } from '../keys.ts';
-import { decodeCursor, encodeCursor, pageOf } from '../pages.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
+import { key, partition } from '../store/keys.ts';
+import { decodeCursor, encodeCursor, pageOf } from '../store/pages.ts';
 import { moveOps, planOps, replayed } from './deliveries.ts';
 import { loadReceiver, type ReceiverKind, subjectOf } from './receivers.ts';
 import type { Attempt, DeliveryRecord, DeliveryState } from './records.ts';

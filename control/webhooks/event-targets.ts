@@ -2,7 +2,7 @@
 import { externalIdOf, parseRoleArn, parseTargetArn, roleNamePrefix } from '#shared/domain/event-target-arn.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import type { ControlDeps, PageRequest } from '../deps.ts';
+import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { createReceiverRegistry } from './receiver-registry.ts';
 import { eventTargetKind } from './receivers.ts';

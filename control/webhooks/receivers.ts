@@ -1,10 +1,10 @@
 /** What webhooks and event targets have in common: found by id, switched off by the broker, failing or not. They lie in one partition, so that an event finds all of them with one query. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
-import type { ControlDeps } from '../deps.ts';
-import { key } from '../keys.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import { untilWritten } from '../peerings/coordinate.ts';
 import type { Item, Op } from '../ports/store.ts';
+import { key } from '../store/keys.ts';
 import type { FailingRecord, ReceiverRecord } from './records.ts';
 
 export interface ReceiverKind {

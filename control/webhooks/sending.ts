@@ -1,7 +1,7 @@
 /** The two ways of an event to its receiver: a signed POST to a webhook, a message into a bus or a queue of the tenant. */
 import { externalIdOf } from '#shared/domain/event-target-arn.ts';
-import type { ControlDeps } from '../deps.ts';
 import { cloudEventOf, typeName } from '../events/cloud-event.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { SendOutcome } from '../ports/webhook-sender.ts';
 import { eventTargetKind, kindOf } from './receivers.ts';
 import {

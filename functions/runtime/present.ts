@@ -2,7 +2,7 @@
 import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
 import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
 import type { CloudEvent } from '#control/events/cloud-event.ts';
-import type { LinkEndView, NetworkView, PeeringView } from '#control/peerings/peering.ts';
+import type { LinkEndView, NetworkView, PeeringView } from '#control/model/peering.ts';
 import type { ApiKeyView, IssuedKey } from '#control/tenants/tenants.ts';
 import type { LinkEnd, PeeringNetwork } from '#shared/schema/api/network.ts';
 import type {

@@ -1,6 +1,6 @@
 /** When a wait for a peering is over. */
 import type { Caller } from '#control/access/caller.ts';
-import type { PeeringView } from '#control/peerings/peering.ts';
+import type { PeeringView } from '#control/model/peering.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 import type { Input } from './http.ts';
 import { peeringResource } from './present.ts';

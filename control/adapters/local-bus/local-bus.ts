@@ -1,9 +1,9 @@
 /** The event bus inside one process: the outbox is the queue, each subscriber keeps its position, retries and dead letters in the store. */
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { partition, sortableTime } from '../../keys.ts';
 import type { EventBus, Subscriber } from '../../ports/event-bus.ts';
 import { type Item, type Op, type OutboxEvent, type Store, withPrefix } from '../../ports/store.ts';
+import { partition, sortableTime } from '../../store/keys.ts';
 
 /** What a real bus may do to events, for tests. Probabilities from 0 to 1, decided by `random`. */
 export interface Mischief {

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import type { PeeringRecord } from '../../peerings/records.ts';
+import type { PeeringRecord } from '../../model/peering-records.ts';
 import type { Item, OutboxEvent, Store } from '../../ports/store.ts';
 import { openDatabase } from './driver.ts';
 import { openSqliteStore } from './sqlite-store.ts';

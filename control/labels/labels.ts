@@ -1,12 +1,12 @@
 /** Labels: a tenant's own words about what it has, for its lists and for nobody else. */
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Caller } from './access/caller.ts';
-import { auditOp, eventOf } from './audit/record.ts';
-import type { ControlDeps } from './deps.ts';
-import { checkLabels } from './directory/entry.ts';
-import { untilWritten } from './peerings/coordinate.ts';
-import type { Key } from './ports/store.ts';
+import type { Caller } from '../access/caller.ts';
+import { auditOp, eventOf } from '../audit/record.ts';
+import { checkLabels } from '../directory/entry.ts';
+import type { ControlDeps } from '../model/deps.ts';
+import { untilWritten } from '../peerings/coordinate.ts';
+import type { Key } from '../ports/store.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 

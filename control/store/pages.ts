@@ -1,7 +1,7 @@
 /** Paging: limits checked once, and pages that hide some items filled up from the next ones. */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { PageRequest } from './deps.ts';
-import type { Item, Page, Query, Store } from './ports/store.ts';
+import type { PageRequest } from '../model/deps.ts';
+import type { Item, Page, Query, Store } from '../ports/store.ts';
 
 export const defaultLimit = 50;
 export const maxLimit = 200;

@@ -1,5 +1,5 @@
 /** The key layout of the store, all of it. Every partition begins with its tenant; the `system/` partitions hold no tenant's data but what it publishes. */
-import type { Key } from './ports/store.ts';
+import type { Key } from '../ports/store.ts';
 
 /** Fixed width, so that byte order is the order of time. */
 export const sortableTime = (ms: number): string => String(Math.floor(ms)).padStart(15, '0');
