@@ -7,8 +7,8 @@ import { type ConnectionTable, createConnectionTable } from '#control/adapters/a
 import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { type Control, createControl } from '#control/control.ts';
-import type { Limits } from '#control/limits/limits.ts';
 import { selfHostedLimits } from '#control/limits/limits.ts';
+import type { Limits } from '#control/model/limits.ts';
 import type { ClusterRef } from '#control/ports/agent-channel.ts';
 import type { NewEvent, Store } from '#control/ports/store.ts';
 import { cloudFunctions } from '#functions/catalogue.ts';

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { AppError } from '#shared/errors/app-error.ts';
 import { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
-import type { PublicJwk } from './cluster.ts';
-import type { SignedRequest } from './clusters.ts';
+import type { PublicJwk, SignedRequest } from '../model/cluster.ts';
 
 export const maxAgeSeconds = 60;
 /** How far the clocks of agent and broker may be apart. */

@@ -3,7 +3,6 @@ import { calculateJwkThumbprint } from 'jose';
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import {
-  type ClusterFacts,
   ClusterId,
   type EnrollRequest,
   type EnrollResponse,
@@ -11,58 +10,32 @@ import {
   type Pace,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import { type AgentCaller, type Caller, mustHave, type Origin } from '../access/caller.ts';
+import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
-import type { DirectoryEntry } from '../directory/entry.ts';
-import type { LabelChange, Labels } from '../labels/labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
+import type { ClusterRecord, ClusterView, SeenRecord, SignedRequest } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import type { Coordinator } from '../peerings/coordinate.ts';
+import type { DirectoryEntry } from '../model/directory-entry.ts';
+import type { LabelChange } from '../model/labels.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
-import { type ClusterRecord, clusterView, type SeenRecord, seenFrom } from './cluster.ts';
+import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type Heard } from './liveness.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
-
-export interface ClusterView {
-  readonly id: string;
-  readonly state: 'joined' | 'left';
-  /** Not missing for three heartbeats, nor for two minutes since its doorbell closed. */
-  readonly online: boolean;
-  readonly lastSeenAt: number;
-  readonly joinedAt: number;
-  readonly leftAt?: number;
-  readonly labels: Labels;
-  readonly facts: ClusterFacts;
-  readonly publicAddresses: readonly string[];
-  /** RFC 7638 thumbprint of the cluster's key. */
-  readonly keyThumbprint: string;
-  readonly version: number;
-}
 
 export interface IssuedJoinToken {
   /** `isthmus1.…`, shown once. */
   readonly token: string;
   readonly clusterId: string;
   readonly expiresAt: number;
-}
-
-/** The parts of an HTTP request that an agent's signature covers. */
-export interface SignedRequest extends Origin {
-  /** The whole header value, `Bearer …`. */
-  readonly authorization: string | undefined;
-  readonly method: string;
-  /** Path without query. */
-  readonly path: string;
-  /** The bytes as received; empty when there was no body. */
-  readonly body: Uint8Array;
 }
 
 export interface Clusters {

@@ -1,9 +1,10 @@
 /** Labels of clusters. What others see of a cluster is in its directory entry. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import { type LabelChange, replaceLabels } from '../labels/labels.ts';
+import { replaceLabels } from '../labels/labels.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { LabelChange } from '../model/labels.ts';
 import { key } from '../store/keys.ts';
-import type { ClusterRecord } from './cluster.ts';
 
 export async function labelCluster(
   deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>,

@@ -1,13 +1,13 @@
 /** When each agent was last heard: noted seldom, judged by the interval that it was told. */
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Pace } from '#shared/schema/protocol/agent-protocol.ts';
+import type { SeenRecord } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { RevisionRecord } from '../model/peering-records.ts';
-import type { Coordinator } from '../peerings/coordinate.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import type { SeenRecord } from './cluster.ts';
 import { everySeconds, mustNote, offlineFrom, paceOf } from './pace.ts';
 
 export interface Heard extends ClusterRef {

@@ -3,8 +3,8 @@
  * idle cluster hangs on it; often for a while after anything was asked of the cluster.
  */
 import type { Pace } from '#shared/schema/protocol/agent-protocol.ts';
+import type { SeenRecord } from '../model/cluster.ts';
 import type { RevisionRecord } from '../model/peering-records.ts';
-import type { SeenRecord } from './cluster.ts';
 
 export const defaultHeartbeatSeconds = 300;
 const busy: Pace = { heartbeatSeconds: 15, pollSeconds: 5 };

@@ -1,7 +1,8 @@
 /** The directory shows what its owners wrote into it, to everybody, and nothing else. */
 import { describe, expect, test } from 'vitest';
+import type { NewEntry } from '../model/directory-entry.ts';
 import { acme, bolt, corp, twoTenants, worldlyFacts } from '../testing/two-tenants.ts';
-import { type NewEntry, publicFields } from './entry.ts';
+import { publicFields } from './entry.ts';
 
 const entry: NewEntry = {
   cluster: 'milan',

@@ -2,13 +2,15 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
+import { hasLabels } from '../input/labels.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
+import type { DirectoryEntry, NewEntry } from '../model/directory-entry.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
-import { checkEntry, type DirectoryEntry, hasLabels, type NewEntry } from './entry.ts';
+import { untilWritten } from '../store/until-written.ts';
+import { checkEntry } from './entry.ts';
 
 export interface DirectoryFilter extends PageRequest {
   readonly region?: string;

@@ -2,8 +2,8 @@
  * Events as hints: each one that may matter to peerings makes the coordinator look again. The use cases looked already; this is for crashes in
  * between. What other clusters ask for in vain is tried again here only: whoever joins or reports does not wait for that.
  */
-import type { Asks } from '../peerings/asks.ts';
-import type { Coordinator } from '../peerings/coordinate.ts';
+import type { Coordinator } from '../model/coordinator.ts';
+import type { Asks } from '../model/peering-requests.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import type { EventType } from './types.ts';
 

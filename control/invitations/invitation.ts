@@ -1,8 +1,9 @@
 /** What an invitation is: its record, its code, when it can be used, and what each of the two tenants sees of it. */
 import { parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { checkClasses, checkCluster, refuse, wholeBetween } from '../input/checks.ts';
+import type { InvitationRecord, Redemption } from '../model/invitation.ts';
 import type { Resources } from '../model/peering.ts';
-import { checkClass, checkCluster } from '../peerings/terms.ts';
 
 export interface NewInvitation {
   /** The provider: a cluster of the inviting tenant. */
@@ -39,32 +40,9 @@ export interface InvitationView {
   readonly version: number;
 }
 
-export interface Redemption {
-  readonly peering: string;
-  readonly tenant: string;
-  readonly cluster: string;
-  readonly at: number;
-}
-
-export interface InvitationRecord {
-  readonly id: string;
-  readonly cluster: string;
-  readonly limits: Resources;
-  readonly classes: readonly string[];
-  readonly uses: number;
-  readonly note: string;
-  readonly createdAt: number;
-  readonly createdBy: string;
-  readonly expiresAt: number;
-  readonly revokedAt?: number;
-  readonly redemptions: readonly Redemption[];
-  readonly hash: string;
-}
-
 export const defaultLifeSeconds = 7 * 86_400;
 const maxLifeSeconds = 366 * 86_400;
 const maxUses = 100;
-const maxClasses = 20;
 const maxNote = 500;
 /** After its end it can be looked up for a month. */
 export const keptAfterMs = 30 * 86_400_000;
@@ -80,20 +58,6 @@ export function parseCode(text: string): { readonly tenant: string; readonly id:
   if (!match) return undefined;
   const [, tenant = '', , id = ''] = match;
   return { tenant, id: `iv_${id}` };
-}
-
-export function refuse(field: string, value: unknown, accepted: string): never {
-  throw new AppError('invalid_input', `${field} is ${JSON.stringify(value)}; accepted is ${accepted}`, {
-    detail: { field, value, accepted },
-  });
-}
-
-export const wholeBetween = (value: number, least: number, most: number): boolean =>
-  Number.isInteger(value) && value >= least && value <= most;
-
-export function checkClasses(classes: readonly string[]): readonly string[] {
-  if (classes.length < 1 || classes.length > maxClasses) refuse('classes', classes, `1 to ${maxClasses} classes`);
-  return [...new Set(classes.map((name) => (name === '*' ? name : checkClass(name, 'classes'))))];
 }
 
 export type CheckedInvitation = Pick<InvitationRecord, 'cluster' | 'limits' | 'classes' | 'uses' | 'note'> & {

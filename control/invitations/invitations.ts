@@ -3,22 +3,23 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
+import type { Across } from '../model/cross-tenant.ts';
 import type { PageRequest } from '../model/deps.ts';
+import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringView, Resources } from '../model/peering.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
-import type { Across } from '../peerings/across.ts';
-import { type Coordinator, untilWritten } from '../peerings/coordinate.ts';
 import { type AcrossDeps, planAcross } from '../peerings/create-across.ts';
 import { peeringView } from '../peerings/peerings.ts';
 import { checkTerms, upTo } from '../peerings/terms.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { untilWritten } from '../store/until-written.ts';
 import {
   checkNew,
   codeText,
-  type InvitationRecord,
   type InvitationView,
   invitationView,
   keptAfterMs,

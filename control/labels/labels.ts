@@ -3,18 +3,11 @@ import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Caller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import { checkLabels } from '../directory/entry.ts';
+import { checkLabels } from '../input/labels.ts';
 import type { ControlDeps } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
+import type { LabelChange, Labels } from '../model/labels.ts';
 import type { Key } from '../ports/store.ts';
-
-export type Labels = Readonly<Record<string, string>>;
-
-export interface LabelChange {
-  readonly labels: Labels;
-  /** Refuses with `precondition_failed` when the record has another version. */
-  readonly ifVersion?: number | undefined;
-}
+import { untilWritten } from '../store/until-written.ts';
 
 /** A record of the caller's own tenant, and where the labels are in it. */
 interface Labelled<T> {

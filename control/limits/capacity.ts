@@ -3,11 +3,11 @@
  * count is kept for a minute while it is far from the limit. Writers that race each other may exceed the limit by as many as race.
  */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
+import type { KnownTenants } from '../model/tenant.ts';
 import { partition } from '../store/keys.ts';
-import type { KnownTenants } from '../tenants/known-tenants.ts';
 
 export type Counted = 'clusters' | 'peerings';
 

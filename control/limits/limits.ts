@@ -1,19 +1,9 @@
 /** What a tenant may use of the broker at most, and how it stands. */
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Limits } from '../model/limits.ts';
 
 export const limitNames = ['clusters', 'peerings', 'requestsPerMinute', 'eventsPerMinute'] as const;
 export type LimitName = (typeof limitNames)[number];
-
-export interface Limits {
-  /** Clusters that have joined and not left. */
-  readonly clusters: number;
-  /** Peerings that have not ended. */
-  readonly peerings: number;
-  /** Requests of members and keys. */
-  readonly requestsPerMinute: number;
-  /** Requests of agents: what happens in the clusters of the tenant. */
-  readonly eventsPerMinute: number;
-}
 
 /** For strangers: the default of a deployment that says nothing else. */
 export const hostedLimits: Limits = {

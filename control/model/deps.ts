@@ -2,7 +2,6 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Limits } from '../limits/limits.ts';
 import type { AgentChannel } from '../ports/agent-channel.ts';
 import type { DocumentSource } from '../ports/document-source.ts';
 import type { EventBus } from '../ports/event-bus.ts';
@@ -10,6 +9,7 @@ import type { EventTargetSender } from '../ports/event-target-sender.ts';
 import type { SecretBox } from '../ports/secret-box.ts';
 import type { Store } from '../ports/store.ts';
 import type { WebhookSender } from '../ports/webhook-sender.ts';
+import type { Limits } from './limits.ts';
 
 /** How agents reach this broker; the audience of what they sign. */
 export interface BrokerAddress {

@@ -7,10 +7,10 @@ import type {
   PeeringAsk,
   PeeringOwner,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Labels } from '../labels/labels.ts';
-import type { Across } from '../peerings/across.ts';
-import type { Link } from '../peerings/link.ts';
-import type { NetworkTerms } from '../peerings/network-terms.ts';
+import type { Across } from './cross-tenant.ts';
+import type { Labels } from './labels.ts';
+import type { Link } from './link.ts';
+import type { NetworkTerms } from './network-terms.ts';
 import type { PeeringCondition, Phase, Resources } from './peering.ts';
 
 /** What was asked for. Changed by people only. */

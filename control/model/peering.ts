@@ -2,9 +2,9 @@
 import type { Phase } from '#shared/domain/peering-phase.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Labels } from '../labels/labels.ts';
-import type { ConnectionReport } from '../peerings/link-reports.ts';
-import type { NetworkTerms } from '../peerings/network-terms.ts';
+import type { Labels } from './labels.ts';
+import type { ConnectionReport } from './link.ts';
+import type { NetworkTerms } from './network-terms.ts';
 
 export type { Phase };
 

@@ -5,7 +5,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
-import type { InvitationRecord } from '../invitations/invitation.ts';
+import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { RequestRecord } from '../requests/request.ts';
 import { partition } from '../store/keys.ts';

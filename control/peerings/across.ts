@@ -5,28 +5,12 @@
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Link, LinkEnd } from '../model/link.ts';
 import type { PeeringCondition, Resources } from '../model/peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from '../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { isPlainEndpoint, type Link, type LinkEnd } from './link.ts';
-
-/** How the provider's tenant agreed, and to how much. */
-export interface Grant {
-  readonly by: 'invitation' | 'request';
-  readonly id: string;
-  readonly limits: Resources;
-  readonly classes: readonly string[];
-  /** Unless both clusters have agreed by then, the peering ends. */
-  readonly lapsesAt: number;
-}
-
-/** The tenants of both sides. */
-export interface Across {
-  readonly consumer: string;
-  readonly provider: string;
-  readonly grant: Grant;
-}
+import { isPlainEndpoint } from './link.ts';
 
 export const roles = ['consumer', 'provider'] as const;
 export const otherRole = (role: PeeringRole): PeeringRole => (role === 'consumer' ? 'provider' : 'consumer');
@@ -46,13 +30,6 @@ export const tenantsOf = (tenant: string, { across }: Placed): readonly string[]
 /** Which side a tenant is; undefined when the peering is within it. */
 export const sideOf = (tenant: string, { across }: Placed): PeeringRole | undefined =>
   across && (across.consumer === tenant ? 'consumer' : 'provider');
-
-export interface PeerOfCluster {
-  readonly tenant: string;
-  /** The peering in which this cluster is the consumer of that peer. */
-  readonly consumer?: string;
-  readonly provider?: string;
-}
 
 /** Words that a condition about the other side may carry to this one. Anything else became `Other`. */
 const tellable = new Set([

@@ -1,12 +1,11 @@
 /** `Peering` objects made inside clusters (GitOps): asked for by the same rules as everything else, and answered. */
-import type * as z from 'zod';
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
-import type { AskAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
-import type { AgentCaller, Principal } from '../access/caller.ts';
+import type { PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import {
   type AskRecord,
@@ -17,24 +16,12 @@ import {
   type PeeringRecord,
   type RevisionRecord,
 } from '../model/peering-records.ts';
+import type { Answer, Asks, Requests } from '../model/peering-requests.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import { untilWritten } from './coordinate.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
-import type { Requests } from './request-peering.ts';
-
-export type Answer = z.infer<typeof AskAnswer>;
-
-export interface Asks {
-  /** Takes over what the cluster asks for now: all of it. */
-  accept(agent: AgentCaller, asks: readonly PeeringAsk[], signal?: AbortSignal): Promise<void>;
-  /** Tries again what was refused: a policy may have changed, an earlier peering may have ended. */
-  review(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
-  /** Tries again what this cluster was asked for, or asks for, in vain: it came, or says something else of itself. */
-  reviewAbout(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
-  answers(cluster: ClusterRef, signal?: AbortSignal): Promise<Answer[]>;
-}
 
 type AsksDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & { readonly onDue?: (at: number) => void };
 

@@ -4,44 +4,20 @@
  * nothing but the delay.
  */
 import { sameJson } from '#shared/domain/canonical-json.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { PairRecord, PeeringRecord } from '../model/peering-records.ts';
-import type { ClusterRef } from '../ports/agent-channel.ts';
 import { withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { hasEnded, loadPeering } from './load-peering.ts';
 import { reconcilePeering } from './reconcile-peering.ts';
 import { planWrite } from './write-peering.ts';
-
-export interface Coordinator {
-  /** Brings one peering up to date. False: there is none. */
-  look(tenant: string, peering: string, signal?: AbortSignal): Promise<boolean>;
-  /** Brings every peering of a cluster up to date. */
-  lookAtCluster(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
-  /** Not ended yet. */
-  isLive(tenant: string, peering: string, signal?: AbortSignal): Promise<boolean>;
-}
 
 export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log'> & {
   /** A look was planned for that time: whoever sweeps may have to wake up earlier. */
   readonly onDue?: (at: number) => void;
 };
-
-/** Two looks at once conflict at most once each; many peerings of one cluster contend for its revision. */
-const maxAttempts = 25;
-
-/** Runs `work` again while it meets version conflicts: it must read everything it decides on anew. */
-export async function untilWritten<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    signal?.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      if (codeOf(error) !== 'version_conflict' || attempt === maxAttempts) throw error;
-    }
-  }
-}
 
 export function createCoordinator(deps: CoordinatorDeps): Coordinator {
   const { store, channel, clock, log } = deps;

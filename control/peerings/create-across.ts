@@ -2,9 +2,11 @@
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
 import type { Capacity } from '../limits/capacity.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
+import type { Across, PeerOfCluster } from '../model/cross-tenant.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { AskedNetwork } from '../model/network-terms.ts';
 import {
   initialState,
   type LookRecord,
@@ -12,13 +14,13 @@ import {
   type PeeringRecord,
   type PeeringSpec,
 } from '../model/peering-records.ts';
+import type { TenantRecord } from '../model/tenant.ts';
 import type { Item, NewEvent, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import type { TenantRecord } from '../tenants/tenant.ts';
-import { type Across, copyFor, copyOps, homeOf, loadCopies, type PeerOfCluster, roles, tenantsOf } from './across.ts';
+import { copyFor, copyOps, homeOf, loadCopies, roles, tenantsOf } from './across.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
 import { isEnding } from './load-peering.ts';
-import { type AskedNetwork, settleNetwork } from './network-terms.ts';
+import { settleNetwork } from './network-terms.ts';
 import { claimNames } from './peer-names.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
 import { type CheckedTerms, mustBeWithin, upTo } from './terms.ts';

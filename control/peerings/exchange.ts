@@ -11,16 +11,18 @@ import {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import { type ClusterRecord, seenFrom } from '../clusters/cluster.ts';
+import { seenFrom } from '../clusters/cluster.ts';
 import { defaultHeartbeatSeconds, paceOf } from '../clusters/pace.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from '../model/peering-records.ts';
+import type { Asks } from '../model/peering-requests.ts';
 import { type Op, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { tenantOf } from './across.ts';
-import type { Asks } from './asks.ts';
 import { changedKinds } from './changed-kinds.ts';
-import { type Coordinator, untilWritten } from './coordinate.ts';
 
 export interface Exchange {
   /**

@@ -1,7 +1,8 @@
 /** Labels of peerings. Across tenants each has its own: they are in its copy, never in what both share. */
 import { type Caller, mustHave } from '../access/caller.ts';
-import { type LabelChange, replaceLabels } from '../labels/labels.ts';
+import { replaceLabels } from '../labels/labels.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { LabelChange } from '../model/labels.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import { key } from '../store/keys.ts';
 

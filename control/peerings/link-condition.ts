@@ -1,9 +1,10 @@
 /** What a link still lacks: on which side, and what to do about it. */
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Link } from '../model/link.ts';
 import type { PeeringSpec, SideInput } from '../model/peering-records.ts';
 import { otherRole } from './across.ts';
 import { type Condition, holds, lacks } from './conditions.ts';
-import { isLinked, isPlainEndpoint, type Link } from './link.ts';
+import { isLinked, isPlainEndpoint } from './link.ts';
 import type { EndReport } from './link-reports.ts';
 import { canLink } from './network-terms.ts';
 

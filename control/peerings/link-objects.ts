@@ -3,9 +3,9 @@ import { label, name, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName, networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Link, LinkEnd } from '../model/link.ts';
 import type { PeeringSpec } from '../model/peering-records.ts';
 import { otherRole } from './across.ts';
-import type { Link, LinkEnd } from './link.ts';
 import { manifest } from './manifest.ts';
 
 /** Every IPv4 path carries as much; less than that is no finding. */

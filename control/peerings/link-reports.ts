@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { networkCidrsConfigured, networkName } from '#shared/domain/network-keys.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ConnectionReport } from '../model/link.ts';
 
 const Range = z.string().regex(/^[0-9.]{7,15}\/[0-9]{1,2}$/);
 const Endpoint = z
@@ -43,16 +44,6 @@ const ConnectionData = z.object({
   lastHandshakeTime: z.iso.datetime({ offset: true }).optional(),
   packetLoss: z.int().min(0).max(100).optional(),
 });
-
-export interface ConnectionReport {
-  readonly value: 'Connected' | 'Connecting' | 'Error' | 'Unknown';
-  readonly latency?: string;
-  readonly mtu?: number;
-  readonly peerEndpoint?: string;
-  /** RFC 3339, by the clock of that cluster. */
-  readonly lastHandshakeTime?: string;
-  readonly packetLoss?: number;
-}
 
 /** Why something is not so, in the agent's words. */
 export interface Reason {

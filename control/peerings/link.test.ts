@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeManifest, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { LinkLayout } from '../model/link.ts';
+import type { NetworkTerms } from '../model/network-terms.ts';
 import { initialState, type PeeringSpec, type PeeringState, type SideInput } from '../model/peering-records.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
-import { type LinkLayout, nextLink } from './link.ts';
+import { nextLink } from './link.ts';
 import { type EndReport, readEnd } from './link-reports.ts';
-import type { NetworkTerms } from './network-terms.ts';
 import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';
 
 const now = Date.UTC(2026, 0, 1);

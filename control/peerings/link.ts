@@ -7,47 +7,11 @@ import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { ClusterFacts, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ConnectionReport, Link, LinkEnd, LinkLayout } from '../model/link.ts';
+import type { NetworkTerms } from '../model/network-terms.ts';
 import type { PeeringSpec, SideInput } from '../model/peering-records.ts';
-import type { ConnectionReport, EndReport } from './link-reports.ts';
-import { canLink, type NetworkTerms } from './network-terms.ts';
-
-/** How it is laid out. The same in both peerings of a pair. */
-export interface LinkLayout {
-  /** The cluster that is dialled. */
-  readonly server: string;
-  readonly mtu: number;
-  readonly serviceType: GatewayServiceType;
-  /** The peering that decided, and when: of two that decided at once, the earlier holds. */
-  readonly by: string;
-  readonly at: number;
-}
-
-export interface LinkRanges {
-  readonly pod: readonly string[];
-  readonly external: readonly string[];
-}
-
-/** What is known of one side. What a later report lacks stays. */
-export interface LinkEnd {
-  /** The ranges that this side really has. */
-  readonly ranges?: LinkRanges;
-  /** base64 of its WireGuard key. */
-  readonly key?: string;
-  /** `address:port`, where its gateway may be reached; the likeliest first. */
-  readonly candidates: readonly string[];
-  readonly connection?: ConnectionReport & {
-    /** When this was reported. */
-    readonly reportedAt: number;
-  };
-}
-
-export interface Link {
-  readonly layout: LinkLayout;
-  /** What this peering asked for when the layout was taken over: a change of mind shows. */
-  readonly asked: Pick<NetworkTerms, 'gatewayLocation' | 'mtu' | 'serviceType'>;
-  readonly consumer: LinkEnd;
-  readonly provider: LinkEnd;
-}
+import type { EndReport } from './link-reports.ts';
+import { canLink } from './network-terms.ts';
 
 export interface LinkInput {
   readonly spec: Pick<PeeringSpec, 'id' | 'consumer' | 'provider' | 'network'>;

@@ -1,8 +1,10 @@
 /** Reads everything about one peering that the state machine and its writer need, with the versions it was read at. */
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import type { ClusterRecord, SeenRecord } from '../clusters/cluster.ts';
 import { offlineFrom } from '../clusters/pace.ts';
-import type { InvitationRecord } from '../invitations/invitation.ts';
+import type { ClusterRecord, SeenRecord } from '../model/cluster.ts';
+import type { Across, PeerOfCluster } from '../model/cross-tenant.ts';
+import type { InvitationRecord } from '../model/invitation.ts';
+import type { LinkLayout } from '../model/link.ts';
 import type {
   DesiredRecord,
   LookRecord,
@@ -15,17 +17,7 @@ import type {
 } from '../model/peering-records.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import {
-  type Across,
-  type Copies,
-  homeOf,
-  loadCopies,
-  otherRole,
-  type PeerOfCluster,
-  roles,
-  tenantOf,
-} from './across.ts';
-import type { LinkLayout } from './link.ts';
+import { type Copies, homeOf, loadCopies, otherRole, roles, tenantOf } from './across.ts';
 
 export interface LoadedSide {
   readonly tenant: string;

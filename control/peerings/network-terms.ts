@@ -1,24 +1,11 @@
 /** The network part of what is asked for: what may be asked, what it is when nothing is said, and what the two clusters allow. */
 import { isWithin } from '#shared/domain/cidr.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type GatewayServiceType, gatewayServiceTypes } from '#shared/schema/api/network.ts';
+import { gatewayServiceTypes } from '#shared/schema/api/network.ts';
 import { Mtu } from '#shared/schema/definition/addresses.ts';
 import { type ClusterFacts, networkCapability, type PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AskedNetwork, NetworkTerms } from '../model/network-terms.ts';
 import { isAbout, lists, type PeerOwner } from './consent.ts';
-
-export interface NetworkTerms {
-  readonly enabled: boolean;
-  /** The side that is dialled. */
-  readonly gatewayLocation: PeeringRole;
-  readonly mtu: number;
-  /** Absent: whatever is known to work where the gateway is. */
-  readonly serviceType?: GatewayServiceType;
-  /** The provider's API server is reached through the link. */
-  readonly inBand: boolean;
-}
-
-/** `undefined` members: as before, or the default. */
-export type AskedNetwork = { readonly [K in keyof NetworkTerms]?: NetworkTerms[K] | undefined };
 
 /** One of the two clusters, as the other one sees it. */
 export interface Party {

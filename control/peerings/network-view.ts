@@ -1,7 +1,7 @@
 /** The network of a peering as people see it. */
+import type { Link, LinkEnd } from '../model/link.ts';
 import type { LinkEndView, LinkView, PeeringView } from '../model/peering.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
-import type { Link, LinkEnd } from './link.ts';
 
 export function networkView({ spec, state }: PeeringRecord): Pick<PeeringView, 'network'> {
   if (!spec.network) return {};

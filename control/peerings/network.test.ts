@@ -1,10 +1,10 @@
 /** Peerings with a network, with agents that make links and agents that do not. */
 import { describe, expect, test } from 'vitest';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AskedNetwork } from '../model/network-terms.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
 import { adminOf, createWorld, type World } from '../testing/world.ts';
-import type { AskedNetwork } from './network-terms.ts';
 
 const admin = adminOf('default');
 const linking = linkingFacts(openFacts);

@@ -3,10 +3,11 @@
  * at each side, in an entry that the claiming transaction writes and every other one checks.
  */
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Across, PeerOfCluster } from '../model/cross-tenant.ts';
 import type { PairRecord, PeeringRecord } from '../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { type Across, otherRole, type PeerOfCluster, roles } from './across.ts';
+import { otherRole, roles } from './across.ts';
 import { hasEnded } from './load-peering.ts';
 
 interface Named {

@@ -3,36 +3,20 @@ import { inParallel } from '#shared/async/in-parallel.ts';
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { checkLabels } from '../directory/entry.ts';
-import type { LabelChange, Labels } from '../labels/labels.ts';
+import { checkLabels } from '../input/labels.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import type { PeeringView, Resources } from '../model/peering.ts';
+import type { LabelChange } from '../model/labels.ts';
+import type { PeeringView } from '../model/peering.ts';
 import { type DueRecord, ownsTerms, type PairRecord, type PeeringRecord } from '../model/peering-records.ts';
+import type { Asks, PeeringRequest, Requests, UnpeerOptions } from '../model/peering-requests.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix, sortableTime } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import { otherRole, sideOf } from './across.ts';
-import type { Asks } from './asks.ts';
-import type { Coordinator } from './coordinate.ts';
 import { peeringNames } from './desired-objects.ts';
 import { labelPeering } from './labels.ts';
-import type { AskedNetwork } from './network-terms.ts';
 import { networkView } from './network-view.ts';
-import type { Requests } from './request-peering.ts';
-import type { UnpeerOptions } from './request-unpeer.ts';
-
-export interface PeeringRequest {
-  readonly consumer: string;
-  readonly provider: string;
-  /** Absent members are not limited by the request. */
-  readonly resources: Resources;
-  /** Default `default`. */
-  readonly class?: string;
-  /** What is left out stays as it is, or takes its default. */
-  readonly network?: AskedNetwork | undefined;
-  /** All that it is to have; absent: a peering that is there keeps those that it has. */
-  readonly labels?: Labels | undefined;
-}
 
 export interface PeeringFilter extends PageRequest {
   /** Also those that ended within the last day. */

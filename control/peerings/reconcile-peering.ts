@@ -3,6 +3,7 @@
  * conditions and what each side should look like. Applying its answer and calling it again with the same reports changes nothing.
  */
 import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Link, LinkLayout } from '../model/link.ts';
 import type { PeeringCondition, Phase } from '../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import {
@@ -18,7 +19,7 @@ import {
 } from './conditions.ts';
 import { judgeConsumer, judgeProvider, ownersOf } from './consent.ts';
 import { consumerObjects, peeringNames, providerObjects } from './desired-objects.ts';
-import { isLinked, type Link, type LinkLayout, nextLink } from './link.ts';
+import { isLinked, nextLink } from './link.ts';
 import { networkCondition } from './link-condition.ts';
 import { linkObjects } from './link-objects.ts';
 import { readEnd } from './link-reports.ts';

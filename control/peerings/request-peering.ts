@@ -3,10 +3,11 @@ import { sameJson } from '#shared/domain/canonical-json.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { Labels } from '../labels/labels.ts';
 import type { Capacity } from '../limits/capacity.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { Labels } from '../model/labels.ts';
 import {
   initialState,
   type LookRecord,
@@ -15,39 +16,18 @@ import {
   type PeeringRecord,
   type PeeringSpec,
 } from '../model/peering-records.ts';
+import type { Ask, Asked, Requests } from '../model/peering-requests.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { sideOf } from './across.ts';
 import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
-import { type Coordinator, untilWritten } from './coordinate.ts';
 import { changeAcross, newNonce } from './create-across.ts';
 import { hasEnded, isEnding } from './load-peering.ts';
 import { settleNetwork } from './network-terms.ts';
 import { freeNames, loadPair } from './peer-names.ts';
-import type { PeeringRequest } from './peerings.ts';
-import { requestUnpeer, type UnpeerOptions } from './request-unpeer.ts';
+import { requestUnpeer } from './request-unpeer.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from './terms.ts';
-
-/** As people and portals ask, or a `Peering` object does. */
-type Ask = NonNullable<PeeringSpec['ask']>;
-type Asked = PeeringRequest & { readonly ask?: Ask };
-
-export interface Requests {
-  request(
-    who: Principal,
-    input: Asked,
-    signal?: AbortSignal,
-  ): Promise<{ readonly id: string; readonly created: boolean }>;
-  unpeer(who: Principal, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<void>;
-  /** The `Peering` object of this UID no longer has to do with the peering, which goes on. */
-  release(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void>;
-  loadPair(
-    tenant: string,
-    consumer: string,
-    provider: string,
-    signal?: AbortSignal,
-  ): Promise<Item<PeeringRecord> | undefined>;
-}
 
 type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'> & { readonly capacity: Capacity };
 

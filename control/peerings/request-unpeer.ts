@@ -3,19 +3,13 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../access/caller.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { PeeringRecord, PeeringSpec, SideInput } from '../model/peering-records.ts';
+import type { UnpeerOptions } from '../model/peering-requests.ts';
 import type { Item } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { copyOps, homeOf, loadCopies, sideOf, tenantsOf } from './across.ts';
 import { hasEnded, isEnding, loadPeering } from './load-peering.ts';
 import { isSilent } from './removal.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
-
-export interface UnpeerOptions {
-  /** Refuses with `precondition_failed` when the peering has another version. */
-  readonly ifVersion?: number;
-  /** Not to wait for a side whose agent is silent now and at a second look. Refused with `peer_alive` while both are heard. */
-  readonly force?: boolean;
-}
 
 type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
 

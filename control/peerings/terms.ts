@@ -1,11 +1,12 @@
 /** What may be asked for at all, before anything is read, and how it is held against what somebody agreed to. */
 import { excessOver, parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
+import { checkClass, checkCluster } from '../input/checks.ts';
+import type { Grant } from '../model/cross-tenant.ts';
+import type { AskedNetwork } from '../model/network-terms.ts';
 import type { Resources } from '../model/peering.ts';
-import type { Grant } from './across.ts';
 import type { Terms } from './consent.ts';
-import { type AskedNetwork, checkNetwork } from './network-terms.ts';
+import { checkNetwork } from './network-terms.ts';
 
 export interface AskedTerms {
   readonly consumer: string;
@@ -15,26 +16,6 @@ export interface AskedTerms {
   /** Default `default`. */
   readonly class?: string;
   readonly network?: AskedNetwork | undefined;
-}
-
-const className = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-
-export function checkClass(name: string, field = 'class'): string {
-  if (className.test(name)) return name;
-  throw new AppError(
-    'invalid_input',
-    `${field} is ${JSON.stringify(name)}; accepted are 1 to 63 letters, digits, -, _ and .`,
-    { detail: { field, value: name } },
-  );
-}
-
-export function checkCluster(value: string, field: string): void {
-  if (ClusterId.safeParse(value).success) return;
-  throw new AppError(
-    'invalid_input',
-    `${field} is ${JSON.stringify(value)}; a cluster ID is a DNS-1123 label of at most 63 characters`,
-    { detail: { field, value } },
-  );
 }
 
 /** The network is settled once both clusters are known. */

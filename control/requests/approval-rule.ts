@@ -1,7 +1,7 @@
 /** Rules by which a tenant's inbox approves by itself: by who asks, for which of the published clusters, how much and in which class. */
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
-import { checkLabels, hasLabels } from '../directory/entry.ts';
-import { checkClasses, refuse, wholeBetween } from '../invitations/invitation.ts';
+import { checkClasses, refuse, wholeBetween } from '../input/checks.ts';
+import { checkLabels, hasLabels } from '../input/labels.ts';
 import type { Resources } from '../model/peering.ts';
 
 export interface NewApprovalRule {

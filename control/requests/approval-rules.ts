@@ -6,10 +6,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { decodeCursor, encodeCursor, limitOf } from '../store/pages.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { type ApprovalRule, checkRule, type NewApprovalRule, type RuleInput, ruleAllows } from './approval-rule.ts';
 
 export interface ApprovalRules {

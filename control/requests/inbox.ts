@@ -2,19 +2,20 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
-import type { DirectoryEntry } from '../directory/entry.ts';
 import type { EventType } from '../events/types.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
+import type { Coordinator } from '../model/coordinator.ts';
+import type { Across } from '../model/cross-tenant.ts';
 import type { PageRequest } from '../model/deps.ts';
+import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { DueRecord } from '../model/peering-records.ts';
-import type { Across } from '../peerings/across.ts';
-import { type Coordinator, untilWritten } from '../peerings/coordinate.ts';
 import { type AcrossDeps, planAcross } from '../peerings/create-across.ts';
 import { auditBoth, eventBoth } from '../peerings/tell-both.ts';
 import { checkTerms } from '../peerings/terms.ts';
 import type { Item, Key, NewEvent, Op, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { untilWritten } from '../store/until-written.ts';
 import type { ApprovalRules } from './approval-rules.ts';
 import {
   checkLife,

@@ -1,6 +1,6 @@
 /** What a request across tenants is: its record, its life, and what each of the two tenants sees of it. */
 import { AppError } from '#shared/errors/app-error.ts';
-import { refuse, wholeBetween } from '../invitations/invitation.ts';
+import { refuse, wholeBetween } from '../input/checks.ts';
 import type { Resources } from '../model/peering.ts';
 import type { Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';

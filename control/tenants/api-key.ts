@@ -5,9 +5,9 @@ import type { Ids } from '#shared/ports/ids.ts';
 import type { Permission, Principal, Role } from '../access/caller.ts';
 import { permissionNames, roleAllows, roleNames } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
+import type { ApiKeyView, NewApiKey } from '../model/api-key.ts';
 import type { Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import type { ApiKeyView, NewApiKey } from './tenants.ts';
 
 export interface ApiKeyRecord extends ApiKeyView {
   readonly hash: string;

@@ -5,8 +5,8 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, type Origin, type Role, roleNames } from '../access/caller.ts';
 import { sha256Hex } from '../access/secrets.ts';
+import type { KnownTenants } from '../model/tenant.ts';
 import type { IssuerRecord, Issuers } from './issuers.ts';
-import type { KnownTenants } from './known-tenants.ts';
 import type { Members } from './members.ts';
 import type { SigningKeys } from './signing-keys.ts';
 

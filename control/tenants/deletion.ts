@@ -8,17 +8,16 @@ import type { Log } from '#shared/ports/log.ts';
 import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
-import type { ClusterRecord } from '../clusters/cluster.ts';
 import { unpublishOps } from '../directory/directory.ts';
-import type { DirectoryEntry } from '../directory/entry.ts';
+import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
+import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import { hasEnded } from '../peerings/load-peering.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import type { KnownTenants } from './known-tenants.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
-import type { TenantRecord } from './tenant.ts';
 
 export interface DeletionRequest {
   /** Shown once; to be sent back with the tenant's name. */

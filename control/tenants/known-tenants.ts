@@ -3,21 +3,11 @@
  * new limit takes ten seconds to reach other processes, and none where it was made.
  */
 import { AppError } from '#shared/errors/app-error.ts';
-import { hostedLimits, type Limits } from '../limits/limits.ts';
+import { hostedLimits } from '../limits/limits.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import { key } from '../store/keys.ts';
-import { limitsOf, stateOf, type TenantRecord } from './tenant.ts';
-
-export interface KnownTenants {
-  get(tenant: string, signal?: AbortSignal): Promise<TenantRecord | undefined>;
-  limits(tenant: string, signal?: AbortSignal): Promise<Limits>;
-  /** Throws `tenant_suspended`. */
-  mustServe(tenant: string, signal?: AbortSignal): Promise<void>;
-  /** Throws `tenant_suspended` or `tenant_deleting`. */
-  mustBeActive(tenant: string, signal?: AbortSignal): Promise<void>;
-  /** After a change made here. */
-  forget(tenant: string): void;
-}
+import { limitsOf, stateOf } from './tenant.ts';
 
 const keptMs = 10_000;
 const maxKept = 50_000;

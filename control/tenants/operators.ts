@@ -3,21 +3,15 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
-import { checkLimits, hostedLimits, type Limits } from '../limits/limits.ts';
+import { checkLimits, hostedLimits } from '../limits/limits.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
+import type { Limits } from '../model/limits.ts';
+import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import { forgeKey, putKey, viewOfKey } from './api-key.ts';
-import type { KnownTenants } from './known-tenants.ts';
-import {
-  changed,
-  checkTenantName,
-  type TenantChange,
-  type TenantRecord,
-  type TenantView,
-  tenantView,
-} from './tenant.ts';
+import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
 import type { IssuedKey } from './tenants.ts';
 
 export interface NewTenant {

@@ -5,10 +5,10 @@ import { auditOp, eventOf } from '../audit/record.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { hostedLimits } from '../limits/limits.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import type { KnownTenants } from './known-tenants.ts';
-import { changed, type TenantRecord, type TenantView, tenantView } from './tenant.ts';
+import { changed, type TenantView, tenantView } from './tenant.ts';
 
 export interface OwnTenantView extends TenantView {
   readonly usage: { readonly clusters: number; readonly peerings: number };

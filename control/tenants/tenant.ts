@@ -1,20 +1,8 @@
 /** What the broker keeps about a tenant, and what its members and the operator see of it. */
 import { AppError } from '#shared/errors/app-error.ts';
-import { checkLimits, type Limits } from '../limits/limits.ts';
-
-export type TenantState = 'active' | 'suspended' | 'deleting';
-
-export interface TenantRecord {
-  readonly name: string;
-  readonly displayName?: string;
-  /** Absent: active. */
-  readonly state?: TenantState;
-  readonly createdAt: number;
-  /** What the operator set; the deployment's defaults fill the rest. */
-  readonly limits?: Partial<Limits>;
-  readonly suspendedReason?: string;
-  readonly deletion?: { readonly startedAt: number; readonly by: string };
-}
+import { checkLimits } from '../limits/limits.ts';
+import type { Limits } from '../model/limits.ts';
+import type { TenantRecord, TenantState } from '../model/tenant.ts';
 
 export interface TenantView {
   readonly name: string;

@@ -1,9 +1,11 @@
 /** Tenants and their API keys: made, rotated, revoked, checked. Only hashes are stored. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { type Caller, mustHave, type Origin, type Permission, type Principal, type Role } from '../access/caller.ts';
+import { type Caller, mustHave, type Origin, type Principal } from '../access/caller.ts';
 import { sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
+import type { ApiKeyView, NewApiKey } from '../model/api-key.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
+import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
@@ -18,32 +20,7 @@ import {
   viewOfKey,
 } from './api-key.ts';
 import type { KeyUse } from './key-use.ts';
-import type { KnownTenants } from './known-tenants.ts';
-import { checkTenantName, type TenantRecord } from './tenant.ts';
-
-export interface ApiKeyView {
-  readonly id: string;
-  readonly name: string;
-  /** The beginning of the key, so that people recognise it. */
-  readonly prefix: string;
-  readonly role: Role;
-  readonly scopes?: readonly Permission[];
-  readonly createdAt: number;
-  readonly expiresAt?: number;
-  /** From then on it is refused; in the future while a rotated key overlaps its successor. */
-  readonly revokedAt?: number;
-  /** The key that replaced this one. */
-  readonly replacedBy?: string;
-  /** Within an hour. */
-  readonly lastUsedAt?: number;
-}
-
-export interface NewApiKey {
-  readonly name: string;
-  readonly role: Role;
-  readonly scopes?: readonly Permission[];
-  readonly expiresInSeconds?: number;
-}
+import { checkTenantName } from './tenant.ts';
 
 /** `secret` is shown once and stored nowhere. */
 export interface IssuedKey {

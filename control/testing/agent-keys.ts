@@ -2,8 +2,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
-import type { PublicJwk } from '../clusters/cluster.ts';
-import type { SignedRequest } from '../clusters/clusters.ts';
+import type { PublicJwk, SignedRequest } from '../model/cluster.ts';
 
 export interface AgentKeys {
   readonly privateKey: KeyObject;

@@ -3,10 +3,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { untilWritten } from '../store/until-written.ts';
 import {
   changeEvents,
   forgetFailing,

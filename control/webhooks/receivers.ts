@@ -2,9 +2,9 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
 import type { ControlDeps } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
+import { untilWritten } from '../store/until-written.ts';
 import type { FailingRecord, ReceiverRecord } from './records.ts';
 
 export interface ReceiverKind {

@@ -3,8 +3,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
-import { untilWritten } from '../peerings/coordinate.ts';
 import type { Page } from '../ports/store.ts';
+import { untilWritten } from '../store/until-written.ts';
 import { createReceiverRegistry } from './receiver-registry.ts';
 import { subjectOf, webhookKind } from './receivers.ts';
 import {

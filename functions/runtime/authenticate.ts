@@ -1,8 +1,8 @@
 /** Who sent a request: a member of a tenant by API key or identity provider, an operator, or an agent whose signature covers method, path and body. */
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import type { AgentCaller, Caller, OperatorCaller, Origin } from '#control/access/caller.ts';
-import type { SignedRequest } from '#control/clusters/clusters.ts';
 import type { Control } from '#control/control.ts';
+import type { SignedRequest } from '#control/model/cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const originOf = (event: APIGatewayProxyEventV2): Origin => ({

@@ -11,8 +11,8 @@ import type {
 } from 'aws-lambda';
 import * as z from 'zod';
 import { type AgentCaller, type Caller, mustHave, type OperatorCaller } from '#control/access/caller.ts';
-import type { SignedRequest } from '#control/clusters/clusters.ts';
 import type { Control } from '#control/control.ts';
+import type { SignedRequest } from '#control/model/cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import {

@@ -1,6 +1,6 @@
 /** From the control plane's views of what concerns other tenants to the resources of the REST API. */
-import type { DirectoryEntry as EntryView } from '#control/directory/entry.ts';
 import type { InvitationView } from '#control/invitations/invitation.ts';
+import type { DirectoryEntry as EntryView } from '#control/model/directory-entry.ts';
 import type { ApprovalRule as RuleView } from '#control/requests/approval-rule.ts';
 import type { RequestView } from '#control/requests/request.ts';
 import type { ApprovalRule, DirectoryEntry, Invitation, PeeringRequest } from '#shared/schema/api/across.ts';

@@ -1,9 +1,11 @@
 /** From the control plane's views to the resources of the REST API: names and times as clients see them. */
 import type { AuditRecord as AuditView } from '#control/audit/audit.ts';
-import type { ClusterView, IssuedJoinToken } from '#control/clusters/clusters.ts';
+import type { IssuedJoinToken } from '#control/clusters/clusters.ts';
 import type { CloudEvent } from '#control/events/cloud-event.ts';
+import type { ApiKeyView } from '#control/model/api-key.ts';
+import type { ClusterView } from '#control/model/cluster.ts';
 import type { LinkEndView, NetworkView, PeeringView } from '#control/model/peering.ts';
-import type { ApiKeyView, IssuedKey } from '#control/tenants/tenants.ts';
+import type { IssuedKey } from '#control/tenants/tenants.ts';
 import type { LinkEnd, PeeringNetwork } from '#shared/schema/api/network.ts';
 import type {
   ApiKey,

@@ -1,7 +1,7 @@
 /** What a route is: method, path, schemas, and the handler's types. */
 import type * as z from 'zod';
 import type { AgentCaller, Caller, OperatorCaller, Permission } from '#control/access/caller.ts';
-import type { SignedRequest } from '#control/clusters/clusters.ts';
+import type { SignedRequest } from '#control/model/cluster.ts';
 
 export interface Reply {
   readonly status?: number;

@@ -5,7 +5,7 @@ import { createSealedBox } from '#control/adapters/sealed-box/sealed-box.ts';
 import { createWebhookHttp } from '#control/adapters/webhook-http/webhook-http.ts';
 import type { Control } from '#control/control.ts';
 import { createControl } from '#control/control.ts';
-import type { Limits } from '#control/limits/limits.ts';
+import type { Limits } from '#control/model/limits.ts';
 import type { DocumentSource } from '#control/ports/document-source.ts';
 import type { Store } from '#control/ports/store.ts';
 import { fromGatewayResult, toGatewayEvent } from '#functions/local/gateway-event.ts';
