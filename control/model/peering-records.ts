@@ -163,8 +163,3 @@ export interface SideInput {
   /** What it is asked for at present. */
   readonly desired?: DesiredRecord;
 }
-
-export const initialState: PeeringState = { phase: 'Proposed', conditions: [], phaseSince: {}, leftBehind: [] };
-
-/** Whether the `Peering` object has the last word: its terms hold, and its end is the end of the peering. */
-export const ownsTerms = ({ owner }: NonNullable<PeeringSpec['ask']>): boolean => owner !== 'Broker';

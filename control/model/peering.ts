@@ -9,19 +9,16 @@ import type { NetworkTerms } from './network-terms.ts';
 export type { Phase };
 
 export type Resources = Readonly<Record<string, string>>;
-
-export const conditionTypes = [
-  'Consented',
-  'ConsumerOnline',
-  'ProviderOnline',
-  'Authenticated',
-  'ResourcesGranted',
-  'NetworkReady',
-  'NodeReady',
-  'ConsumerClean',
-  'ProviderClean',
-] as const;
-export type ConditionType = (typeof conditionTypes)[number];
+export type ConditionType =
+  | 'Consented'
+  | 'ConsumerOnline'
+  | 'ProviderOnline'
+  | 'Authenticated'
+  | 'ResourcesGranted'
+  | 'NetworkReady'
+  | 'NodeReady'
+  | 'ConsumerClean'
+  | 'ProviderClean';
 
 /** One thing that must be so. When it is not, the message says what is missing, `side` where, and `action` what to do. */
 export interface PeeringCondition {

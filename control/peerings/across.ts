@@ -10,10 +10,8 @@ import type { PeeringCondition, Resources } from '../model/peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from '../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { isPlainEndpoint } from './link.ts';
-
-export const roles = ['consumer', 'provider'] as const;
-export const otherRole = (role: PeeringRole): PeeringRole => (role === 'consumer' ? 'provider' : 'consumer');
+import { isPlainEndpoint } from './core/endpoint.ts';
+import { otherRole, roles } from './core/roles.ts';
 
 type Placed = Pick<PeeringSpec, 'id' | 'across'>;
 

@@ -7,21 +7,21 @@ import type { Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
-import {
-  type AskRecord,
-  type AsksRecord,
-  type DueRecord,
-  type LookRecord,
-  ownsTerms,
-  type PeeringRecord,
-  type RevisionRecord,
+import type {
+  AskRecord,
+  AsksRecord,
+  DueRecord,
+  LookRecord,
+  PeeringRecord,
+  RevisionRecord,
 } from '../model/peering-records.ts';
 import type { Answer, Asks, Requests } from '../model/peering-requests.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { untilWritten } from '../store/until-written.ts';
-import { hasEnded, isEnding } from './load-peering.ts';
+import { hasEnded, isEnding } from './core/ended.ts';
+import { ownsTerms } from './core/peering-state.ts';
 
 type AsksDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & { readonly onDue?: (at: number) => void };
 

@@ -1,32 +1,13 @@
 /** The conditions of a peering that lives: what is missing, on which side, and what to do about it. */
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import type { ConditionType, PeeringCondition } from '../model/peering.ts';
+import type { ConditionType } from '../model/peering.ts';
 import type { PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import type { Verdict } from './consent.ts';
+import { type Condition, holds, lacks, type Side } from './core/condition.ts';
 import { type ConsumerReport, linkKinds } from './reports.ts';
 
-export type Condition = Omit<PeeringCondition, 'since'>;
-type Side = PeeringCondition['side'];
 type Refusal = ObservedSet['refusals'][number];
-
-export const holds = (type: ConditionType, side: Side, message: string, reason = 'Yes'): Condition => ({
-  type,
-  side,
-  status: 'True',
-  reason,
-  message,
-  action: '',
-});
-
-export const lacks = (type: ConditionType, side: Side, reason: string, message: string, action = ''): Condition => ({
-  type,
-  side,
-  status: 'False',
-  reason,
-  message,
-  action,
-});
 
 export function onlineCondition(
   side: 'consumer' | 'provider',

@@ -10,7 +10,8 @@ import type { PairRecord, PeeringRecord } from '../model/peering-records.ts';
 import { withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
 import { untilWritten } from '../store/until-written.ts';
-import { hasEnded, loadPeering } from './load-peering.ts';
+import { hasEnded } from './core/ended.ts';
+import { loadPeering } from './load-peering.ts';
 import { reconcilePeering } from './reconcile-peering.ts';
 import { planWrite } from './write-peering.ts';
 

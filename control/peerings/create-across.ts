@@ -7,19 +7,15 @@ import type { ClusterRecord } from '../model/cluster.ts';
 import type { Across, PeerOfCluster } from '../model/cross-tenant.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { AskedNetwork } from '../model/network-terms.ts';
-import {
-  initialState,
-  type LookRecord,
-  type PairRecord,
-  type PeeringRecord,
-  type PeeringSpec,
-} from '../model/peering-records.ts';
+import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../model/peering-records.ts';
 import type { TenantRecord } from '../model/tenant.ts';
 import type { Item, NewEvent, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { copyFor, copyOps, homeOf, loadCopies, roles, tenantsOf } from './across.ts';
+import { copyFor, copyOps, homeOf, loadCopies, tenantsOf } from './across.ts';
 import { judgeProvider, ownersOf, type Terms } from './consent.ts';
-import { isEnding } from './load-peering.ts';
+import { isEnding } from './core/ended.ts';
+import { initialState } from './core/peering-state.ts';
+import { roles } from './core/roles.ts';
 import { settleNetwork } from './network-terms.ts';
 import { claimNames } from './peer-names.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';

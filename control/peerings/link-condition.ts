@@ -2,9 +2,10 @@
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Link } from '../model/link.ts';
 import type { PeeringSpec, SideInput } from '../model/peering-records.ts';
-import { otherRole } from './across.ts';
-import { type Condition, holds, lacks } from './conditions.ts';
-import { isLinked, isPlainEndpoint } from './link.ts';
+import { type Condition, holds, lacks } from './core/condition.ts';
+import { isPlainEndpoint } from './core/endpoint.ts';
+import { otherRole } from './core/roles.ts';
+import { isLinked } from './link.ts';
 import type { EndReport } from './link-reports.ts';
 import { canLink } from './network-terms.ts';
 

@@ -5,7 +5,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Link, LinkEnd } from '../model/link.ts';
 import type { PeeringSpec } from '../model/peering-records.ts';
-import { otherRole } from './across.ts';
+import { otherRole } from './core/roles.ts';
 import { manifest } from './manifest.ts';
 
 /** Every IPv4 path carries as much; less than that is no finding. */

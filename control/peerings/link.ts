@@ -127,10 +127,6 @@ function candidatesOf(
 const isDialable = (address: string): boolean =>
   parseAddress(address) !== undefined && rangeProblem(`${address}/32`) === undefined;
 
-/** An IPv4 address and a port: no words of anybody's. */
-export const isPlainEndpoint = (endpoint: string): boolean =>
-  parseAddress(endpoint.slice(0, endpoint.lastIndexOf(':'))) !== undefined;
-
 export const maxCandidates = 16;
 
 /** Both sides say that packets cross. */

@@ -17,7 +17,9 @@ import type {
 } from '../model/peering-records.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { type Copies, homeOf, loadCopies, otherRole, roles, tenantOf } from './across.ts';
+import { type Copies, homeOf, loadCopies, tenantOf } from './across.ts';
+import { hasEnded } from './core/ended.ts';
+import { otherRole, roles } from './core/roles.ts';
 
 export interface LoadedSide {
   readonly tenant: string;
@@ -47,12 +49,6 @@ export interface LoadedPeering {
   /** Across tenants, while consent is missing: the invitation that it rests on. */
   readonly invitation?: Item<Pick<InvitationRecord, 'revokedAt'>>;
 }
-
-/** Over, for both sides or with one left behind: the pair is free of it as far as the living are concerned. */
-export const hasEnded = ({ state }: PeeringRecord): boolean => state.removal?.endedAt !== undefined;
-
-export const isEnding = ({ spec, state }: PeeringRecord): boolean =>
-  spec.unpeerRequestedAt !== undefined || state.removal !== undefined;
 
 /** A cluster of another tenant, of which nothing is left: whoever waits for it waits in vain. */
 const vanished: SideInput = {

@@ -7,8 +7,8 @@ import type { Across, PeerOfCluster } from '../model/cross-tenant.ts';
 import type { PairRecord, PeeringRecord } from '../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { otherRole, roles } from './across.ts';
-import { hasEnded } from './load-peering.ts';
+import { hasEnded } from './core/ended.ts';
+import { otherRole, roles } from './core/roles.ts';
 
 interface Named {
   readonly consumer: string;

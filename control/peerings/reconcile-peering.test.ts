@@ -3,16 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ClusterFacts, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Phase } from '../model/peering.ts';
-import {
-  type DesiredContent,
-  type DesiredRecord,
-  initialState,
-  type PeeringSpec,
-  type PeeringState,
-  type SideInput,
-} from '../model/peering-records.ts';
+import type { DesiredContent, DesiredRecord, PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { judgeConsumer, judgeProvider } from './consent.ts';
+import { initialState } from './core/peering-state.ts';
 import { type ReconcileInput, reconcilePeering } from './reconcile-peering.ts';
 
 const now = Date.UTC(2026, 0, 1);

@@ -8,7 +8,6 @@ import type { PeeringCondition, Phase } from '../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from '../model/peering-records.ts';
 import {
   authenticatedCondition,
-  type Condition,
   consentCondition,
   endedInCluster,
   grantedCondition,
@@ -18,6 +17,7 @@ import {
   refusalOf,
 } from './conditions.ts';
 import { judgeConsumer, judgeProvider, ownersOf } from './consent.ts';
+import type { Condition } from './core/condition.ts';
 import { consumerObjects, peeringNames, providerObjects } from './desired-objects.ts';
 import { isLinked, nextLink } from './link.ts';
 import { networkCondition } from './link-condition.ts';

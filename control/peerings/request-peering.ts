@@ -8,22 +8,16 @@ import type { ClusterRecord } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { Labels } from '../model/labels.ts';
-import {
-  initialState,
-  type LookRecord,
-  ownsTerms,
-  type PairRecord,
-  type PeeringRecord,
-  type PeeringSpec,
-} from '../model/peering-records.ts';
+import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../model/peering-records.ts';
 import type { Ask, Asked, Requests } from '../model/peering-requests.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { sideOf } from './across.ts';
 import { judgeConsumer, judgeProvider, ownersOf, type Terms } from './consent.ts';
+import { hasEnded, isEnding } from './core/ended.ts';
+import { initialState, ownsTerms } from './core/peering-state.ts';
 import { changeAcross, newNonce } from './create-across.ts';
-import { hasEnded, isEnding } from './load-peering.ts';
 import { settleNetwork } from './network-terms.ts';
 import { freeNames, loadPair } from './peer-names.ts';
 import { requestUnpeer } from './request-unpeer.ts';

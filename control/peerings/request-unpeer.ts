@@ -7,7 +7,8 @@ import type { UnpeerOptions } from '../model/peering-requests.ts';
 import type { Item } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { copyOps, homeOf, loadCopies, sideOf, tenantsOf } from './across.ts';
-import { hasEnded, isEnding, loadPeering } from './load-peering.ts';
+import { hasEnded, isEnding } from './core/ended.ts';
+import { loadPeering } from './load-peering.ts';
 import { isSilent } from './removal.ts';
 import { auditBoth, eventBoth } from './tell-both.ts';
 

@@ -8,7 +8,8 @@ import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } fro
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { copyOps, homeOf, otherRole, tenantsOf } from './across.ts';
+import { copyOps, homeOf, tenantsOf } from './across.ts';
+import { otherRole } from './core/roles.ts';
 import type { LoadedPeering, LoadedSide } from './load-peering.ts';
 import type { ReconcileResult } from './reconcile-peering.ts';
 

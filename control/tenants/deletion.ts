@@ -14,7 +14,7 @@ import type { ControlDeps } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
-import { hasEnded } from '../peerings/load-peering.ts';
+import { hasEnded } from '../peerings/core/ended.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
