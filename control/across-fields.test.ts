@@ -7,8 +7,8 @@ import { Peering } from '#shared/schema/api/resources.ts';
 import { publicFields } from './directory/entry.ts';
 import type { PeeringCondition } from './model/peering.ts';
 import type { PeeringRecord } from './model/peering-records.ts';
-import { copyFor } from './peerings/across.ts';
-import { peeringView } from './peerings/peerings.ts';
+import { copyFor } from './peerings/cross-tenant/copies.ts';
+import { peeringView } from './peerings/use-cases/peerings.ts';
 import { acme, bolt, twoTenants } from './testing/two-tenants.ts';
 
 const page = readFileSync(path.resolve(import.meta.dirname, '../docs/cross-tenant.md'), 'utf8');

@@ -1,6 +1,6 @@
 /** The loops of a control plane that stays in one process: delivering events, looking at what is due, sweeping what expired. */
 import type { ControlDeps } from './model/deps.ts';
-import type { Peerings } from './peerings/peerings.ts';
+import type { Peerings } from './peerings/use-cases/peerings.ts';
 
 type RunDeps = Pick<ControlDeps, 'store' | 'bus' | 'clock' | 'log'>;
 

@@ -1,7 +1,7 @@
 /** What the broker keeps about a cluster, and when it counts as online. */
 import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
 import type { ClusterRecord, ClusterView, SeenRecord } from '../model/cluster.ts';
-import { offlineFrom } from './pace.ts';
+import { offlineFrom } from './poll-policy.ts';
 
 const addressesKept = 2;
 

@@ -28,8 +28,8 @@ import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignat
 import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
 import { labelCluster } from './labels.ts';
-import { createLiveness, type Heard } from './liveness.ts';
-import { defaultHeartbeatSeconds, everySeconds, paceOf } from './pace.ts';
+import { createLiveness, type Heard } from './last-seen.ts';
+import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
 
 export interface IssuedJoinToken {
   /** `isthmus1.…`, shown once. */

@@ -20,8 +20,8 @@ import {
 } from '../testing/across-play.ts';
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
 import { createWorld, type World } from '../testing/world.ts';
-import { copyFor } from './across.ts';
 import { roles } from './core/roles.ts';
+import { copyFor } from './cross-tenant/copies.ts';
 
 const two = ['acme', 'bolt'] as const;
 const step = fc.record({

@@ -16,6 +16,6 @@ export const acrossByDesign: Readonly<Record<string, string>> = {
 export const notPerformed: Readonly<Record<string, string>> = {
   getOpenApi: 'the same for everybody',
   approveRequest:
-    'makes a peering of two tenants, of which each then sees what docs say: control/peerings/across.test.ts is about those',
+    'makes a peering of two tenants, of which each then sees what docs say: control/peerings/cross-tenant/copies.test.ts is about those',
   getHealth: 'the same for everybody',
 };

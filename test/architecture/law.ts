@@ -112,7 +112,7 @@ export const impureWords: readonly { readonly word: RegExp; readonly instead: st
 ];
 
 export const pureFile =
-  /(^|\/)(decide|plan|model|render|reconcile-peering)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/|^shared\/domain\//;
+  /(^|\/)(decide|plan|model|render)\.ts$|^agent\/(forge|ipam|reflection\/kinds)\/|^shared\/domain\//;
 
 /** Only composition roots read the environment. */
 export const environmentReaders =

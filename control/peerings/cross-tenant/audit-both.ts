@@ -1,0 +1,26 @@
+/** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, not who in it or from where. */
+import type { Principal } from '../../access/caller.ts';
+import { auditOp, type Change, eventOf } from '../../audit/record.ts';
+import type { EventType } from '../../events/types.ts';
+import type { ControlDeps } from '../../model/deps.ts';
+import type { NewEvent, Op } from '../../ports/store.ts';
+
+type Recorder = Pick<ControlDeps, 'clock' | 'ids'>;
+
+export const auditBoth = (deps: Recorder, who: Principal, tenants: readonly string[], change: Change): Op[] =>
+  tenants.map((tenant) =>
+    auditOp(
+      deps,
+      tenant === who.tenant
+        ? who
+        : { tenant, principal: `tenant/${who.tenant}`, from: 'broker', requestId: who.requestId },
+      change,
+    ),
+  );
+
+export const eventBoth = (
+  deps: Recorder,
+  tenants: readonly string[],
+  type: EventType,
+  about: { readonly subject: string; readonly data: Readonly<Record<string, unknown>> },
+): NewEvent[] => tenants.map((tenant) => eventOf(deps, tenant, type, about.subject, about.data));

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { adminOf, createWorld, type World } from '../../testing/world.ts';
+
+const admin = adminOf('default');
+
+async function peered() {
+  const world = createWorld();
+  const rome = await world.join('rome');
+  const milan = await world.join('milan');
+  const { peering } = await world.control.peerings.request(admin, {
+    consumer: 'rome',
+    provider: 'milan',
+    resources: {},
+  });
+  const view = () => world.control.peerings.get(admin, peering.id);
+  await world.until(async () => (await view()).phase === 'Ready', 10_000);
+  return { world, rome, milan, id: peering.id, view };
+}
+
+/** Until the broker takes the dead for dead. */
+async function passes(world: World, ms: number): Promise<void> {
+  const end = world.clock.now() + ms;
+  await world.until(() => world.clock.now() >= end, ms + 1_000);
+}
+
+describe('a forced end', () => {
+  test('is refused while both clusters are heard of, and changes nothing', async () => {
+    const { world, id, view } = await peered();
+    await expect(world.control.peerings.unpeer(admin, id, { force: true })).rejects.toMatchObject({
+      code: 'peer_alive',
+      message: expect.stringMatching(/rome was heard \d+ s ago, milan was heard \d+ s ago/),
+    });
+    expect((await view()).phase).toBe('Ready');
+  });
+
+  test.each(['rome', 'milan'] as const)(
+    'passes %s over when it is silent, and says what is left there',
+    async (dead) => {
+      const { world, rome, milan, id, view } = await peered();
+      const [lost, living] = dead === 'rome' ? [rome, milan] : [milan, rome];
+      lost.alive = false;
+      lost.apiUp = false;
+      await passes(world, 200_000);
+      const asked = world.clock.now();
+      await world.control.peerings.unpeer(admin, id, { force: true });
+      await world.until(async () => (await view()).phase === 'Gone', 20_000);
+      expect(world.clock.now() - asked).toBeLessThan(8_000);
+      expect(living.remains).toEqual([]);
+      expect((await view()).leftBehind).toEqual([expect.stringMatching(new RegExp(`^${dead}: `))]);
+      lost.alive = true;
+      lost.apiUp = true;
+      await world.until(async () => (await view()).leftBehind.length === 0, 60_000);
+      expect(lost.remains).toEqual([]);
+    },
+  );
+
+  test('waits for a side that is heard again before the second look', async () => {
+    const { world, rome, milan, id, view } = await peered();
+    milan.alive = false;
+    await passes(world, 200_000);
+    await world.control.peerings.unpeer(admin, id, { force: true });
+    milan.alive = true;
+    await world.until(async () => (await view()).phase === 'Gone', 20_000);
+    expect((await view()).leftBehind).toEqual([]);
+    expect([...rome.remains, ...milan.remains]).toEqual([]);
+  });
+
+  test('may come after a plain one', async () => {
+    const { world, milan, id, view } = await peered();
+    milan.alive = false;
+    milan.apiUp = false;
+    await passes(world, 200_000);
+    await world.control.peerings.unpeer(admin, id);
+    const asked = world.clock.now();
+    await world.control.peerings.unpeer(admin, id, { force: true });
+    await world.until(async () => (await view()).phase === 'Gone', 20_000);
+    expect(world.clock.now() - asked).toBeLessThan(8_000);
+  });
+});
+
+test.each(['rome', 'milan'] as const)(
+  'what somebody in %s ends by deleting its objects ends on both sides',
+  async (by) => {
+    const { world, rome, milan, view } = await peered();
+    (by === 'rome' ? rome : milan).endsByHand = true;
+    await world.until(async () => (await view()).phase === 'Unpeering', 10_000);
+    expect((await view()).conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Consented',
+        reason: 'EndedInCluster',
+        message: expect.stringContaining(`in ${by}`),
+      }),
+    );
+    await world.until(async () => (await view()).phase === 'Gone', 20_000);
+    expect([...rome.remains, ...milan.remains]).toEqual([]);
+  },
+);
