@@ -16,6 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
+import { createHooks } from './admission/hooks.ts';
 import { proxyTokens } from './api-proxy/token.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
@@ -94,7 +95,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
   );
   const admission = await startAdmission({
     cluster,
-    clusterId: config.clusterId,
+    hooks: createHooks({ cluster, clusterId: config.clusterId, clock, systemNamespace: config.systemNamespace }),
     clock,
     log,
     systemNamespace: config.systemNamespace,

@@ -8,6 +8,7 @@ import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { deps, offloading, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { removeAdmission, startAdmission } from './admission.ts';
+import { createHooks } from './hooks.ts';
 
 let under: WebhookCluster;
 let cluster: Cluster;
@@ -49,7 +50,8 @@ describe('registration', () => {
   test('of two replicas that start at once is one, with one certificate', async () => {
     const stop = new AbortController();
     await cluster.api.delete(secrets, { namespace: 'liqo', name: 'isthmus-webhook-certs' });
-    const common = { ...deps, cluster, clusterId: 'here', host: '127.0.0.1', port: 0, callHost: '127.0.0.1' };
+    const hooks = createHooks({ ...deps, cluster, clusterId: 'here' });
+    const common = { ...deps, cluster, hooks, host: '127.0.0.1', port: 0, callHost: '127.0.0.1' };
     const [a, b] = await Promise.all([startAdmission(common), startAdmission(common)]);
     const stored = await cluster.api.get(secrets, { namespace: 'liqo', name: 'isthmus-webhook-certs' });
     const ca = Buffer.from(stored?.data?.['ca.crt'] ?? '', 'base64').toString();

@@ -16,12 +16,13 @@ import {
   webhookPort,
   webhookService,
 } from './configurations.ts';
-import { createHooks } from './hooks.ts';
+import type { Hooks } from './hook.ts';
 import { serveAdmission } from './server.ts';
 
 export interface AdmissionDeps {
   readonly cluster: Cluster;
-  readonly clusterId: string;
+  /** Of every room; the composition root gathers them. */
+  readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Log;
   readonly systemNamespace?: string;
@@ -48,14 +49,13 @@ const graceMs = 5_000;
 
 /** Serves from the moment it resolves; the API server asks as soon as `run` has registered. */
 export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
-  const { cluster, clock, log, systemNamespace = defaultNamespace, callHost } = deps;
+  const { cluster, hooks, clock, log, systemNamespace = defaultNamespace, callHost } = deps;
   const { api } = cluster;
   const hosts = [
     `${webhookService}.${systemNamespace}.svc`,
     `${webhookService}.${systemNamespace}.svc.cluster.local`,
     ...(callHost ? [callHost] : []),
   ];
-  const hooks = createHooks(deps);
   let serving: Certificates = await ensureCertificates(api, systemNamespace, hosts, clock.now());
   const server = await serveAdmission({
     routes: hooks.routes,

@@ -1,9 +1,8 @@
 /** The hooks by path: each gathers what its pure rule needs, from the caches first and from the API server where a cache may lag. */
-import type { Cache, Cluster, KubeApi } from '#kube/model/types.ts';
+import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
 import { systemNamespace as defaultNamespace, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
-import type { Clock } from '#shared/ports/clock.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -12,6 +11,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { optionsTemplateRef } from '../forge/vk-options.ts';
 import * as control from './control-plane-rules.ts';
+import type { Hook, HookDeps, Hooks } from './hook.ts';
 import { createNetworkHooks } from './network-hooks.ts';
 import { judgeChangedOffloading, judgeNewOffloading } from './offloading-rules.ts';
 import { judgeOptions } from './options-rules.ts';
@@ -19,15 +19,6 @@ import { gatePatch, podPatch } from './pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './review.ts';
 import { judgeGuestService } from './service-rules.ts';
 import { createShadowPodHooks } from './shadow-pod-hooks.ts';
-
-export type Hook = (review: Review, signal: AbortSignal) => Promise<Verdict> | Verdict;
-
-export interface HookDeps {
-  readonly cluster: Cluster;
-  readonly clusterId: string;
-  readonly clock: Clock;
-  readonly systemNamespace?: string;
-}
 
 const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
 
@@ -38,12 +29,6 @@ const on =
   ): Hook =>
   (review, signal) =>
     review.object ? hook(review as Review<T> & { readonly object: T }, signal) : allow;
-
-export interface Hooks {
-  readonly routes: ReadonlyMap<string, Hook>;
-  /** Resolves when the caches know the cluster: before, answers could refuse what is right. */
-  synced(signal?: AbortSignal): Promise<void>;
-}
 
 export function createHooks({ cluster, clusterId, clock, systemNamespace = defaultNamespace }: HookDeps): Hooks {
   const { api, caches } = cluster;

@@ -6,7 +6,7 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { judgeFirewall, ruleNamePatch } from './firewall-rules.ts';
-import type { Hook } from './hooks.ts';
+import type { Hook } from './hook.ts';
 import { judgeConfiguration, judgeGateway, judgeNetwork, keepsSpec } from './network-rules.ts';
 import { allow, type Verdict } from './review.ts';
 import { judgeRoutes } from './route-rules.ts';

@@ -10,7 +10,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
-import type { Hook } from './hooks.ts';
+import type { Hook } from './hook.ts';
 import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
 

@@ -3,8 +3,9 @@
  * ago. Nobody is refused on what a cache says: before a refusal the API server is asked, so a deleted pod's share is free at once.
  */
 import { shadowPodCache } from '#agent/controllers/shadow-pod/cache.ts';
-import { isFinished } from '#agent/controllers/shadow-pod/decide.ts';
 import { UsageTotals, withoutAmounts } from '#agent/controllers/shadow-pod/usage-totals.ts';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
 import { keyOf, type Namespace, refOfKey } from '#shared/domain/kube-object.ts';
@@ -13,12 +14,12 @@ import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import type { Hook } from './hooks.ts';
+import type { Hook } from './hook.ts';
 import { judgeQuota, usageOf } from './quota-rules.ts';
 import { Reservations } from './reservations.ts';
 import { allow, deny, type Review, type Verdict } from './review.ts';
 import { judgeGuestPod } from './sandbox-rules.ts';
-import { creatorOf, creatorPatch, judgeChange, judgeCreator, judgeOrigin } from './shadow-pod-rules.ts';
+import { creatorPatch, judgeChange, judgeCreator, judgeOrigin } from './shadow-pod-rules.ts';
 
 export interface ShadowPodHookDeps {
   readonly cluster: Cluster;

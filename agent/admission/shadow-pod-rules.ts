@@ -1,19 +1,9 @@
 /** Whose ShadowPod it is, and which changes of one are accepted. Pure; quota and sandbox have files of their own. */
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { allow, deny, labelPatch, type PatchOperation, type Verdict } from './review.ts';
-
-const longestLabel = 63;
-
-/** The label value that stands for a user, as Liqo writes it; what does not fit a label is shortened with a hash, never cut. */
-export function creatorOf(userName: string): string {
-  const escaped = userName.replace(/[^A-Za-z0-9_.-]/g, '-');
-  if (escaped.length <= longestLabel && /^[A-Za-z0-9](.*[A-Za-z0-9])?$/.test(escaped)) return escaped;
-  const hash = createHash('sha256').update(userName).digest('hex').slice(0, 12);
-  return `u${escaped.slice(0, 48)}-${hash}`;
-}
 
 const creator = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.creatorUser];
 const origin = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.origin];

@@ -1,10 +1,10 @@
 /** The consumer's side of `GET /certificate`: asks the provider's proxy, through the link, for the certificate that it holds ready. */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { certificatePath } from '#agent/model/proxy-paths.ts';
 import { challengeOf, type ProxyToken } from '#kube/http/tls.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { certificatePath } from './gate.ts';
 
 export interface ProxyPlace {
   readonly host: string;

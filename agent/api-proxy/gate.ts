@@ -1,12 +1,12 @@
 /** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
 import type { KeyObject } from 'node:crypto';
+import { certificatePath } from '#agent/model/proxy-paths.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { proxyClockSkewSeconds, proxyTokenLifeSeconds, type ReadToken, readProxyToken } from './token.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 /** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
 export type Errand = 'api-server' | 'certificate';
-export const certificatePath = '/certificate';
 
 export interface GateOptions {
   /** This cluster's ID. */

@@ -1,9 +1,9 @@
 /** What this cluster accepts from a broker about its links: no field that reaches beyond the link, and no value that cannot be one. */
+import type { Rule } from '#agent/broker/kinds/rule.ts';
 import { rangeProblem } from '#shared/domain/cidr.ts';
 import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Rule } from './allow.ts';
 
 type Json = Record<string, unknown>;
 const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {});

@@ -1,26 +1,8 @@
 /** What this cluster accepts from a broker: a closed list of kinds, names and fields. Nobody obeys blindly (design.md 2, rule 4). */
+import type { Rejection, Rule } from '#agent/broker/kinds/rule.ts';
 import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
-import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-
+import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
 import { linkRules } from './allow-link.ts';
-
-export interface Rejection {
-  readonly code: string;
-  readonly message: string;
-}
-
-export interface Rule {
-  readonly apiVersion: string;
-  readonly roles: readonly PeeringRole[];
-  readonly names: (set: DesiredSet, self: string) => readonly string[];
-  readonly namespaced: boolean;
-  readonly labels: readonly string[];
-  readonly annotations: readonly string[];
-  /** Top-level members besides apiVersion, kind and metadata, each with the member names it may hold. */
-  readonly members: Readonly<Record<string, readonly string[]>>;
-  /** What the values must be; undefined: accepted. */
-  readonly check?: (manifest: KubeManifest, set: DesiredSet) => string | undefined;
-}
 
 const common = [label.remoteClusterId, 'isthmus.dev/peering'] as const;
 const authentication = 'authentication.liqo.io/v1beta1';

@@ -1,8 +1,8 @@
 /** What this cluster's own PeeringPolicy objects let a broker do here. Pure. */
+import type { Rejection } from '#agent/broker/kinds/rule.ts';
 import { isWithin } from '#shared/domain/cidr.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { DesiredSet, KubeManifest, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Rejection } from './allow.ts';
 import { announcedRanges, linkRules } from './allow-link.ts';
 
 export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({

@@ -1,6 +1,7 @@
 /** For the tests of admission: a real API server with our CRDs, asking a running admission server, and kubectl as anybody. */
 import { expect, vi } from 'vitest';
 import { type Admission, startAdmission } from '#agent/admission/admission.ts';
+import { createHooks } from '#agent/admission/hooks.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
@@ -62,7 +63,13 @@ export async function startWebhookCluster(): Promise<WebhookCluster> {
   for (const name of ['liqo', 'plain']) await makeNamespace(name);
   await makeNamespace('liqo-tenant-cons', { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'cons' });
   const common = { ...deps, cluster, clusterId: 'here' };
-  const admission = await startAdmission({ ...common, host: '127.0.0.1', port: 0, callHost: '127.0.0.1' });
+  const admission = await startAdmission({
+    ...common,
+    hooks: createHooks(common),
+    host: '127.0.0.1',
+    port: 0,
+    callHost: '127.0.0.1',
+  });
   const running = [admission.run(end.signal), ...createOffloadingControllers(common).map((c) => c.run(end.signal))];
   await until(async () => {
     const found = await cluster.api.get(validatingWebhookConfigurations, { name: 'isthmus-webhook' });

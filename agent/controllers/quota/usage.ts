@@ -1,5 +1,5 @@
 /** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
-import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { writeStatus } from '#kube/writes/write-if-changed.ts';

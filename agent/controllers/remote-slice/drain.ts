@@ -1,6 +1,6 @@
 /** A slice that the provider's administrator cordons or drains: what its copy here says, and how a drain ends. */
-import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
 import { sliceUser } from '#agent/forge/slice-user.ts';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';

@@ -1,4 +1,5 @@
 /** What to do about one ShadowPod and the pod of its name, from what is. Pure. */
+import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod, ShadowPodPhase } from '#shared/schema/liqo/shadow-pod.ts';
@@ -31,9 +32,6 @@ export type Decision =
   | { readonly do: 'refuse'; readonly reason: string; readonly message: string };
 
 const phases: readonly ShadowPodPhase[] = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
-
-export const isFinished = ({ status }: ShadowPod): boolean =>
-  status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /**
  * UID of the ShadowPod that a pod was made for; undefined: somebody else's pod. Ours without an owner ('') is what a consumer leaves behind

@@ -1,5 +1,6 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
 import { viewOfPeer } from '#agent/forge/peer-address.ts';
+import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
@@ -11,7 +12,7 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from './cache.ts';
-import { type Decision, decide, isFinished, ownerUid } from './decide.ts';
+import { type Decision, decide, ownerUid } from './decide.ts';
 import { type Departed, departed } from './departed.ts';
 import { podOf } from './forge.ts';
 import { type Newcomers, newcomers } from './newcomers.ts';

@@ -3,7 +3,7 @@
  * the leader alone, so here the sum is exact: of those admitted, only as many get their pod as the quota holds. Pods that run stay.
  */
 import { judgeQuota } from '#agent/admission/quota-rules.ts';
-import { creatorOf } from '#agent/admission/shadow-pod-rules.ts';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

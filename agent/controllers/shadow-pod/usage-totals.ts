@@ -1,10 +1,10 @@
 /** What the ShadowPods of each creator take, kept up to date as the cache changes: asking costs the same however many there are. */
+import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { keyOf, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { isFinished } from './decide.ts';
 
 interface Usage {
   readonly signature: string;

@@ -1,5 +1,6 @@
 /** Two peered clusters with everything that offloads pods on both sides, admission included; the tests play scheduler and kubelet. */
 import { startAdmission } from '#agent/admission/admission.ts';
+import { createHooks } from '#agent/admission/hooks.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { createVirtualNodeController } from '#agent/controllers/virtual-node/index.ts';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
@@ -49,7 +50,7 @@ export async function startOffloadingPair(): Promise<Pair> {
         counters: countersOf(clusterId),
         systemNamespace,
       }),
-      await startAdmission({ ...deps, host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
+      await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
     ];
   });
   // Nobody plays their kubelets, so they would never be Ready; a provider without nodes says nothing about them.

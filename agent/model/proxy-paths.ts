@@ -1,0 +1,3 @@
+/** Paths that the API server proxy serves itself. */
+
+export const certificatePath = '/certificate';
