@@ -16,8 +16,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
-import { createHooks } from './admission/hooks.ts';
-import { proxyTokens } from './api-proxy/token.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
 import { createApiServerProxyController } from './controllers/api-server-proxy/index.ts';
@@ -30,7 +28,9 @@ import { createServedNodeController } from './controllers/served-node/index.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
 import { createConnectProvider } from './kubelet/peer.ts';
 import { ReflectionCounters } from './kubelet/reflection-counters.ts';
+import { proxyTokens } from './pki/proxy-token.ts';
 import { startHealth } from './runtime/health.ts';
+import { createHooks } from './webhooks.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
 const roles = ['controller', 'all'];
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
 async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
   const [{ loadFabricEnvironment }, { holdOnNode }, { runNodeProcess }] = await Promise.all([
     import('./fabric/config.ts'),
-    import('./fabric/hold.ts'),
+    import('./runtime/host-mutex.ts'),
     import('./fabric/node-process.ts'),
   ]);
   const env = loadFabricEnvironment(process.env);

@@ -1,5 +1,6 @@
 /** Admission as a real API server asks for it: registration, pods and NamespaceOffloadings, with kubectl. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createHooks } from '#agent/webhooks.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -8,7 +9,6 @@ import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { deps, offloading, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { removeAdmission, startAdmission } from './admission.ts';
-import { createHooks } from './hooks.ts';
 
 let under: WebhookCluster;
 let cluster: Cluster;

@@ -1,8 +1,8 @@
 /** What a template may say, and what it means. */
 import { expect, test } from 'vitest';
+import { optionsTemplateRef, withOptions } from '#agent/model/vk-options.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { VkOptionsTemplate, VkOptionsTemplateSpec } from '#shared/schema/liqo/vk-options-template.ts';
-import { optionsTemplateRef, withOptions } from '../forge/vk-options.ts';
 import { judgeOptions } from './options-rules.ts';
 
 const template = (spec: Partial<VkOptionsTemplateSpec> = {}): VkOptionsTemplate => ({

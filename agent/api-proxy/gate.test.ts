@@ -1,9 +1,9 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type ProxyClaims, proxyTokens, readProxyToken, signProxyToken } from '#agent/pki/proxy-token.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { Gate } from './gate.ts';
-import { type ProxyClaims, proxyTokens, readProxyToken, signProxyToken } from './token.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 const rome = generateKeyPairSync('ed25519');

@@ -1,8 +1,13 @@
 /** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
 import type { KeyObject } from 'node:crypto';
 import { certificatePath } from '#agent/model/proxy-paths.ts';
+import {
+  proxyClockSkewSeconds,
+  proxyTokenLifeSeconds,
+  type ReadToken,
+  readProxyToken,
+} from '#agent/pki/proxy-token.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { proxyClockSkewSeconds, proxyTokenLifeSeconds, type ReadToken, readProxyToken } from './token.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 /** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { issueServingCertificate } from '#agent/admission/serving-certificate.ts';
+import { proxyTokens } from '#agent/pki/proxy-token.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createKubeApi } from '#kube/http/client.ts';
@@ -16,7 +17,6 @@ import { eventually } from '#test/harness/eventually.ts';
 import { askForCertificate } from './ask-certificate.ts';
 import { Gate } from './gate.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
-import { proxyTokens } from './token.ts';
 
 const name = 'api.milan.example';
 const rome = generateKeyPairSync('ed25519');

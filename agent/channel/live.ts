@@ -1,4 +1,5 @@
 /** The caches through which the channel sees the objects of peerings, and the view of one peering in them. */
+import { withinBounds } from '#agent/model/peering-selections.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import { namespaces, nodes, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
@@ -11,7 +12,6 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { DesiredSet, ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
-import { withinBounds } from '../controllers/peering-caches.ts';
 import { observedObject } from './observe.ts';
 import { derivedLabels, type LiveObject, tenantNamespaceOf } from './plan.ts';
 

@@ -1,4 +1,5 @@
 /** All controllers of the network between clusters. */
+import { rangeNodes } from '#agent/model/network-selections.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createConfigurationController } from './configuration/index.ts';
 import { createConnectionController } from './connection/index.ts';
@@ -8,7 +9,6 @@ import { createInternalNodeController } from './internal-node/index.ts';
 import { createApiServerIpController } from './ip/api-server.ts';
 import { createIpController } from './ip/index.ts';
 import { createNetworkController } from './network/index.ts';
-import { rangeNodes } from './network-caches.ts';
 import type { NetworkDeps } from './network-deps.ts';
 import { createNetworkIpam } from './network-ipam.ts';
 import { createOffloadedPodIpController } from './offloaded-pod-ip/index.ts';

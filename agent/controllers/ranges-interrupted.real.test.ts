@@ -3,6 +3,7 @@
  * the same as without, and nobody holds what another one holds.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { rangeNodes } from '#agent/model/network-selections.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cache, Caches, Change, Cluster } from '#kube/model/types.ts';
@@ -27,7 +28,6 @@ import { createInternalFabricController } from './internal-fabric/index.ts';
 import { createInternalNodeController } from './internal-node/index.ts';
 import { createIpController } from './ip/index.ts';
 import { createNetworkController } from './network/index.ts';
-import { rangeNodes } from './network-caches.ts';
 import { createNetworkIpam } from './network-ipam.ts';
 
 const { configurations, gatewayClients, internalFabrics, internalNodes, ips, networks } = networkKinds;

@@ -1,4 +1,5 @@
 /** The node process: programs the node's namespace and those of its gateway pods from what the objects say, and reports what it finds. */
+import type { ProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -19,7 +20,6 @@ import { nodeModelOf } from './node-model.ts';
 import { comesInCrowds } from './objects.ts';
 import { createPathSizes } from './path-sizes.ts';
 import { planNode } from './plan.ts';
-import type { ProcessFinder } from './processes.ts';
 import { createProgrammer } from './programmer.ts';
 import { createUserStatus, targetsOf } from './user-status.ts';
 import { watchFabric } from './watch.ts';

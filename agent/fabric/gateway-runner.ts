@@ -1,4 +1,5 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
+import { type PodProcess, type ProcessFinder, untilEnded } from '#agent/runtime/pod-processes.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import { planGateway } from '../gateway/plan.ts';
@@ -11,7 +12,6 @@ import { type GatewayContext, gatewayModelOf } from './gateway-model.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
 import { type GatewayPod, type Link, linksOf } from './links.ts';
 import { comesInCrowds } from './objects.ts';
-import { type PodProcess, type ProcessFinder, untilEnded } from './processes.ts';
 import { createProgrammer } from './programmer.ts';
 import { createSourcePort, portInUse } from './source-port.ts';
 import { targetsOf, type UserStatus } from './user-status.ts';

@@ -1,10 +1,10 @@
 /** Composition root of the node process: one per node, for the host's namespace and those of the gateway pods on it. */
+import { createLineLog } from '#agent/runtime/plain-log.ts';
 import { connectInCluster } from '#kube/http/connection.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { loadFabricEnvironment } from './config.ts';
-import { createLineLog } from './line-log.ts';
 import { runNodeProcess } from './node-process.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';

@@ -1,5 +1,7 @@
 /** What a node's process does from start to end, whether it is alone in its process or beside the controllers. */
 import path from 'node:path';
+import { holdOnNode } from '#agent/runtime/host-mutex.ts';
+import { createProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -11,9 +13,7 @@ import { createPingSocket } from '../ping/socket.ts';
 import { resolveHost } from '../tunnel/candidates.ts';
 import type { FabricEnvironment } from './config.ts';
 import { type FabricDeps, runFabric, sweepNode } from './fabric.ts';
-import { holdOnNode } from './hold.ts';
 import { isLeaving } from './leaving.ts';
-import { createProcessFinder } from './processes.ts';
 
 export interface NodeProcessDeps {
   /** Its API is still asked after `asked` has aborted. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { nodeModel } from '#agent/testing/network-models.ts';
 import { detectCni } from '../host/cni.ts';
-import { nodeModel } from '../host/example-models.ts';
 import { stateText } from '../host/state-text.ts';
 import type { NodeModel } from './model.ts';
 import { planNode } from './plan.ts';

@@ -1,4 +1,5 @@
 /** The Quota that holds a consumer's slice to what it was granted. */
+import { sliceUser } from '#agent/model/peer-user.ts';
 import type { Applied } from '#kube/model/types.ts';
 import { ownerOf } from '#kube/writes/owner-references.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
@@ -7,7 +8,6 @@ import { resourceTexts } from '#shared/domain/quantity.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { sliceUser } from './slice-user.ts';
 
 export interface QuotaTerms {
   readonly consumer: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { gatewayModel } from '../host/example-models.ts';
+import { gatewayModel } from '#agent/testing/network-models.ts';
 import { stateText } from '../host/state-text.ts';
 import type { GatewayModel } from './model.ts';
 import { planGateway } from './plan.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { gatewayModel } from '#agent/testing/network-models.ts';
 import { addressNumber, addressText, contains, covering } from '#shared/domain/ipv4.ts';
 import type { NatRule } from '#shared/schema/liqo/firewall-configuration.ts';
 import { planGateway } from '../gateway/plan.ts';
 import { detectCni } from './cni.ts';
 import { diff } from './diff.ts';
-import { gatewayModel } from './example-models.ts';
 import type { NftTable } from './kernel-state.ts';
 import { elementChanges, parseTable } from './nft-diff.ts';
 import { parseObserved } from './observed.ts';

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UserFirewall, UserRoutes } from '#agent/host/user-configurations.ts';
+import { gatewayModel, nodeModel } from '#agent/testing/network-models.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
@@ -9,7 +10,6 @@ import type { NodeModel } from '../fabric/model.ts';
 import { planNode } from '../fabric/plan.ts';
 import { planGateway } from '../gateway/plan.ts';
 import { commandsIn } from './commands.ts';
-import { gatewayModel, nodeModel } from './example-models.ts';
 import { type Namespace, openNamespace } from './namespace.ts';
 import { kernelTunnel } from './wireguard.ts';
 

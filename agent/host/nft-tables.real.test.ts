@@ -1,9 +1,9 @@
 /** Tables that only make packets faster, against a real kernel. */
 import { afterAll, expect, test } from 'vitest';
+import { nodeModel } from '#agent/testing/network-models.ts';
 import { NetnsWorld } from '#test/harness/netns.ts';
 import { planNode } from '../fabric/plan.ts';
 import { commandsIn } from './commands.ts';
-import { nodeModel } from './example-models.ts';
 import { openNamespace } from './namespace.ts';
 import { NftTables } from './nft-tables.ts';
 

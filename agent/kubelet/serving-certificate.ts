@@ -1,5 +1,6 @@
 /** Gets, keeps and renews the serving certificate of one kubelet endpoint: self-signed at once, from the cluster's signer as soon as it answers. */
 import { generateKeyPairSync } from 'node:crypto';
+import { type ServingSubject, selfSignedCertificate, servingRequest } from '#agent/pki/serving-request.ts';
 import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { type CertificateSigningRequest, certificateSigningRequests } from '#shared/domain/core-kinds.ts';
@@ -10,7 +11,6 @@ import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { lifetimeOf } from '../pki/certificate.ts';
 import { fromBase64, toBase64 } from '../pki/pem.ts';
-import { type ServingSubject, selfSignedCertificate, servingRequest } from './x509.ts';
 
 export interface KeyPair {
   readonly cert: string;

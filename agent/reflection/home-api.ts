@@ -1,10 +1,10 @@
 /** How this cluster's API server is reached by its pods, wherever they run. */
+import { rangeIps } from '#agent/model/network-selections.ts';
 import type { Caches } from '#kube/model/types.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { ipType, networkLabel } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { rangeIps } from '../controllers/network-caches.ts';
 import type { HomeApi } from '../forge/api-access.ts';
 
 const usualPort = 443;

@@ -1,10 +1,10 @@
 /** What the virtual nodes of this cluster share when they reflect. */
+import { optionsTemplateRef } from '#agent/model/vk-options.ts';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { HomeApi } from '../forge/api-access.ts';
-import { optionsTemplateRef } from '../forge/vk-options.ts';
 import { homeApiSource } from './home-api.ts';
 import { type ReflectionOptions, reflectionOptions } from './options.ts';
 import { SharedScopes } from './scopes.ts';

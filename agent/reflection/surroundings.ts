@@ -1,4 +1,5 @@
 /** What is known of the consumer's nodes and addresses, and who must look again when it changes. */
+import { rangeIps, rangeNodes } from '#agent/model/network-selections.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import { containsRange, moveAddress, parseAddress, parseCidr } from '#shared/domain/cidr.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
@@ -6,7 +7,6 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { rangeIps, rangeNodes } from '../controllers/network-caches.ts';
 import type { NodeKind, Surroundings } from './kinds/kind.ts';
 
 export interface NetworkFacts extends Omit<Surroundings, 'service'> {

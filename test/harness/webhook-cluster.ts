@@ -1,9 +1,9 @@
 /** For the tests of admission: a real API server with our CRDs, asking a running admission server, and kubectl as anybody. */
 import { expect, vi } from 'vitest';
 import { type Admission, startAdmission } from '#agent/admission/admission.ts';
-import { createHooks } from '#agent/admission/hooks.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
+import { createHooks } from '#agent/webhooks.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';

@@ -1,6 +1,8 @@
 /** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
 import { type Errand, Gate } from '#agent/api-proxy/gate.ts';
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { tenantsByCluster } from '#agent/model/peering-selections.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
@@ -14,9 +16,7 @@ import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { endpointSlices } from '../ip/decide.ts';
 import { ensureExposedService } from '../ip/exposed-service.ts';
-import { rangeIps } from '../network-caches.ts';
 import { networkOfType } from '../network-ipam.ts';
-import { tenantsByCluster } from '../peering-caches.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,

@@ -1,4 +1,8 @@
 /** Configurations: asks for a range here for every range of the peer, and says which it got. */
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { findCondition } from '#kube/writes/conditions.ts';
@@ -10,11 +14,7 @@ import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { createExplain } from '../explain.ts';
-import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { peerOf, tenantNamespaces } from '../peering-caches.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 import {
   configurationStatus,
   forgeRemoteNetwork,

@@ -1,4 +1,5 @@
 /** Tells on each Connection what to look at when no handshake comes; its other status is written by the node process beside the gateway. */
+import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { type Condition, findCondition, setCondition } from '#kube/writes/conditions.ts';
@@ -12,7 +13,6 @@ import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { peerOf } from '../peering-caches.ts';
 import { handshakeAdvice, handshakeCondition, isInTrouble } from './decide.ts';
 
 type Gateway = GatewayServer | GatewayClient;

@@ -1,11 +1,11 @@
 /** Asks each provider's API server, every 15 s, whether it lives. */
+import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { linkedAbort } from '#shared/async/abort-scope.ts';
 import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { peerOf } from '../peering-caches.ts';
 import type { ConnectPeer, PeerConnection, PeeringDeps } from '../peering-deps.ts';
 import { isControlPlane } from '../replicator/sessions.ts';
 import type { ApiServerHealth } from './decide.ts';

@@ -1,5 +1,15 @@
 /** Keeps one ForeignCluster for each peer that anything here is about, with its summary, and removes it after the last thing is gone. */
 import { forgeForeignCluster } from '#agent/forge/foreign-cluster.ts';
+import { gatewayDeployments } from '#agent/model/gateway-selections.ts';
+import {
+  peerOf,
+  peerSecrets,
+  tenantNamespaces,
+  tenantsByCluster,
+  virtualNodeNodes,
+} from '#agent/model/peering-selections.ts';
+import { isOriginal, isReplica } from '#agent/model/slice-roles.ts';
+import { peerOfNamespace } from '#agent/model/tenant-namespaces.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -16,13 +26,9 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { gatewayDeployments } from '../gateway-caches.ts';
-import { peerOf, peerSecrets, tenantNamespaces, tenantsByCluster, virtualNodeNodes } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { createConnectPeer } from '../replicator/connect-peer.ts';
 import { isControlPlane } from '../replicator/sessions.ts';
-import { isOriginal, isReplica } from '../slice-roles.ts';
-import { peerOfNamespace } from '../tenant-namespaces.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { certificateEndMs } from './credentials.ts';
 import { isAnything, type PeerFacts, summarise } from './decide.ts';

@@ -1,6 +1,9 @@
 /** GatewayServers and GatewayClients: renders each from its template, follows what was rendered, and keeps the Connection of the link. */
 import { forgeConnection } from '#agent/forge/gateway.ts';
 import { type RenderedGateway, renderGateway } from '#agent/forge/rendered-gateway.ts';
+import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -20,10 +23,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import type { ConnectionType } from '#shared/schema/liqo/connection.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
-import { createExplain } from '../explain.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { peerOf, tenantNamespaces } from '../peering-caches.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 import { candidateOf, type Trouble } from '../wg-gateway/endpoint.ts';
 import { createConcreteKinds } from './concrete-kinds.ts';
 import { type ConcreteStatus, type Gateway, gatewayStatus, keyTrouble, rivalOf } from './decide.ts';

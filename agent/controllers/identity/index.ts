@@ -1,8 +1,10 @@
 /** Consumer: each Identity becomes a kubeconfig Secret, rebuilt whenever the identity or the key pair changes. */
 import { forgeKubeconfigSecret } from '#agent/forge/identity.ts';
 import { forgeKubeconfig } from '#agent/forge/kubeconfig.ts';
+import { keysSecret, peerSecrets } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -13,9 +15,7 @@ import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
-import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
-import { keysSecret, peerSecrets } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 
 /** Key of the Identity that a Secret belongs to. */

@@ -1,5 +1,7 @@
 /** InternalFabrics: a gateway gets its overlay address and tunnel id once a pod of it is active and the peer's ranges are granted. */
 import { randomBytes } from 'node:crypto';
+import { peerOf } from '#agent/model/peering-selections.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -10,11 +12,9 @@ import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/o
 import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { createExplain } from '../explain.ts';
 import { rivalOf } from '../gateway/decide.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
-import { peerOf } from '../peering-caches.ts';
 import { forgeInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
 
 const retryMs = 30_000;

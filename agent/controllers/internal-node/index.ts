@@ -1,4 +1,6 @@
 /** InternalNodes: every node that is not virtual has an overlay address, and an IP by which peers see it. Gone with the node. */
+import { rangeIps, rangeNodes } from '#agent/model/network-selections.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
@@ -7,8 +9,6 @@ import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
 import { networkName, networkType } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { createExplain } from '../explain.ts';
-import { rangeIps, rangeNodes } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
 import { collisionMessage, forgeInternalNode, forgeNodeIp, nodeOfIp } from './decide.ts';

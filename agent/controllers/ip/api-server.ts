@@ -1,10 +1,10 @@
 /** Keeps the IP by which peers reach this cluster's API server through the link. */
+import { rangeIps } from '#agent/model/network-selections.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import { ipType } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled } from '#shared/domain/outcome.ts';
-import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { ensureExposedService } from './exposed-service.ts';
 

@@ -1,4 +1,6 @@
 /** IPs: each is granted an address, and published as a Service where it asks for one. */
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -11,8 +13,6 @@ import { networkAnnotation, networkFinalizer, networkLabel, networkType } from '
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { createExplain } from '../explain.ts';
-import { rangeIps } from '../network-caches.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { grantedRange, networkOfType, owner } from '../network-ipam.ts';
 import { endpointSlices, forgeEndpoints, forgeService, ipStatus, settleGrant } from './decide.ts';

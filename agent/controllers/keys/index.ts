@@ -1,4 +1,5 @@
 /** Keeps the cluster's key pair in existence, and drops the pair before a rotation once no credentials need it any more. */
+import { keysSecret } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -8,7 +9,6 @@ import { refOf } from '#shared/domain/kube-object.ts';
 import { authenticationKeysSecret, keyFields } from '#shared/domain/liqo-keys.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
-import { keysSecret } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { ensureClusterKeys, readKeys } from './ensure-keys.ts';
 

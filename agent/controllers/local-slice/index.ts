@@ -1,8 +1,12 @@
 /** Consumer: completes a slice that is to be replicated with both cluster IDs and the request for its certificate. */
-import { sliceSubject } from '#agent/forge/slice-user.ts';
+import { sliceSubject } from '#agent/model/peer-user.ts';
+import { keysSecret, peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { isOriginal, isReplica } from '#agent/model/slice-roles.ts';
+import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
@@ -10,12 +14,8 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
-import { keysSecret, peerOf, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isOriginal, isReplica } from '../slice-roles.ts';
-import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';
 
 /** A provider that has not yet certified our new key would deny a slice that is requested with it. */
 function acceptedKey(own: OwnKeys, identity: Identity | undefined): string {

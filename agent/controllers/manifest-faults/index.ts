@@ -1,4 +1,6 @@
 /** Looks over the namespaces of peerings and says, as Events, what is wrong in the manifests that stand there. */
+import { peerSecrets, remoteClusterRoles } from '#agent/model/peering-selections.ts';
+import { isReplica } from '#agent/model/slice-roles.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { namespaces, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
@@ -8,9 +10,7 @@ import { again, settled } from '#shared/domain/outcome.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
-import { peerSecrets, remoteClusterRoles } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isReplica } from '../slice-roles.ts';
 import { type Fault, faultsOf, isIncomplete, type NamedKeys, type NamespaceFacts } from './decide.ts';
 
 /** Whoever applies a set of manifests is not done with the first. */

@@ -1,4 +1,5 @@
 /** Networks: each is granted a range, which it keeps until it is deleted. */
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -7,7 +8,6 @@ import { networkAnnotation, networkFinalizer } from '#shared/domain/network-keys
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { createExplain } from '../explain.ts';
 import type { RangeDeps } from '../network-deps.ts';
 import { owner, requestOf } from '../network-ipam.ts';
 import { networkStatus } from './decide.ts';

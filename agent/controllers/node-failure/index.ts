@@ -2,12 +2,12 @@
  * Provider: pods of guests that are being deleted on a node that is dead never end, since no kubelet ends them. After a delay they are deleted
  * by force, so that their ShadowPods get another pod elsewhere. Off unless a delay is given: a node that only looks dead may still run them.
  */
+import { ownNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Node, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
-import { ownNodes } from '../peering-caches.ts';
 import { offloadedPodCache } from '../shadow-pod/cache.ts';
 import { ownerUid } from '../shadow-pod/decide.ts';
 

@@ -1,19 +1,19 @@
 /** Nonces: the provider's are filled in when liqoctl leaves that to us, the consumer's are signed with the key of the cluster. */
-import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { controlPlaneSubject } from '#agent/model/peer-user.ts';
+import { keysSecret, peerOf, peerSecrets, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { type OwnKeys, readPublicKey, signSuccession, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
-import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
-import { keysSecret, peerOf, peerSecrets, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 
 const has = (secret: Secret, name: string): boolean => secret.metadata.labels?.[name] !== undefined;
 const dataPatch = (secret: Secret, data: Record<string, string>): unknown => ({

@@ -1,11 +1,11 @@
 /** Consumer side: claims that wait for a volume on a virtual node say so, instead of waiting without a word. */
+import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { peerOf, virtualNodeNodes } from '../peering-caches.ts';
 import { decide, nodeOf, notOffloaded, selectedNode } from './decide.ts';
 
 export interface OffloadedClaimDeps extends ControllerDeps {

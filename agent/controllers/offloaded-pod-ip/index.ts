@@ -1,4 +1,5 @@
 /** IPs of offloaded pods: kept while this cluster has two links or more; the pods are watched only then. */
+import { rangeIps } from '#agent/model/network-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteObject } from '#kube/writes/write-if-changed.ts';
@@ -9,7 +10,6 @@ import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { rangeIps } from '../network-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
 import { decide, isOfPod, viewsBetweenPeers } from './decide.ts';
 

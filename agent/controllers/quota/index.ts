@@ -1,5 +1,9 @@
 /** Provider: what a slice was granted becomes the Quota that admission holds its pods to. */
 import { forgeQuota } from '#agent/forge/quota.ts';
+import { tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { isAccepted, isCordoned, isReplica } from '#agent/model/slice-roles.ts';
+import { peerOfNamespace } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -9,11 +13,7 @@ import { settled, waiting } from '#shared/domain/outcome.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { createExplain } from '../explain.ts';
-import { tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isAccepted, isCordoned, isReplica } from '../slice-roles.ts';
-import { peerOfNamespace } from '../tenant-namespaces.ts';
 
 export interface QuotaDecision {
   readonly resources: ResourceList;

@@ -1,6 +1,7 @@
 /** A slice that the provider's administrator cordons or drains: what its copy here says, and how a drain ends. */
-import { sliceUser } from '#agent/forge/slice-user.ts';
+import { sliceUser } from '#agent/model/peer-user.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import { isCordoned } from '#agent/model/slice-roles.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -9,7 +10,6 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { isCordoned } from '../slice-roles.ts';
 
 /** Why new pods are refused; undefined when they are not. */
 export function cordonOf(slice: ResourceSlice, tenant: Tenant): string | undefined {

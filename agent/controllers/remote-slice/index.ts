@@ -1,11 +1,22 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
 import type { Holder } from '#agent/forge/issued-certificate.ts';
 import { certificateSecretName, readIssued } from '#agent/forge/issued-certificate.ts';
-import { sliceSubject } from '#agent/forge/slice-user.ts';
+import { sliceSubject } from '#agent/model/peer-user.ts';
+import {
+  ownNodes,
+  peerOf,
+  peerSecrets,
+  signingRequests,
+  tenantNamespaces,
+  tenantsByCluster,
+} from '#agent/model/peering-selections.ts';
+import { conditionOf, isAccepted, isReplica } from '#agent/model/slice-roles.ts';
+import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
@@ -19,19 +30,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { createExplain } from '../explain.ts';
-import {
-  ownNodes,
-  peerOf,
-  peerSecrets,
-  signingRequests,
-  tenantNamespaces,
-  tenantsByCluster,
-} from '../peering-caches.ts';
 import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
-import { conditionOf, isAccepted, isReplica } from '../slice-roles.ts';
 import { ensureCertificate } from '../tenant/issue.ts';
-import { peerOfNamespace, placementOf } from '../tenant-namespaces.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
 import { allocatableOf, providerConditions } from './provider-state.ts';

@@ -1,5 +1,10 @@
 /** Renewal of control-plane certificates: the consumer keeps one standing Renew, the provider answers it, the consumer takes the answer over. */
 import { forgeRenew } from '#agent/forge/renew.ts';
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { peerOf, tenantNamespaces, tenantsByCluster } from '#agent/model/peering-selections.ts';
+import { isReplica } from '#agent/model/slice-roles.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -9,12 +14,7 @@ import { ipType } from '#shared/domain/network-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
-import { createExplain } from '../explain.ts';
-import { rangeIps } from '../network-caches.ts';
-import { peerOf, tenantNamespaces, tenantsByCluster } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isReplica } from '../slice-roles.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 import { isControlPlane, renewedParams } from './decide.ts';
 import { takeOver } from './take-over.ts';
 

@@ -4,9 +4,11 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { askForCertificate } from '#agent/api-proxy/ask-certificate.ts';
-import { proxyTokens } from '#agent/api-proxy/token.ts';
+import { keysSecret } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { proxyTokens } from '#agent/pki/proxy-token.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
@@ -16,9 +18,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
-import { createExplain } from '../explain.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
-import { keysSecret } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { endOf, isControlPlane, objection, recoveryHost } from './decide.ts';
 import { takeOver } from './take-over.ts';

@@ -1,13 +1,13 @@
 /** The Secrets that lead to providers: opened, tried, held for as long as copies depend on them, let go. */
+import { peerOf } from '#agent/model/peering-selections.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import { addFinalizer, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { finalizer, isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { createExplain } from '../explain.ts';
-import { peerOf } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 import { createAccessCheck } from './check-access.ts';
 import type { Connections } from './connections.ts';
 import { copiesLeft, isSilence } from './copies.ts';

@@ -1,11 +1,11 @@
 /** Consumer: copies slices, namespace maps and renewals to their provider, and brings the status of each copy back. */
+import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { peerOf } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { createConnectPeer } from './connect-peer.ts';
 import { createConnections } from './connections.ts';

@@ -1,8 +1,8 @@
 /** The link to a provider, as far as it decides whether credentials still lead anywhere. */
+import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { peerOf } from '../peering-caches.ts';
 import type { WayFacts } from './way.ts';
 
 export interface LinkView {

@@ -1,5 +1,8 @@
 /** The objects that have copies: copied to their provider, their status brought back, the copies taken back at their end. */
 import type { Replicated } from '#agent/forge/replica.ts';
+import { peerOf } from '#agent/model/peering-selections.ts';
+import { isOriginal, providerOf } from '#agent/model/slice-roles.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type ObjectRef, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
@@ -7,10 +10,7 @@ import { finalizer } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { createExplain } from '../explain.ts';
-import { peerOf } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isOriginal, providerOf } from '../slice-roles.ts';
 import type { Connections } from './connections.ts';
 import { isSilence, withdrawn } from './copies.ts';
 import type { CredentialWork } from './credentials.ts';

@@ -1,14 +1,14 @@
 /** What the replicator looks at in its own cluster, and the keys of the work that follows from it. */
 import type { Replicated } from '#agent/forge/replica.ts';
+import { isPeerDead } from '#agent/model/dead-peers.ts';
+import { peerOf, peerSecrets, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { isOriginal, providerOf } from '#agent/model/slice-roles.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { type KubeObject, keyOf, type Namespace, type ResourceType, type Secret } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { isPeerDead } from '../dead-peers.ts';
-import { peerOf, peerSecrets, tenantNamespaces } from '../peering-caches.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { isOriginal, providerOf } from '../slice-roles.ts';
 import { createLinkView, type LinkView } from './link.ts';
 import { isControlPlane, replicatedKinds } from './sessions.ts';
 

@@ -1,5 +1,6 @@
 /** Consumer: credentials that the provider granted to a slice become the Identity of that slice. */
 import { forgeSliceIdentity } from '#agent/forge/identity.ts';
+import { conditionOf, isOriginal, providerOf } from '#agent/model/slice-roles.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -10,7 +11,6 @@ import { settled } from '#shared/domain/outcome.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
-import { conditionOf, isOriginal, providerOf } from '../slice-roles.ts';
 
 const sliceKeys = (identity: Identity): string[] => {
   const owner = ownerName(resourceSlices, identity);

@@ -1,7 +1,7 @@
 /** What proves a Tenant and what does not. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { controlPlaneSubject } from '#agent/model/peer-user.ts';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { generateClusterKeys, signWith } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';

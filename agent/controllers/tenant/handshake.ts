@@ -1,5 +1,5 @@
 /** Whether a Tenant proves that it speaks for the consumer it names. Pure. */
-import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { controlPlaneSubject } from '#agent/model/peer-user.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';

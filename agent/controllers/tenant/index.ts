@@ -1,7 +1,20 @@
 /** Provider: a Tenant that proves its key gets a certificate and its rights, keeps both while it may, and loses them with the Tenant. */
 import { certificateSecretName, type Holder } from '#agent/forge/issued-certificate.ts';
-import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { controlPlaneSubject } from '#agent/model/peer-user.ts';
+import {
+  peerClusterRoleBindings,
+  peerOf,
+  peerRoleBindings,
+  peerSecrets,
+  remoteClusterRoles,
+  signingRequests,
+  tenantNamespaces,
+  tenantsByCluster,
+} from '#agent/model/peering-selections.ts';
+import { isReplica } from '#agent/model/slice-roles.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerOf } from '#kube/writes/owner-references.ts';
@@ -14,20 +27,7 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
-import { createExplain } from '../explain.ts';
-import {
-  peerClusterRoleBindings,
-  peerOf,
-  peerRoleBindings,
-  peerSecrets,
-  remoteClusterRoles,
-  signingRequests,
-  tenantNamespaces,
-  tenantsByCluster,
-} from '../peering-caches.ts';
 import { certificateSeconds, type PeeringDeps } from '../peering-deps.ts';
-import { isReplica } from '../slice-roles.ts';
-import { placementOf } from '../tenant-namespaces.ts';
 import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
 import { ensureCertificate, type Issue } from './issue.ts';

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { controlPlaneSubject } from '#agent/forge/slice-user.ts';
+import { controlPlaneSubject } from '#agent/model/peer-user.ts';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fingerprintOf, generateClusterKeys, signSuccession } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';

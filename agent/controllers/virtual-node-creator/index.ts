@@ -1,5 +1,7 @@
 /** Consumer: an accepted slice that asks for it becomes a VirtualNode; the node goes before the slice does. */
 import { forgeVirtualNode } from '#agent/forge/virtual-node.ts';
+import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -10,10 +12,8 @@ import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { createExplain } from '../explain.ts';
 import type { PeeringDeps } from '../peering-deps.ts';
 import { drainedReason } from '../remote-slice/status.ts';
-import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '../slice-roles.ts';
 
 const sliceKeys = (child: KubeObject): string[] => {
   const owner = ownerName(resourceSlices, child);

@@ -1,5 +1,6 @@
 /** VirtualNodes: each gets a virtual kubelet in this process, a NamespaceMap for its provider, and an orderly end. */
-import { virtualNodeNodes } from '#agent/controllers/peering-caches.ts';
+import { virtualNodeNodes } from '#agent/model/peering-selections.ts';
+import { optionsTemplateRef, withOptions } from '#agent/model/vk-options.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { timestamp } from '#kube/writes/conditions.ts';
@@ -12,7 +13,6 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { isOurs } from '../../forge/node.ts';
-import { optionsTemplateRef, withOptions } from '../../forge/vk-options.ts';
 import { NodeAccess } from '../../kubelet/caller.ts';
 import { forgetRequest } from '../../kubelet/serving-certificate.ts';
 import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from '../../kubelet/virtual-kubelet.ts';

@@ -9,6 +9,14 @@ import {
   modeOf,
   usualReplicas,
 } from '#agent/forge/gateway.ts';
+import {
+  gatewayBindings,
+  gatewayDeployments,
+  gatewayHosts,
+  gatewayPods,
+  gatewayServices,
+} from '#agent/model/gateway-selections.ts';
+import { peerOf, peerSecrets } from '#agent/model/peering-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import type { Condition } from '#kube/writes/conditions.ts';
@@ -22,9 +30,7 @@ import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { WgGatewayClient } from '#shared/schema/liqo/wg-gateway-client.ts';
 import type { WgGatewayServer } from '#shared/schema/liqo/wg-gateway-server.ts';
-import { gatewayBindings, gatewayDeployments, gatewayHosts, gatewayPods, gatewayServices } from '../gateway-caches.ts';
 import type { NetworkDeps } from '../network-deps.ts';
-import { peerOf, peerSecrets } from '../peering-caches.ts';
 import { activePod, isPodOf } from './active-pod.ts';
 import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';

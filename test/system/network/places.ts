@@ -1,6 +1,6 @@
 /** Where traffic of these tests starts and ends: real pods and real nodes of a bed, entered by a process that lives there. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { isOfPod } from '#agent/fabric/processes.ts';
+import { isOfPod } from '#agent/runtime/pod-processes.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { atRest } from '#test/harness/at-rest.ts';
 import { Netns, type NetnsWorld } from '#test/harness/netns.ts';

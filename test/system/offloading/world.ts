@@ -1,11 +1,11 @@
 /** Two peered clusters with everything that offloads pods on both sides, admission included; the tests play scheduler and kubelet. */
 import { startAdmission } from '#agent/admission/admission.ts';
-import { createHooks } from '#agent/admission/hooks.ts';
 import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
 import { createVirtualNodeController } from '#agent/controllers/virtual-node/index.ts';
 import { createConnectProvider } from '#agent/kubelet/peer.ts';
 import { ReflectionCounters } from '#agent/kubelet/reflection-counters.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import { createHooks } from '#agent/webhooks.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';

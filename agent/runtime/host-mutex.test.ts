@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { holdOnNode } from './hold.ts';
+import { systemClock } from './clock.ts';
+import { holdOnNode } from './host-mutex.ts';
 
 const deps = { clock: systemClock, log: silentLog };
 const never = new AbortController().signal;

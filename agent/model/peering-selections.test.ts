@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import { withinBounds } from './peering-caches.ts';
+import { withinBounds } from './peering-selections.ts';
 
 const secret = (bytes: number): Secret => ({
   apiVersion: 'v1',

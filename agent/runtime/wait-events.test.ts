@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { createExplain } from './explain.ts';
+import { createExplain } from './wait-events.ts';
 
 const object: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', uid: 'u' } };
 function setUp() {

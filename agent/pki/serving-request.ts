@@ -1,8 +1,8 @@
 /** The two X.509 texts that a kubelet endpoint needs: a request for a serving certificate, and a self-signed one to stand in for it. */
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import net from 'node:net';
-import { encode, oid, tag } from '../pki/der.ts';
-import { writePem } from '../pki/pem.ts';
+import { encode, oid, tag } from './der.ts';
+import { writePem } from './pem.ts';
 
 export interface ServingSubject {
   readonly nodeName: string;

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { createProcessFinder, isOfPod, type PodProcess, startTime, untilEnded } from './processes.ts';
+import { createProcessFinder, isOfPod, type PodProcess, startTime, untilEnded } from './pod-processes.ts';
 
 const uid = '0f3c2d1e-aaaa-4bbb-8ccc-123456789abc';
 const other = '0f3c2d1e-aaaa-4bbb-8ccc-123456789abd';
