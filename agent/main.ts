@@ -16,18 +16,18 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
+import { createApiServerProxyController } from './api-proxy/controller.ts';
 import { createChannel } from './channel/channel.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
-import { createApiServerProxyController } from './controllers/api-server-proxy/index.ts';
 import { ensureClusterKeys } from './controllers/keys/ensure-keys.ts';
-import { createNetworkControllers } from './controllers/network-controllers.ts';
 import { createOffloadingControllers } from './controllers/offloading-controllers.ts';
 import { createPeeringControllers } from './controllers/peering-controllers.ts';
 import { createConnectPeer } from './controllers/replicator/connect-peer.ts';
-import { createServedNodeController } from './controllers/served-node/index.ts';
 import { createVirtualNodeController } from './controllers/virtual-node/index.ts';
 import { createConnectProvider } from './kubelet/peer.ts';
 import { ReflectionCounters } from './kubelet/reflection-counters.ts';
+import { createNetworkControllers } from './network/network.ts';
+import { createServedNodeController } from './network/overlay/served-node/controller.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
 import { startHealth } from './runtime/health.ts';
 import { createHooks } from './webhooks.ts';
@@ -58,9 +58,9 @@ async function main(): Promise<void> {
 /** In the network of the node: ports are free only once the agent before this one has ended. */
 async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
   const [{ loadFabricEnvironment }, { holdOnNode }, { runNodeProcess }] = await Promise.all([
-    import('./fabric/config.ts'),
+    import('./network/node/config.ts'),
     import('./runtime/host-mutex.ts'),
-    import('./fabric/node-process.ts'),
+    import('./network/node/node-process.ts'),
   ]);
   const env = loadFabricEnvironment(process.env);
   const clock = systemClock;

@@ -11,7 +11,6 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import * as control from './admission/control-plane-rules.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
-import { createNetworkHooks } from './admission/network-hooks.ts';
 import { judgeChangedOffloading, judgeNewOffloading } from './admission/offloading-rules.ts';
 import { judgeOptions } from './admission/options-rules.ts';
 import { gatePatch, podPatch } from './admission/pod-rules.ts';
@@ -19,6 +18,7 @@ import { allow, deny, type PatchOperation, type Review, type Verdict } from './a
 import { judgeGuestService } from './admission/service-rules.ts';
 import { createShadowPodHooks } from './admission/shadow-pod-hooks.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
+import { createNetworkHooks } from './network/admission/webhooks.ts';
 
 const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
 

@@ -15,7 +15,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { askForCertificate } from './ask-certificate.ts';
-import { Gate } from './gate.ts';
+import { Gate } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
 
 const name = 'api.milan.example';

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import { join } from '#kube/http/stream-proxy.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Gate } from './gate.ts';
+import type { Gate } from './authorizer.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 export interface ApiProxyOptions {

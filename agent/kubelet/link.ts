@@ -1,4 +1,5 @@
 /** The network link to a provider: whether it works, what that says about the Node, and what the provider's ranges are called here. */
+import { type RemoteRanges, remoteRanges } from '#agent/network/addresses/remote-address.ts';
 import type { Caches } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
@@ -9,7 +10,6 @@ import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreig
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type NetworkState, networkState } from '../forge/node.ts';
-import { type RemoteRanges, remoteRanges } from '../forge/remote-address.ts';
 import { type LinkSight, linkVerdict } from './link-verdict.ts';
 
 export interface Link {

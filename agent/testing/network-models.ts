@@ -1,6 +1,6 @@
 /** A node and a gateway of a cluster with one link, as tests of this room start from. */
-import type { NodeModel } from '#agent/fabric/model.ts';
-import type { GatewayModel } from '#agent/gateway/model.ts';
+import type { GatewayModel } from '#agent/network/plan/gateway-model.ts';
+import type { NodeModel } from '#agent/network/plan/node-model.ts';
 
 export const nodeModel: NodeModel = {
   node: 'node1',

@@ -1,5 +1,5 @@
 /** Two links in a row with nothing of ours in them: what wireguard-go itself leaves of one link's throughput on this machine. */
-import { userspaceTunnel } from '#agent/host/wireguard.ts';
+import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { connect, type Netns, type NetnsWorld } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';

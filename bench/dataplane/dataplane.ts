@@ -1,9 +1,9 @@
 /** Throughput of each leg between pods of two clusters, of leaf to leaf, and what a large cluster costs to program. Real kernel, wireguard-go. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import type { GatewayModel } from '#agent/gateway/model.ts';
-import { planGateway } from '#agent/gateway/plan.ts';
-import { type Namespace, openNamespace } from '#agent/host/namespace.ts';
+import { type Namespace, openNamespace } from '#agent/network/kernel/namespace.ts';
+import type { GatewayModel } from '#agent/network/plan/gateway-model.ts';
+import { planGateway } from '#agent/network/plan/gateway-plan.ts';
 import { addressText } from '#shared/domain/ipv4.ts';
 import { connect, type Netns, NetnsWorld } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';

@@ -1,9 +1,9 @@
 /** Heap of 10,000 IP objects, as the API server sends them, in the controller's cache, in a node process's cache, and as grants. */
 import v8 from 'node:v8';
 import vm from 'node:vm';
-import { watchFabric } from '#agent/fabric/watch.ts';
-import { Ipam } from '#agent/ipam/ipam.ts';
 import { rangeIps } from '#agent/model/network-selections.ts';
+import { Ipam } from '#agent/network/ipam/ipam.ts';
+import { watchFabric } from '#agent/network/node/watch.ts';
 import type { Cache, CacheOptions, Caches, Cluster } from '#kube/model/types.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';

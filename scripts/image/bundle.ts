@@ -11,8 +11,8 @@ export interface BundledFile {
 /** The controllers in `main.mjs` and what it imports lazily; the node process and the test pods in one file each, with nothing they do not use. */
 const entries = [
   { name: 'main', source: 'agent/main.ts', splitting: true },
-  { name: 'fabric', source: 'agent/fabric/main.ts', splitting: false },
-  { name: 'probe', source: 'agent/probe/main.ts', splitting: false },
+  { name: 'fabric', source: 'agent/network/node/main.ts', splitting: false },
+  { name: 'probe', source: 'agent/network/probe/main.ts', splitting: false },
 ] as const;
 
 /** The same sources give the same bytes. `version` is what the agent reports. */

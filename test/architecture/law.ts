@@ -100,7 +100,7 @@ export const importLaw: readonly Law[] = [
 ];
 
 /** What is left of circles while the rooms are put in order; it never rises. */
-export const ceiling = { filesInCycles: 0, foldersInRings: 14 } as const;
+export const ceiling = { filesInCycles: 0, foldersInRings: 10 } as const;
 
 /** Words whose use in pure files shows a hidden dependency, and the port to use instead. */
 export const impureWords: readonly { readonly word: RegExp; readonly instead: string }[] = [
@@ -116,7 +116,7 @@ export const pureFile =
 
 /** Only composition roots read the environment. */
 export const environmentReaders =
-  /^(agent\/main\.ts|agent\/config\.ts|agent\/fabric\/(main|config)\.ts|agent\/probe\/main\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+  /^(agent\/main\.ts|agent\/config\.ts|agent\/network\/node\/(main|config)\.ts|agent\/network\/probe\/main\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */

@@ -1,6 +1,6 @@
 /** The installed templates, rendered by the controllers' own renderer, are objects that their kinds take. */
 import { expect, test } from 'vitest';
-import { renderTree, type Tree } from '#agent/forge/template/render-tree.ts';
+import { renderTree, type Tree } from '#agent/network/gateway/templates/render-tree.ts';
 import { gatewayTemplates } from '#cli/install/gateway-templates.ts';
 import type { Deployment, Service } from '#shared/domain/core-kinds.ts';
 import { WgGatewayClientSpec } from '#shared/schema/liqo/wg-gateway-client.ts';

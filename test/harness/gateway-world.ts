@@ -1,5 +1,5 @@
 /** One real API server as cluster `rome` with the network controllers, and a player for kubelet, scheduler and node process. Its peer is `milan`. */
-import { createNetworkControllers } from '#agent/controllers/network-controllers.ts';
+import { createNetworkControllers } from '#agent/network/network.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';

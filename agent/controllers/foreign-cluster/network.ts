@@ -1,4 +1,5 @@
 /** The networking module of a peer's summary (reference/liqo-control-plane.md 5), from what exists for the link. Pure. */
+import { handshakeCondition } from '#agent/network/gateway/connection/decide.ts';
 import { findCondition } from '#kube/writes/conditions.ts';
 import type { Deployment } from '#shared/domain/core-kinds.ts';
 import { networkCidrsConfigured } from '#shared/domain/network-keys.ts';
@@ -7,7 +8,6 @@ import type { Connection } from '#shared/schema/liqo/connection.ts';
 import type { ForeignClusterCondition } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
-import { handshakeCondition } from '../connection/decide.ts';
 
 export interface NetworkFacts {
   readonly configuration: Configuration | undefined;

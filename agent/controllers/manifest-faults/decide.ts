@@ -2,7 +2,7 @@
  * Mistakes in hand-written manifests that no other controller can speak of, because the object is not recognised for what it should be: a
  * misspelt label, a key in the wrong place, a binding to a role that is none. Each is said on the object that is wrong. Pure.
  */
-import { faultOfKeys } from '#agent/controllers/wg-gateway/keys.ts';
+import { faultOfKeys } from '#agent/network/gateway/wireguard/keys.ts';
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -1,4 +1,5 @@
 /** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
+import { type RemoteRanges, reachedAt } from '#agent/network/addresses/remote-address.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -18,7 +19,6 @@ import {
   waitingStatus,
   withReadiness,
 } from '../../forge/pod-status.ts';
-import { type RemoteRanges, reachedAt } from '../../forge/remote-address.ts';
 import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
 export type Mapping =

@@ -1,6 +1,6 @@
 /** Which certificate takes the place of the one that an Identity has, and where the provider hands it out once that has ended. Pure. */
 import { X509Certificate } from 'node:crypto';
-import { reachedAt, remoteRanges } from '#agent/forge/remote-address.ts';
+import { reachedAt, remoteRanges } from '#agent/network/addresses/remote-address.ts';
 import { isNewer, lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { isWithin } from '#shared/domain/cidr.ts';

@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, webcrypto } from 'node:crypto';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { afterEach, expect, test } from 'vitest';
-import { Gate } from '#agent/api-proxy/gate.ts';
+import { Gate } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';

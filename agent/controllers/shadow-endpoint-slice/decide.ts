@@ -2,7 +2,7 @@
  * Which EndpointSlice a ShadowEndpointSlice comes to at the provider (reference/liqo-offloading.md 6.2): addresses in this cluster's view of their
  * owner, ready only while the consumer can be reached. Nothing that the consumer wrote is believed: it may name only addresses of its ranges. Pure.
  */
-import { viewOfPeer } from '#agent/forge/peer-address.ts';
+import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { fingerprint } from '#agent/reflection/kinds/digests.ts';
 import { sliceManager, sliceManagerLabel } from '#agent/reflection/kinds/endpoint-slice.ts';
 import { lastApplied, without } from '#agent/reflection/metadata.ts';

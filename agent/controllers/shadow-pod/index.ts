@@ -1,5 +1,5 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
-import { viewOfPeer } from '#agent/forge/peer-address.ts';
+import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';

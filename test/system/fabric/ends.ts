@@ -1,9 +1,9 @@
 /** Tunnel endpoints with real wireguard-go, each behind a box that translates or nothing, and the dialling of the node process between them. */
-import { userspaceTunnel } from '#agent/host/wireguard.ts';
-import { encodePing } from '#agent/ping/message.ts';
+import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
+import { encodePing } from '#agent/network/link/ping/message.ts';
+import type { SourcePort } from '#agent/network/link/tunnel/decide.ts';
+import { type LinkReport, runLink } from '#agent/network/link/tunnel/run.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
-import type { SourcePort } from '#agent/tunnel/decide.ts';
-import { type LinkReport, runLink } from '#agent/tunnel/run.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { connect, type Netns, type NetnsWorld } from '../../harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '../../harness/netns-cluster.ts';

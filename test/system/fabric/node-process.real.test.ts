@@ -1,8 +1,8 @@
 /** The node process on real kernels' namespaces and a real API server: links come up, fail over, and survive whatever happens to the process. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openNamespace } from '#agent/host/namespace.ts';
-import { userspaceTunnel } from '#agent/host/wireguard.ts';
+import { openNamespace } from '#agent/network/kernel/namespace.ts';
+import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '../../harness/eventually.ts';

@@ -141,7 +141,7 @@ export class FabricWorld {
     this.#bundle = path.join(this.netns.folder, 'fabric.mjs');
     await build({
       absWorkingDir: root,
-      entryPoints: ['agent/fabric/main.ts'],
+      entryPoints: ['agent/network/node/main.ts'],
       outfile: this.#bundle,
       bundle: true,
       platform: 'node',

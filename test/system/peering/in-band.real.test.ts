@@ -1,7 +1,7 @@
 /** The end of a peering whose consumer reaches the API server through the proxy at the provider, on two real API servers; the link is played by a line. */
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApiServerProxyController } from '#agent/controllers/api-server-proxy/index.ts';
+import { createApiServerProxyController } from '#agent/api-proxy/controller.ts';
 import { createConnectPeer } from '#agent/controllers/replicator/connect-peer.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
 import { systemIds } from '#agent/runtime/ids.ts';

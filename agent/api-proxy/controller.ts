@@ -1,0 +1,159 @@
+/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
+import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { tenantsByCluster } from '#agent/model/peering-selections.ts';
+import { networkOfType } from '#agent/network/ranges/cluster-ipam.ts';
+import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
+import { ensureExposedService } from '#agent/network/ranges/ip/exposed-service.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
+import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { services } from '#shared/domain/core-kinds.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
+import { ipType, networkPort, networkType } from '#shared/domain/network-keys.ts';
+import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { type Errand, Gate } from './authorizer.ts';
+import {
+  forgeProxyEndpoints,
+  forgeProxyService,
+  linkedClusters,
+  proxyKey,
+  proxyServiceName,
+  proxyTargets,
+  proxyUsers,
+} from './decide.ts';
+
+export interface ApiServerProxyDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  readonly systemNamespace: string;
+  readonly ids: Ids;
+  /** How peers know this API server. */
+  readonly apiServerUrl: string;
+  /** Where it is from here. */
+  readonly upstream: { readonly host: string; readonly port: number };
+  /** Of this process, for the Service. */
+  readonly podIp: string;
+  /** Default: the well-known one; 0: any. */
+  readonly port?: number;
+  /** Default: every address. */
+  readonly host?: string;
+}
+
+const key = 'proxy';
+
+export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
+  const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp } = deps;
+  const { api, caches } = cluster;
+  const managed = { labelSelector: `${label.managed}=true` };
+  const serviceCache = caches.cache(services, managed);
+  const sliceCache = caches.cache(endpointSlices, managed);
+  const tenants = tenantsByCluster(caches);
+  const ips = rangeIps(caches);
+  const networks = caches.cache(networkKinds.networks);
+  const configurations = caches.cache(networkKinds.configurations);
+  const targets = proxyTargets(deps.apiServerUrl);
+  const place = { namespace, name: proxyServiceName };
+  let proxy: ApiProxy | undefined;
+
+  // Asked at each connection: what a Tenant says now counts.
+  const usersOf = (consumer: string) =>
+    proxyUsers(tenants.byIndex('cluster', consumer), linkedClusters(configurations.list()));
+  const keysOf = (consumer: string, errand: Errand) =>
+    usersOf(consumer)
+      .filter(({ isInBand }) => isInBand || errand === 'certificate')
+      .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
+  const certificateOf = (consumer: string): string | undefined => {
+    const certificate = usersOf(consumer).find((user) => user.certificate !== undefined)?.certificate;
+    return certificate && fromBase64(certificate);
+  };
+
+  async function open(): Promise<ApiProxy> {
+    const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
+    const gate = new Gate({ clusterId, targets, nonce, clock, keysOf });
+    const { upstream, port = networkPort.apiServerProxy, host } = deps;
+    const opened = await startApiProxy({
+      gate,
+      nonce,
+      certificateOf,
+      upstream,
+      port,
+      ...(host !== undefined && { host }),
+      clock,
+      log: log.with({ part: 'api-proxy' }),
+    });
+    log.info('proxy to the API server opened', { port: opened.port });
+    return opened;
+  }
+
+  async function close(): Promise<void> {
+    const was = proxy;
+    proxy = undefined;
+    if (was === undefined) return;
+    await was.close();
+    log.info('proxy to the API server closed');
+  }
+
+  async function ensure<T extends KubeObject>(
+    type: ResourceType<T>,
+    actual: T | undefined,
+    wanted: Applied<T>,
+    signal: AbortSignal,
+  ) {
+    if (!covers(actual, wanted)) await api.apply(type, wanted, { fieldManager: fieldManager.agent }, signal);
+  }
+
+  async function reconcile(_key: string, signal: AbortSignal): Promise<Outcome> {
+    const users = proxyUsers(tenants.list(), linkedClusters(configurations.list()));
+    proxy?.retain((consumer) => users.some((user) => user.consumer === consumer && user.isInBand));
+    if (users.length === 0) await close();
+    else proxy ??= await open();
+    // Where there is no network, nobody comes this way.
+    if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
+    const service = serviceCache.get(place);
+    await ensure(services, service, forgeProxyService(namespace), signal);
+    const slice = sliceCache.get(place);
+    if (proxy !== undefined) {
+      const wanted = forgeProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
+      await ensure(endpointSlices, slice, wanted, signal);
+    } else if (slice !== undefined) await deleteObject(api, endpointSlices, slice, signal);
+    const clusterIp = service?.spec?.clusterIP;
+    if (clusterIp === undefined) return again(1_000);
+    const exposed = { name: ipType.apiServerProxy, namespace, ipType: ipType.apiServerProxy, clusterIp };
+    return ensureExposedService(cluster, ips, exposed, signal);
+  }
+
+  const mine = (name: string) => (object: KubeObject) =>
+    object.metadata.namespace === namespace && object.metadata.name === name ? [key] : [];
+  const controller = createController(
+    {
+      name: 'api-server-proxy',
+      watches: [
+        watch(tenants, () => [key]),
+        watch(serviceCache, mine(proxyServiceName)),
+        watch(sliceCache, mine(proxyServiceName)),
+        watch(ips, mine(ipType.apiServerProxy)),
+        watch(networks, () => [key]),
+        watch(configurations, () => [key]),
+      ],
+      workers: 1,
+      reconcile,
+    },
+    deps,
+  );
+  return {
+    ...controller,
+    async run(signal) {
+      try {
+        await controller.run(signal);
+      } finally {
+        // Whoever leads next has its own.
+        await close();
+      }
+    },
+  };
+}

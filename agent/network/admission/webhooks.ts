@@ -1,0 +1,40 @@
+/** Hooks of the network kinds. What others have is read anew: two objects made in a row must not both pass on what a cache says. */
+import { randomUUID } from 'node:crypto';
+import type { Hook } from '#agent/admission/hook.ts';
+import { allow, type Verdict } from '#agent/admission/review.ts';
+import type { KubeApi } from '#kube/model/types.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { judgeFirewall, ruleNamePatch } from './firewall-configuration.ts';
+import { judgeConfiguration, judgeGateway, judgeNetwork, keepsSpec } from './network-kinds.ts';
+import { judgeRoutes } from './route-configuration.ts';
+
+type Judge<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;
+
+export function createNetworkHooks(api: KubeApi): readonly (readonly [path: string, hook: Hook])[] {
+  const among =
+    <T extends KubeObject>(types: readonly ResourceType<T>[], judge: Judge<T>): Hook =>
+    async ({ object, before }, signal) => {
+      if (!object || keepsSpec(before, object)) return allow;
+      const others = await Promise.all(types.map((type) => api.list(type, {}, signal)));
+      return judge(before as T | undefined, object as T, others.flat());
+    };
+  const { gatewayServers, gatewayClients, networks, routeConfigurations, firewallConfigurations } = networkKinds;
+  return [
+    [
+      '/mutate/firewallconfigurations',
+      ({ object }) => (object ? { allowed: true, patch: ruleNamePatch(object, randomUUID) } : allow),
+    ],
+    ['/validate/firewallconfigurations', among<FirewallConfiguration>([firewallConfigurations], judgeFirewall)],
+    ['/validate/routeconfigurations', among([routeConfigurations], judgeRoutes)],
+    [
+      '/validate/configurations',
+      ({ object, before }) =>
+        object ? judgeConfiguration(before as Configuration | undefined, object as Configuration) : allow,
+    ],
+    ['/validate/gateways', among<KubeObject>([gatewayServers, gatewayClients], judgeGateway)],
+    ['/validate/networks', among([networks], judgeNetwork)],
+  ];
+}

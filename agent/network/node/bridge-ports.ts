@@ -1,0 +1,73 @@
+/** Where gateway pods of this node are plugged in, as far as that is a port of a bridge. */
+import type { Commands } from '../kernel/commands.ts';
+import type { Programmer } from './namespace-reconciler.ts';
+
+export interface BridgePort {
+  readonly bridge: string;
+  readonly port: string;
+}
+
+/** By the pod's uid; undefined for a pod that is plugged in in any other way, or does not run. One that nobody has looked at yet is not in it. */
+export type Cables = ReadonlyMap<string, BridgePort | undefined>;
+
+export interface CableBook {
+  now(): Cables;
+  /** The node's namespace is programmed anew when something changes. */
+  serves(programmer: Pick<Programmer, 'wake'>): void;
+  found(podUid: string, port: BridgePort | undefined): void;
+  /** The pod is no longer of this node. */
+  forget(podUid: string): void;
+}
+
+export function createCableBook(): CableBook {
+  const cables = new Map<string, BridgePort | undefined>();
+  let programmer: Pick<Programmer, 'wake'> | undefined;
+  return {
+    now: () => cables,
+    serves(served) {
+      programmer = served;
+    },
+    found(podUid, port) {
+      const before = cables.get(podUid);
+      if (cables.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
+      cables.set(podUid, port);
+      programmer?.wake();
+    },
+    forget(podUid) {
+      if (cables.delete(podUid)) programmer?.wake();
+    },
+  };
+}
+
+/** As `ip -json -details` prints them. An address that was not asked for leaves an empty object. */
+interface Device {
+  readonly ifindex?: number;
+  readonly ifname?: string;
+  /** Of a veth: its other end, by the numbers of the namespace that is in. */
+  readonly link_index?: number;
+  readonly master?: string;
+  readonly linkinfo?: { readonly info_kind?: string };
+}
+
+/** Undefined where the pod with this address is connected in any other way. */
+export async function bridgePortOf(
+  address: string,
+  pod: Pick<Commands, 'run'>,
+  node: Pick<Commands, 'run'>,
+): Promise<BridgePort | undefined> {
+  const inside = (await devices(pod, ['-4', 'address', 'show', 'to', `${address}/32`])).find(
+    ({ ifname }) => ifname !== undefined,
+  );
+  if (inside?.link_index === undefined) return undefined;
+  const port = (await devices(node, ['link', 'show', 'type', 'veth'])).find(
+    ({ ifindex, link_index }) => ifindex === inside.link_index && link_index === inside.ifindex,
+  );
+  if (port?.ifname === undefined || port.master === undefined) return undefined;
+  const [master] = await devices(node, ['link', 'show', 'dev', port.master]);
+  return master?.linkinfo?.info_kind === 'bridge' ? { bridge: port.master, port: port.ifname } : undefined;
+}
+
+async function devices({ run }: Pick<Commands, 'run'>, args: readonly string[]): Promise<readonly Device[]> {
+  const { code, stdout } = await run('ip', ['-json', '-details', ...args]);
+  return code === 0 && stdout !== '' ? (JSON.parse(stdout) as Device[]) : [];
+}

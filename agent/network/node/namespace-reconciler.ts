@@ -1,0 +1,163 @@
+/** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
+import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
+import type { KernelState, Refusal } from '../kernel/kernel-state.ts';
+import type { Applied, Namespace } from '../kernel/namespace.ts';
+
+export interface ProgrammerDeps {
+  readonly namespace: Pick<Namespace, 'apply' | 'watchDrift'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What should be, as of now. Undefined: leave everything as it is. */
+  readonly want: () => KernelState | undefined;
+  /** After each pass. `failed` are configurations of users; `error` is ours. */
+  readonly onPass?: (outcome: { readonly failed: readonly Refusal[]; readonly error?: unknown }) => void;
+  readonly driftMs?: number;
+}
+
+export interface Programmer {
+  /** Something changed; the next pass follows at once, or after the one that is running. */
+  wake(): void;
+  /** One of very many changes: a pass follows at once after a quiet time, and otherwise at a distance from the last one. */
+  wakeCalmly(): void;
+  /** Resolves after a pass that began after this call succeeded; rejects with the signal's reason. */
+  applied(signal: AbortSignal): Promise<void>;
+  /** Returns when the signal aborts and the running pass has ended. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Without the stack of an error that nobody reads. */
+const enough = Object.freeze({ name: 'AbortError' });
+/** Changes that come together are one pass. */
+const settleMs = 15;
+const awaitTunnelMs = 200;
+/** Between passes for changes that come by the thousand: so many times what the last pass took, that it never becomes the main work here. */
+const calm = { times: 5, leastMs: 1_000, mostMs: 2_000 } as const;
+/** Drift is to be repaired within 5 s; what nobody listens for is looked at, and each look costs a process or two. */
+const usualDriftMs = 2_500;
+/** Even without a change: whatever a watch has missed is found by then. */
+const resyncMs = 60_000;
+
+export function createProgrammer({
+  namespace,
+  clock,
+  log,
+  want,
+  onPass,
+  driftMs = usualDriftMs,
+}: ProgrammerDeps): Programmer {
+  let dirty = true;
+  let dirtyCalmly = false;
+  let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
+  let without = '';
+  let waiters: { readonly resolve: () => void; serves: boolean }[] = [];
+
+  function wake(): void {
+    dirty = true;
+    nap?.end();
+  }
+
+  async function rest(ms: number, calm: boolean, signal: AbortSignal): Promise<void> {
+    const life = linkedAbort(signal);
+    nap = { calm, end: () => life.abort(enough) };
+    await clock.sleep(ms, life.signal).catch(() => undefined);
+    nap = undefined;
+    life.unlink();
+  }
+
+  /** Once, until it is something else. */
+  function sayWhatIsMissing(now: readonly string[]): void {
+    if (now.length > 0 && now.join() !== without) log.info('packets take a slower way here', { why: now });
+    without = now.join();
+  }
+
+  /** What the last pass left behind, unless it failed or waits for something; and until when that is taken for granted. */
+  let settledAs: { readonly text: string; readonly until: number } | undefined;
+
+  /** Most pods change nothing here, and a pass costs processes: who only heard of some looks first. */
+  function isSettled(calmly: boolean): boolean {
+    if (!calmly || settledAs === undefined || clock.now() >= settledAs.until) return false;
+    const state = want();
+    return state !== undefined && JSON.stringify(state) === settledAs.text;
+  }
+
+  /** Milliseconds until the next pass unless something changes. */
+  async function pass(failures: number): Promise<{ readonly nextMs: number; readonly failures: number }> {
+    for (const waiter of waiters) waiter.serves = true;
+    settledAs = undefined;
+    try {
+      const state = want();
+      const applied: Applied | undefined = state === undefined ? undefined : await namespace.apply(state);
+      if (applied !== undefined && applied.wrote.length > 0) log.debug('applied', { wrote: applied.wrote });
+      sayWhatIsMissing(applied?.without ?? []);
+      onPass?.({ failed: applied?.failed ?? [] });
+      for (const { serves, resolve } of waiters) if (serves) resolve();
+      waiters = waiters.filter(({ serves }) => !serves);
+      if (state !== undefined && applied?.awaitsTunnel === false && applied.without.length === 0)
+        settledAs = { text: JSON.stringify(state), until: clock.now() + resyncMs };
+      return { nextMs: applied?.awaitsTunnel ? awaitTunnelMs : resyncMs, failures: 0 };
+    } catch (error) {
+      log.warn('could not program the network', { code: codeOf(error), why: (error as Error).message });
+      onPass?.({ failed: [], error });
+      return {
+        nextMs: backoffMs(failures + 1, { baseMs: 200, maxMs: 5_000, random: Math.random }),
+        failures: failures + 1,
+      };
+    }
+  }
+
+  return {
+    wake,
+    wakeCalmly() {
+      dirtyCalmly = true;
+      if (nap?.calm === false) nap.end();
+    },
+    applied(signal) {
+      return new Promise((resolve, reject) => {
+        const refuse = (): void => reject(signal.reason);
+        if (signal.aborted) return refuse();
+        signal.addEventListener('abort', refuse, { once: true });
+        waiters.push({
+          serves: false,
+          resolve: () => {
+            signal.removeEventListener('abort', refuse);
+            resolve();
+          },
+        });
+        wake();
+      });
+    },
+    async run(signal) {
+      const drift = namespace.watchDrift(
+        () => {
+          log.info('somebody else changed the network; repairing it');
+          wake();
+        },
+        { everyMs: driftMs },
+      );
+      let failures = 0;
+      try {
+        while (!signal.aborted) {
+          const calmly = dirtyCalmly && !dirty;
+          dirty = false;
+          dirtyCalmly = false;
+          const begunAt = clock.now();
+          const left = (settledAs?.until ?? 0) - begunAt;
+          const outcome = isSettled(calmly) ? { nextMs: left, failures } : await pass(failures);
+          failures = outcome.failures;
+          const endedAt = clock.now();
+          const calmAt = endedAt + Math.min(calm.mostMs, Math.max(calm.leastMs, calm.times * (endedAt - begunAt)));
+          if (!dirty && !dirtyCalmly) await rest(outcome.nextMs, false, signal);
+          const calmMs = Math.min(calmAt, endedAt + outcome.nextMs) - clock.now();
+          if (!dirty && dirtyCalmly && calmMs > 0) await rest(calmMs, true, signal);
+          if (!signal.aborted) await clock.sleep(settleMs, signal).catch(() => undefined);
+        }
+      } finally {
+        drift.stop();
+      }
+    },
+  };
+}

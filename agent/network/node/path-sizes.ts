@@ -1,0 +1,36 @@
+/** Keeps the sizes of links, and makes every namespace of this node take a new one before anybody counts on it. */
+import type { LinkSizes } from '../objects/link-sizes.ts';
+import type { Programmer } from './namespace-reconciler.ts';
+
+export interface PathSizes {
+  now(): LinkSizes;
+  /** Namespaces that carry links; returns what takes this one out again. */
+  register(programmer: Pick<Programmer, 'wake' | 'applied'>): () => void;
+  /** Resolves once all namespaces have the configured size (or again the one in effect). */
+  measuring(link: string, on: boolean, signal: AbortSignal): Promise<void>;
+  found(link: string, mtu: number | undefined): void;
+}
+
+export function createPathSizes(): PathSizes {
+  const measuring = new Set<string>();
+  const found = new Map<string, number>();
+  const programmers = new Set<Pick<Programmer, 'wake' | 'applied'>>();
+  return {
+    now: () => ({ measuring, found }),
+    register(programmer) {
+      programmers.add(programmer);
+      return () => void programmers.delete(programmer);
+    },
+    async measuring(link, on, signal) {
+      if (on) measuring.add(link);
+      else measuring.delete(link);
+      await Promise.all([...programmers].map((programmer) => programmer.applied(signal)));
+    },
+    found(link, mtu) {
+      if (found.get(link) === mtu) return;
+      if (mtu === undefined) found.delete(link);
+      else found.set(link, mtu);
+      for (const programmer of programmers) programmer.wake();
+    },
+  };
+}

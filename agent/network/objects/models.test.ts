@@ -1,0 +1,382 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Node, Pod } from '#shared/domain/kube-object.ts';
+import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
+import type { BridgePort } from '../node/bridge-ports.ts';
+import { type GatewayContext, gatewayModelOf } from './gateway-facts-of.ts';
+import { nodeModelOf } from './node-facts-of.ts';
+import { type FabricObjects, noObjects } from './objects.ts';
+import { firewallsFor, routesFor, type Target } from './user-targets.ts';
+
+const core = { apiVersion: 'v1' };
+const networking = { apiVersion: 'networking.liqo.io/v1beta1' };
+const ipam = { apiVersion: 'ipam.liqo.io/v1alpha1' };
+
+const node = (name: string, podCIDR: string, address: string, labels = {}): Node => ({
+  ...core,
+  kind: 'Node',
+  metadata: { name, labels },
+  spec: { podCIDR, podCIDRs: [podCIDR] },
+  status: { addresses: [{ type: 'InternalIP', address }] },
+});
+const internalNode = (name: string, ip: string, nodeIP = {}): InternalNode => ({
+  ...networking,
+  kind: 'InternalNode',
+  metadata: { name },
+  spec: { interface: { gateway: { name: 'liqo.x' }, node: { ip } } },
+  status: { nodeIP },
+});
+const gatewayPod = (peer: string, name: string, nodeName: string, podIP: string, active = false): Pod => ({
+  ...core,
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: `liqo-tenant-${peer}`,
+    uid: `uid-${name}`,
+    labels: {
+      'networking.liqo.io/component': 'gateway',
+      'networking.liqo.io/gateway-name': peer,
+      ...(active ? { 'networking.liqo.io/active': 'true' } : {}),
+    },
+  },
+  spec: { nodeName, containers: [] },
+  status: { podIP, phase: 'Running' },
+});
+const ip = (
+  name: string,
+  real: string,
+  exposed: string | undefined,
+  more: Partial<Ip['spec']> = {},
+  labels = {},
+): Ip => ({
+  ...ipam,
+  kind: 'IP',
+  metadata: { name, namespace: 'liqo', labels },
+  spec: { ip: real, ...more },
+  status: exposed === undefined ? {} : { ip: exposed, cidr: '10.70.0.0/16' },
+});
+const network = (name: string, type: string, cidr: string) => ({
+  ...ipam,
+  kind: 'Network',
+  metadata: { name, namespace: 'liqo', labels: { 'ipam.liqo.io/network-type': type } },
+  spec: { cidr },
+  status: { cidr },
+});
+
+function peer(
+  id: string,
+  view: string,
+  overlay: string,
+  vni: number,
+  role: 'server' | 'client',
+): Partial<FabricObjects> {
+  const metadata = { name: id, namespace: `liqo-tenant-${id}`, labels: { 'liqo.io/remote-cluster-id': id } };
+  const gateway = { ...networking, metadata };
+  return {
+    ...(role === 'server'
+      ? {
+          gatewayServers: [
+            {
+              ...gateway,
+              kind: 'GatewayServer',
+              spec: { mtu: 1340, endpoint: { port: 51841, serviceType: 'NodePort' } },
+            },
+          ],
+        }
+      : { gatewayClients: [{ ...gateway, kind: 'GatewayClient', spec: { mtu: 1400 } }] }),
+    configurations: [
+      {
+        ...networking,
+        kind: 'Configuration',
+        metadata,
+        spec: { remote: { cidr: { pod: ['10.200.0.0/16'], external: ['10.70.0.0/16'] } } },
+        status: { remote: { cidr: { pod: [`10.${view}1.0.0/16`], external: [`10.${view}2.0.0/16`] } } },
+      },
+    ],
+    publicKeys: [{ ...networking, kind: 'PublicKey', metadata, spec: { publicKey: `${id}-key` } }],
+    internalFabrics: [
+      {
+        ...networking,
+        kind: 'InternalFabric',
+        metadata: { ...metadata, annotations: { 'networking.isthmus.dev/vni': String(vni) } },
+        spec: {
+          mtu: 1300,
+          remoteCIDRs: [`10.${view}2.0.0/16`, `10.${view}1.0.0/16`],
+          interface: { node: { name: 'liqo.y' }, gateway: { ip: overlay } },
+          gatewayIP: '10.200.1.2',
+        },
+      },
+    ],
+  };
+}
+
+const join = (...parts: readonly Partial<FabricObjects>[]): FabricObjects => {
+  const all: Record<string, readonly unknown[]> = { ...noObjects } as never;
+  for (const part of parts)
+    for (const [key, list] of Object.entries(part)) all[key] = [...(all[key] ?? []), ...(list as readonly unknown[])];
+  return all as unknown as FabricObjects;
+};
+
+const world = join(peer('milan', '7', '10.80.0.9', 77, 'server'), peer('turin', '8', '10.80.0.10', 88, 'client'), {
+  nodes: [
+    node('n1', '10.200.1.0/24', '198.18.0.1'),
+    node('n2', '10.200.2.0/24', '198.18.0.2'),
+    node('virtual', '10.200.3.0/24', '198.18.0.3', { 'liqo.io/type': 'virtual-node' }),
+  ],
+  internalNodes: [
+    internalNode('n1', '10.80.0.1', { local: '10.200.1.1', remote: '198.18.0.1' }),
+    internalNode('n2', '10.80.0.2', { remote: '198.18.0.2' }),
+    internalNode('virtual', '10.80.0.3'),
+  ],
+  networks: [network('pods', 'pod-cidr', '10.200.0.0/16'), network('external', 'external-cidr', '10.70.0.0/16')],
+  ips: [
+    ip('node-n1', '10.80.0.1', '10.70.0.7'),
+    ip('printer', '192.168.1.9', '10.70.0.5', { masquerade: true }),
+    ip('hidden', '192.168.1.10', '10.70.0.6', {}, { 'networking.liqo.io/host-unreachable': 'true' }),
+    ip('offloaded', '10.81.2.7', '10.70.0.8'),
+    ip('ungranted', '192.168.1.11', undefined),
+    ip('twice', '192.168.1.9', '10.70.0.99'),
+  ],
+  gatewayPods: [
+    gatewayPod('milan', 'gw-milan-a', 'n1', '10.200.1.2', true),
+    gatewayPod('milan', 'gw-milan-b', 'n2', '10.200.2.2'),
+    gatewayPod('turin', 'gw-turin-a', 'n2', '10.200.2.3', true),
+  ],
+  pods: [
+    { ip: '10.200.1.5', node: 'n1' },
+    { ip: '10.200.2.9', node: 'n1' },
+    { ip: '10.200.3.3', node: 'virtual' },
+  ],
+});
+const onNode = { node: 'n1', fullMasquerade: false, rulePriority: 101, cables: new Map() };
+const inGateway: GatewayContext = {
+  link: 'liqo-tenant-milan/milan',
+  node: 'n1',
+  implementation: 'userspace',
+  active: true,
+  privateKeyFile: '/proc/7/root/etc/wireguard/keys/privateKey',
+};
+const model = (objects: FabricObjects, context = inGateway) => {
+  const outcome = gatewayModelOf(objects, context);
+  if (!outcome.ok) throw new Error(`waits for ${outcome.waitingFor}`);
+  return outcome.model;
+};
+
+describe('what a node has to know', () => {
+  test('a link with its active gateway, every replica and the smaller of the two sizes', () => {
+    const links = nodeModelOf(world, onNode)?.links;
+    expect(links?.[0]).toEqual({
+      name: 'liqo-tenant-milan/milan',
+      remoteCidrs: ['10.71.0.0/16', '10.72.0.0/16'],
+      mtu: 1300,
+      gateway: { overlayAddress: '10.80.0.9', underlayAddress: '10.200.1.2' },
+      replicaAddresses: ['10.200.1.2', '10.200.2.2'],
+      vni: 77,
+    });
+    expect(links?.map(({ name }) => name)).toEqual(['liqo-tenant-milan/milan', 'liqo-tenant-turin/turin']);
+  });
+
+  test('addresses by which nodes with a gateway may masquerade, and hosts hidden behind nodes', () => {
+    const found = nodeModelOf(world, onNode);
+    expect(found?.gatewayNodeAddresses).toEqual(['10.200.1.1', '198.18.0.1', '198.18.0.2']);
+    expect(found?.masqueradedHosts).toEqual([{ host: '192.168.1.9', exposed: '10.70.0.5' }]);
+  });
+
+  test('the node ports of gateways, server or client, whatever stands in front of them; what is no port is none', () => {
+    const withPort = <T extends FabricObjects['gatewayServers'][number] | FabricObjects['gatewayClients'][number]>(
+      gateway: T,
+      text: string,
+    ): T => ({
+      ...gateway,
+      metadata: { ...gateway.metadata, annotations: { 'networking.isthmus.dev/node-port': text } },
+    });
+    const [server] = world.gatewayServers;
+    const [client] = world.gatewayClients;
+    const entrances = (ofServer: string, ofClient: string) =>
+      nodeModelOf(
+        {
+          ...world,
+          gatewayServers: [withPort(server!, ofServer)],
+          gatewayClients: [withPort(client!, ofClient)],
+        },
+        onNode,
+      )?.entrances;
+    expect(entrances('31820', '30001')).toEqual([31_820, 30_001]);
+    expect(entrances('0', 'udp')).toEqual([]);
+    expect(nodeModelOf(world, onNode)?.entrances).toEqual([]);
+  });
+
+  test('where its own gateways are plugged in, once each of them has been looked at', () => {
+    const shortCuts = (...known: readonly (readonly [string, BridgePort | undefined])[]) =>
+      nodeModelOf(world, { ...onNode, cables: new Map(known) })?.shortCuts;
+    const port = { bridge: 'cni0', port: 'veth7' };
+    expect(shortCuts()).toBeUndefined();
+    expect(shortCuts(['uid-gw-milan-b', port])).toBeUndefined();
+    expect(shortCuts(['uid-gw-milan-a', port])).toEqual([{ to: '10.200.1.2', ...port }]);
+    expect(shortCuts(['uid-gw-milan-a', undefined])).toEqual([]);
+  });
+
+  test('nothing without an InternalNode', () => {
+    expect(nodeModelOf(world, { ...onNode, node: 'n3' })).toBeUndefined();
+  });
+
+  test('a link without active replica, so that packets are refused instead of leaving by the default route', () => {
+    const asleep = {
+      ...world,
+      gatewayPods: world.gatewayPods.map((pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, 'networking.liqo.io/active': 'false' } },
+      })),
+    };
+    expect(nodeModelOf(asleep, onNode)?.links[0]).not.toHaveProperty('gateway');
+  });
+
+  test('the configured size while the path is measured', () => {
+    const sizes = { measuring: new Set(['liqo-tenant-milan/milan']), found: new Map() };
+    expect(nodeModelOf(world, { ...onNode, sizes })?.links.map(({ mtu }) => mtu)).toEqual([1340, 1300]);
+    expect(model(world, { ...inGateway, sizes }).mtu).toBe(1340);
+  });
+
+  test('what was found on the path, once it was measured', () => {
+    const sizes = { measuring: new Set<string>(), found: new Map([['liqo-tenant-milan/milan', 1250]]) };
+    expect(nodeModelOf(world, { ...onNode, sizes })?.links.map(({ mtu }) => mtu)).toEqual([1250, 1300]);
+    expect(model(world, { ...inGateway, sizes }).mtu).toBe(1250);
+  });
+});
+
+describe('what a gateway has to know', () => {
+  test('both views, its port and key, and a peer whom it does not dial by itself', () => {
+    expect(model(world)).toMatchObject({
+      role: 'server',
+      local: { pods: ['10.200.0.0/16'], external: '10.70.0.0/16' },
+      remote: {
+        pods: [{ real: '10.200.0.0/16', view: '10.71.0.0/16' }],
+        external: [{ real: '10.70.0.0/16', view: '10.72.0.0/16' }],
+      },
+      overlay: { address: '10.80.0.9', vni: 77 },
+      wireGuard: { listenPort: 51841, privateKeyFile: inGateway.privateKeyFile, peer: { publicKey: 'milan-key' } },
+    });
+    expect(model(world).wireGuard.peer).not.toHaveProperty('endpoint');
+  });
+
+  test('a standby keeps no way to the peer open', () => {
+    expect(model(world).wireGuard.peer?.keepaliveSeconds).toBe(5);
+    expect(model(world, { ...inGateway, active: false }).wireGuard.peer).toEqual({ publicKey: 'milan-key' });
+  });
+
+  test('a client listens on a port that its peer can foresee', () => {
+    expect(model(world, { ...inGateway, link: 'liqo-tenant-turin/turin' }).wireGuard.listenPort).toBe(51_840);
+  });
+
+  test.each([
+    { on: 'n1', towards: { n1: '10.200.1.1', n2: '198.18.0.2' } },
+    { on: 'n2', towards: { n1: '198.18.0.1', n2: '198.18.0.2' } },
+  ])('on $on it sends to each node where that node answers from', ({ on, towards }) => {
+    const { nodes } = model(world, { ...inGateway, node: on });
+    expect(Object.fromEntries(nodes.map(({ name, underlayAddress }) => [name, underlayAddress]))).toEqual(towards);
+    expect(nodes.filter(({ own }) => own).map(({ name }) => name)).toEqual([on]);
+  });
+
+  test('pods outside their node’s range; those of virtual nodes are not here', () => {
+    expect(model(world).strayPods).toEqual([{ ip: '10.200.2.9', node: 'n1' }]);
+  });
+
+  test('exposed addresses, of which only foreign ones are hosts', () => {
+    expect(model(world).exposed).toEqual([
+      { ip: '10.80.0.1', exposed: '10.70.0.7' },
+      { ip: '10.81.2.7', exposed: '10.70.0.8' },
+      { ip: '192.168.1.9', exposed: '10.70.0.5' },
+    ]);
+    expect(model(world).hosts).toEqual(['192.168.1.9']);
+  });
+
+  test('sibling links, the active replica first', () => {
+    expect(model(world).siblings).toEqual([
+      {
+        link: 'liqo-tenant-turin/turin',
+        remoteCidrs: ['10.81.0.0/16', '10.82.0.0/16'],
+        overlayAddress: '10.80.0.10',
+        underlayAddresses: ['10.200.2.3'],
+        vni: 88,
+      },
+    ]);
+  });
+
+  test.each([
+    { missing: 'configurations', says: 'a Configuration of the peer' },
+    { missing: 'internalFabrics', says: 'an InternalFabric with a tunnel id' },
+    { missing: 'networks', says: 'the Network of the external CIDR' },
+    { missing: 'gatewayServers', says: 'a GatewayServer or GatewayClient' },
+  ] as const)('without $missing it says what it waits for', ({ missing, says }) => {
+    expect(gatewayModelOf({ ...world, [missing]: [] }, inGateway)).toEqual({ ok: false, waitingFor: says });
+  });
+
+  test('a peer without key is no peer yet', () => {
+    expect(model({ ...world, publicKeys: [] }).wireGuard).not.toHaveProperty('peer');
+  });
+});
+
+test('any order of the objects gives the same models', () => {
+  const shuffled = fc.tuple(
+    ...Object.values(world).map((list) => fc.shuffledSubarray([...list], { minLength: list.length })),
+  );
+  fc.assert(
+    fc.property(shuffled, (lists) => {
+      const objects = Object.fromEntries(Object.keys(world).map((key, index) => [key, lists[index]])) as never;
+      expect(nodeModelOf(objects, onNode)).toEqual(nodeModelOf(world, onNode));
+      expect(gatewayModelOf(objects, inGateway)).toEqual(gatewayModelOf(world, inGateway));
+    }),
+    { numRuns: 50 },
+  );
+});
+
+describe('configurations that people wrote', () => {
+  const n1: Target = { is: 'node', node: 'n1' };
+  const milan: Target = { is: 'gateway', node: 'n1', remoteClusterId: 'milan' };
+  test.each([
+    { labels: { category: 'fabric', subcategory: 'all-nodes' }, node: true, gateway: false },
+    { labels: { category: 'fabric', subcategory: 'single-node', unique: 'n1' }, node: true, gateway: false },
+    { labels: { category: 'fabric', subcategory: 'single-node', unique: 'n2' }, node: false, gateway: false },
+    { labels: { category: 'fabric', subcategory: 'ip-mapping' }, node: true, gateway: false },
+    { labels: { category: 'fabric' }, node: false, gateway: false },
+    { labels: { category: 'gateway', subcategory: 'all-gateways' }, node: false, gateway: true },
+    { labels: { category: 'gateway', subcategory: 'fabric' }, node: false, gateway: true },
+    { labels: { category: 'gateway', subcategory: 'ip-mapping' }, node: false, gateway: true },
+    { labels: { category: 'gateway', unique: 'milan' }, node: false, gateway: true },
+    { labels: { category: 'gateway', unique: 'turin' }, node: false, gateway: false },
+    { labels: {}, node: false, gateway: false },
+  ])('rules labelled $labels: node $node, gateway $gateway', ({ labels, ...expected }) => {
+    const all = [
+      {
+        ...networking,
+        kind: 'FirewallConfiguration',
+        metadata: { name: 'mine', namespace: 'liqo', labels: prefixed('firewall', labels) },
+        spec: { table: { name: 'mine', family: 'IPV4' as const, chains: [] } },
+      },
+    ];
+    expect({ node: firewallsFor(n1, all).length > 0, gateway: firewallsFor(milan, all).length > 0 }).toEqual(expected);
+  });
+
+  test.each([
+    { labels: { category: 'fabric' }, node: true, gateway: false },
+    { labels: { category: 'gateway', subcategory: 'fabric' }, node: false, gateway: true },
+    { labels: { category: 'gateway', subcategory: 'fabric-node', unique: 'n1' }, node: false, gateway: true },
+    { labels: { category: 'gateway', subcategory: 'fabric-node', unique: 'n2' }, node: false, gateway: false },
+    { labels: { category: 'gateway', unique: 'milan' }, node: false, gateway: true },
+    { labels: { category: 'gateway' }, node: false, gateway: false },
+  ])('routes labelled $labels: node $node, gateway $gateway', ({ labels, ...expected }) => {
+    const all = [
+      {
+        ...networking,
+        kind: 'RouteConfiguration',
+        metadata: { name: 'mine', namespace: 'liqo', labels: prefixed('route', labels) },
+        spec: { table: { name: 'mine', rules: [] } },
+      },
+    ];
+    expect({ node: routesFor(n1, all).length > 0, gateway: routesFor(milan, all).length > 0 }).toEqual(expected);
+  });
+
+  const prefixed = (kind: string, labels: object): Record<string, string> =>
+    Object.fromEntries(Object.entries(labels).map(([key, value]) => [`networking.liqo.io/${kind}-${key}`, value]));
+});

@@ -1,0 +1,113 @@
+/** Objects to what this node has to know. Any order of the objects gives the same model. */
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
+import type { CniTraits } from '../kernel/cni.ts';
+import type { Cables } from '../node/bridge-ports.ts';
+import type { ExposedHost, NodeLink, NodeModel } from '../plan/node-model.ts';
+import { activePod, type GatewayPod, internalAddresses, type Link, linksOf } from './link-objects.ts';
+import { type LinkSizes, sizeOf } from './link-sizes.ts';
+import type { FabricObjects } from './objects.ts';
+import { podRanges } from './ranges.ts';
+import { compareText, firewallsFor, routesFor } from './user-targets.ts';
+
+export interface NodeContext {
+  readonly node: string;
+  readonly fullMasquerade: boolean;
+  readonly rulePriority: number;
+  readonly matchesSockets?: boolean;
+  readonly cni?: CniTraits;
+  readonly sizes?: LinkSizes;
+  readonly cables: Cables;
+}
+
+/** Undefined while this node has no place on the overlay: then it is to own nothing. */
+export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeModel | undefined {
+  const { node, fullMasquerade, rulePriority, matchesSockets = false, cni, sizes, cables } = context;
+  const self = objects.internalNodes.find(({ metadata }) => metadata.name === node);
+  if (self === undefined || self.metadata.deletionTimestamp !== undefined) return undefined;
+  const links = linksOf(objects);
+  const of = { is: 'node', node } as const;
+  return {
+    node,
+    podCidrs: podRanges(objects.networks),
+    overlayAddress: self.spec.interface.node.ip,
+    links: links.flatMap((link) => nodeLink(link, sizes)),
+    gatewayNodeAddresses: gatewayNodeAddresses(links, objects),
+    entrances: [...new Set(links.flatMap(({ nodePort }) => nodePort ?? []))],
+    shortCuts: shortCutsOf(
+      links.flatMap(({ pods }) => pods.filter((pod) => pod.node === node)),
+      cables,
+    ),
+    masqueradedHosts: exposures(objects.ips)
+      .filter(({ masquerade }) => masquerade)
+      .map(exposedHost),
+    fullMasquerade,
+    rulePriority,
+    matchesSockets,
+    ...(cni === undefined ? {} : { cni }),
+    firewalls: firewallsFor(of, objects.firewalls),
+    routes: routesFor(of, objects.routes),
+  };
+}
+
+function shortCutsOf(pods: readonly GatewayPod[], cables: Cables): NodeModel['shortCuts'] {
+  if (pods.some(({ uid }) => !cables.has(uid))) return undefined;
+  return pods.flatMap(({ ip, uid }) => {
+    const cable = cables.get(uid);
+    return cable === undefined ? [] : [{ to: ip, ...cable }];
+  });
+}
+
+function nodeLink(link: Link, sizes: LinkSizes | undefined): readonly NodeLink[] {
+  if (link.fabric === undefined) return [];
+  const { overlayAddress, vni, remoteCidrs, mtu } = link.fabric;
+  const active = activePod(link);
+  return [
+    {
+      name: link.name,
+      remoteCidrs,
+      mtu: sizeOf(link, mtu, sizes),
+      replicaAddresses: sorted(link.pods.map(({ ip }) => ip)),
+      vni,
+      ...(active === undefined ? {} : { gateway: { overlayAddress, underlayAddress: active.ip } }),
+    },
+  ];
+}
+
+function gatewayNodeAddresses(links: readonly Link[], objects: FabricObjects): readonly string[] {
+  const hosts = new Set(links.flatMap(({ pods }) => pods.map((pod) => pod.node)));
+  return sorted([...hosts].flatMap((host) => nodeSources(host, objects)));
+}
+
+/** Every address that a node's packets may carry as their outer source. */
+export function nodeSources(name: string, { nodes, internalNodes }: FabricObjects): readonly string[] {
+  const named = ({ metadata }: KubeObject): boolean => metadata.name === name;
+  const { local, remote } = internalNodes.find(named)?.status?.nodeIP ?? {};
+  return sorted([local, remote, ...internalAddresses(nodes.find(named))].flatMap((address) => address || []));
+}
+
+export interface Exposure extends ExposedHost {
+  readonly masquerade: boolean;
+}
+
+const exposedHost = ({ host, exposed }: Exposure): ExposedHost => ({ host, exposed });
+
+/** Granted addresses in order, each real and each exposed address once: the first object by name wins. */
+export function exposures(ips: readonly Ip[]): readonly Exposure[] {
+  const hosts = new Set<string>();
+  const taken = new Set<string>();
+  return [...ips]
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .sort((a, b) => compareText(ipName(a), ipName(b)))
+    .flatMap(({ spec, status }) => {
+      const exposed = status?.ip;
+      if (!exposed || hosts.has(spec.ip) || taken.has(exposed)) return [];
+      hosts.add(spec.ip);
+      taken.add(exposed);
+      return [{ host: spec.ip, exposed, masquerade: spec.masquerade === true }];
+    });
+}
+
+const ipName = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
+
+export const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort(compareText);

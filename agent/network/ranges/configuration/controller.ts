@@ -1,0 +1,168 @@
+/** Configurations: asks for a range here for every range of the peer, and says which it got. */
+import { rangeIps } from '#agent/model/network-selections.ts';
+import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { findCondition } from '#kube/writes/conditions.ts';
+import { ensureOwned } from '#kube/writes/owned-object.ts';
+import { isOwnedBy, ownerName, ownerOf } from '#kube/writes/owner-references.ts';
+import { deleteObject, sameJson, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import type { NetworkDeps } from '../../model/deps.ts';
+import {
+  configurationStatus,
+  forgeRemoteNetwork,
+  forgeUnknownSource,
+  localConfig,
+  peerRangesCondition,
+  planNetworks,
+  rangesDiffer,
+  refusedRange,
+  type Verdict,
+  verdictOf,
+} from './decide.ts';
+
+const retryMs = 60_000;
+
+export function createConfigurationController(deps: NetworkDeps): Controller {
+  const { cluster, clock } = deps;
+  const { api, caches, events } = cluster;
+  const type = networkKinds.configurations;
+  const { networks, ips } = networkKinds;
+  const cache = caches.cache(type);
+  const networkCache = caches.cache(networks);
+  const ipCache = rangeIps(caches);
+  const connections = caches.cache(networkKinds.connections);
+  const namespaces = tenantNamespaces(caches);
+  const explain = createExplain(events, clock);
+
+  async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const found = cache.get(refOfKey(key));
+    // Its Networks and its IP are collected with it.
+    if (found === undefined || found.metadata.deletionTimestamp !== undefined) return settled;
+    const placement = placementOf(found, peerOf(found), namespaces.list());
+    if ('outcome' in placement) {
+      const { outcome } = placement;
+      if (outcome.kind === 'stalled') await report(found, outcome, signal);
+      return explain(found, outcome);
+    }
+    const configuration = await followLocal(found, signal);
+    const refused = refusedRange(configuration);
+    if (refused !== undefined) {
+      await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
+      return explain(configuration, stalled('RangeRefused', refused));
+    }
+    const isClear = await ensureNetworks(configuration, placement.peer, signal);
+    const verdict = verdictOf(configuration, childrenOf(configuration));
+    const written = await report(configuration, verdict, signal);
+    if (!isClear) return again(1_000);
+    if (verdict.remote === undefined) {
+      const { reason, message } = verdict;
+      return explain(
+        configuration,
+        reason === 'WaitingForNetworks' ? waiting('its Networks', retryMs) : stalled(reason, message),
+      );
+    }
+    await ensureUnknownSource(configuration, verdict.remote.cidr.external[0], placement.peer, signal);
+    const differ = differOf(configuration);
+    if (differ !== undefined) return explain(configuration, stalled('RangesDiffer', differ));
+    return written ? settled : explain(configuration, settled);
+  }
+
+  const childrenOf = (configuration: Configuration) =>
+    networkCache
+      .list()
+      .filter((one) => one.metadata.namespace === configuration.metadata.namespace && isOwnedBy(one, configuration));
+
+  const report = (configuration: Configuration, verdict: Verdict, signal: AbortSignal): Promise<boolean> =>
+    writeStatus(
+      api,
+      type,
+      configuration,
+      configurationStatus(configuration, verdict, clock.now(), differOf(configuration)),
+      signal,
+    );
+
+  const sameLink = (a: KubeObject, b: KubeObject): boolean =>
+    a.metadata.namespace === b.metadata.namespace && peerOf(a) === peerOf(b);
+  const saidOf = ({ status }: Configuration): string | undefined =>
+    findCondition(status?.conditions, peerRangesCondition)?.message;
+  function differOf(configuration: Configuration): string | undefined {
+    const said = connections.list().filter((one) => sameLink(one, configuration));
+    return rangesDiffer(configuration, said.find(({ status }) => status?.peerRanges !== undefined)?.status?.peerRanges);
+  }
+
+  /** Liqo fills this in once; here it follows. */
+  async function followLocal(configuration: Configuration, signal: AbortSignal): Promise<Configuration> {
+    const local = localConfig(networkCache.list());
+    if (local === undefined || sameJson(configuration.spec.local, local)) return configuration;
+    return api.mergePatch(type, refOf(configuration), { spec: { local } }, {}, signal);
+  }
+
+  /** False while something stands in the way that will go by itself. */
+  async function ensureNetworks(configuration: Configuration, peer: string, signal: AbortSignal): Promise<boolean> {
+    const { remove, create } = planNetworks(configuration, childrenOf(configuration));
+    for (const network of remove) await deleteObject(api, networks, network, signal);
+    let isClear = remove.length === 0;
+    for (const range of create) {
+      const wanted = forgeRemoteNetwork(configuration, range, peer, ownerOf(type, configuration));
+      const actual = networkCache.get({ namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name });
+      if ((await ensureOwned(api, networks, actual, wanted, signal)) !== 'done') isClear = false;
+    }
+    return isClear;
+  }
+
+  async function ensureUnknownSource(
+    configuration: Configuration,
+    view: string | undefined,
+    peer: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = forgeUnknownSource(configuration, view, peer, ownerOf(type, configuration));
+    const name = networkName.unknownSource(configuration.metadata.name);
+    const actual = ipCache.get({ namespace: configuration.metadata.namespace ?? '', name });
+    if (actual?.metadata.deletionTimestamp !== undefined) return;
+    // The address of an IP cannot be changed: the next pass, when it is gone, makes another.
+    const isOutdated = actual !== undefined && isOwnedBy(actual, configuration) && actual.spec.ip !== wanted?.spec?.ip;
+    if (isOutdated) await deleteObject(api, ips, actual, signal);
+    else if (wanted !== undefined) await ensureOwned(api, ips, actual, wanted, signal);
+  }
+
+  const owning = (object: Parameters<typeof ownerName>[1]): string[] => {
+    const name = ownerName(type, object);
+    return name === undefined ? [] : [`${object.metadata.namespace}/${name}`];
+  };
+  return createController(
+    {
+      name: 'configuration',
+      watches: [
+        watch(cache, (one) => [keyOf(one)]),
+        watch(networkCache, (network) =>
+          network.metadata.labels?.[networkLabel.networkType] ? cache.list().map(keyOf) : owning(network),
+        ),
+        watch(ipCache, owning),
+        // Figures of a link are written all the time; what it tells of ranges changes once in its life.
+        watch(connections, (connection) =>
+          cache
+            .list()
+            .filter((one) => sameLink(one, connection) && differOf(one) !== saidOf(one))
+            .map(keyOf),
+        ),
+        watch(namespaces, (namespace) =>
+          cache
+            .list()
+            .filter((one) => one.metadata.namespace === namespace.metadata.name)
+            .map(keyOf),
+        ),
+      ],
+      reconcile,
+    },
+    deps,
+  );
+}
