@@ -9,16 +9,16 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
-import * as control from './admission/control-plane-rules.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
-import { judgeChangedOffloading, judgeNewOffloading } from './admission/offloading-rules.ts';
-import { judgeOptions } from './admission/options-rules.ts';
-import { gatePatch, podPatch } from './admission/pod-rules.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
-import { judgeGuestService } from './admission/service-rules.ts';
-import { createShadowPodHooks } from './admission/shadow-pod-hooks.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
+import { judgeChangedOffloading, judgeNewOffloading } from './offloading/consumer/admission/namespace-offloading.ts';
+import { judgeOptions } from './offloading/consumer/admission/options-template.ts';
+import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { judgeGuestService } from './offloading/provider/admission/service.ts';
+import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
+import * as control from './peering/admission/authentication-kinds.ts';
 
 const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
 

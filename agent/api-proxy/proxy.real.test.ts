@@ -2,8 +2,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { askForCertificate } from '#agent/api-proxy/ask-certificate.ts';
 import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
+import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
 import { systemClock } from '#agent/runtime/clock.ts';

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { issueServingCertificate } from '#agent/admission/serving-certificate.ts';
+import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
@@ -14,7 +15,6 @@ import { openRequest } from '#kube/http/request.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { askForCertificate } from './ask-certificate.ts';
 import { Gate } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
 

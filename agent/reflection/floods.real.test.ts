@@ -1,6 +1,9 @@
 /** One namespace with thousands of objects, beside one with a single object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ConnectProvider, createConnectProvider } from '#agent/kubelet/peer.ts';
+import {
+  type ConnectProvider,
+  createConnectProvider,
+} from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, pods, secrets, services } from '#shared/domain/core-kinds.ts';

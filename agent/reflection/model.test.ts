@@ -5,11 +5,11 @@ import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { LaggingCache, Side } from '../testing/config-map-sides.ts';
+import { Reflector } from './engine/reflector.ts';
+import { SharedScopes } from './engine/shared-watches.ts';
 import { configMap } from './kinds/config-map.ts';
 import { outgoing } from './kinds/kind.ts';
-import { isReflected } from './policy.ts';
-import { Reflector } from './reflector.ts';
-import { SharedScopes } from './scopes.ts';
+import { isReflected } from './model/policy.ts';
 
 const pair = { consumer: 'cons', provider: 'prov' };
 const labels = { 'offloading.liqo.io/origin': 'cons', 'offloading.liqo.io/destination': 'prov' };

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import type { Cache } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { Turns } from './engine/keyed-mutex.ts';
+import { type ReflectionOptions, reflectorNames } from './engine/options.ts';
 import { NodeReflection, type NodeReflectionDeps } from './node-reflection.ts';
-import { type ReflectionOptions, reflectorNames } from './options.ts';
-import { Turns } from './turns.ts';
 
 test('a cluster whose caches end before they ever knew anything is not asked again and again', async () => {
   const stop = new AbortController();

@@ -2,16 +2,16 @@
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
-import { rootCa } from '../forge/api-access.ts';
-import { EventReflector } from './event-reflector.ts';
+import { type NetworkFacts, networkFacts } from './engine/cluster-facts.ts';
+import type { ReflectionOptions } from './engine/options.ts';
+import { Reflector, type ReflectorDeps, type ReflectorRules } from './engine/reflector.ts';
+import { EventReflector } from './events/event-reflector.ts';
 import { outgoingKinds } from './kinds/all.ts';
 import { serviceNameOf, sliceIndex } from './kinds/endpoint-slice.ts';
-import type { Concerned } from './kinds/event.ts';
 import type { OutgoingKind, ReflectorName, Surroundings } from './kinds/kind.ts';
-import type { ReflectionOptions } from './options.ts';
-import { isReflected, isRootCaReflected, isSliceReflected } from './policy.ts';
-import { Reflector, type ReflectorDeps, type ReflectorRules } from './reflector.ts';
-import { type NetworkFacts, networkFacts } from './surroundings.ts';
+import type { Concerned } from './kinds/provider-event.ts';
+import { rootCa } from './model/api-access.ts';
+import { isReflected, isRootCaReflected, isSliceReflected } from './model/policy.ts';
 
 export interface ReflectionDeps extends Omit<ReflectorDeps, 'local' | 'shape' | 'around'> {
   readonly local: Cluster;

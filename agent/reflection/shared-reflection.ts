@@ -4,11 +4,11 @@ import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
-import type { HomeApi } from '../forge/api-access.ts';
-import { homeApiSource } from './home-api.ts';
-import { type ReflectionOptions, reflectionOptions } from './options.ts';
-import { SharedScopes } from './scopes.ts';
-import { Turns } from './turns.ts';
+import { Turns } from './engine/keyed-mutex.ts';
+import { type ReflectionOptions, reflectionOptions } from './engine/options.ts';
+import { SharedScopes } from './engine/shared-watches.ts';
+import type { HomeApi } from './model/api-access.ts';
+import { homeApiSource } from './tokens/home-api.ts';
 
 export interface SharedReflectionDeps {
   readonly cluster: Cluster;

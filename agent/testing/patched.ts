@@ -1,6 +1,6 @@
 /** What an API server makes of the patches that we send. */
+import type { JsonOperation } from '#agent/offloading/consumer/pods/mutable-spec.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { JsonOperation } from '../forge/mutable-spec.ts';
 
 type Json = Record<string, unknown>;
 

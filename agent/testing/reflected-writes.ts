@@ -1,10 +1,13 @@
 /** What reflection writes while it keeps namespace `demo` equal to `demo-cons` at a provider. */
+import {
+  type ConnectProvider,
+  createConnectProvider,
+} from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { configMaps, coreEvents, ingresses, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
-import { type ConnectProvider, createConnectProvider } from '../kubelet/peer.ts';
 import { systemClock } from '../runtime/clock.ts';
 
 interface Clusters {

@@ -1,7 +1,10 @@
 /** The offloading world with the parts that reflect: the consumer's virtual nodes, and the provider's turning of ShadowEndpointSlices into EndpointSlices. */
-import { createShadowEndpointSliceController } from '#agent/controllers/shadow-endpoint-slice/index.ts';
-import { createVirtualNodeController, type VirtualNodeDeps } from '#agent/controllers/virtual-node/index.ts';
-import { createConnectProvider } from '#agent/kubelet/peer.ts';
+import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import {
+  createVirtualNodeController,
+  type VirtualNodeDeps,
+} from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { coreEvents, namespaces, nodes } from '#shared/domain/core-kinds.ts';

@@ -1,7 +1,7 @@
 /** For the tests of admission: a real API server with our CRDs, asking a running admission server, and kubectl as anybody. */
 import { expect, vi } from 'vitest';
 import { type Admission, startAdmission } from '#agent/admission/admission.ts';
-import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
+import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createShadowEndpointSliceController } from '#agent/controllers/shadow-endpoint-slice/index.ts';
+import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';

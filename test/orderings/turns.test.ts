@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createShadowEndpointSliceController } from '#agent/controllers/shadow-endpoint-slice/index.ts';
-import { createShadowPodController } from '#agent/controllers/shadow-pod/index.ts';
+import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
+import { createShadowPodController } from '#agent/offloading/provider/shadow-pods/controller.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { endpointSlices, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';

@@ -1,12 +1,12 @@
 /** A consumer and a provider in memory, with the agents' own controllers on both sides; schedulers, kubelets and the copying of NamespaceMaps are played. */
-import { gatePatch, podPatch } from '#agent/admission/pod-rules.ts';
-import { leanLocalPod } from '#agent/controllers/offloaded-pod/prune.ts';
-import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
-import { decideCopy } from '#agent/controllers/replicator/decide.ts';
-import { ensureNamespaceMap } from '#agent/controllers/virtual-node/namespace-map.ts';
-import { isOutgoing, mappingOf } from '#agent/kubelet/mappings.ts';
-import { ProviderSession } from '#agent/kubelet/provider-session.ts';
-import type { ReflectionOptions } from '#agent/reflection/options.ts';
+import { gatePatch, podPatch } from '#agent/offloading/consumer/admission/pod.ts';
+import { isOutgoing, mappingOf } from '#agent/offloading/consumer/namespaces/mappings.ts';
+import { ensureNamespaceMap } from '#agent/offloading/consumer/namespaces/namespace-map.ts';
+import { leanLocalPod } from '#agent/offloading/consumer/pods/cache-transforms.ts';
+import { ProviderSession } from '#agent/offloading/consumer/virtual-node/provider-session.ts';
+import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
+import { decideCopy } from '#agent/peering/replication/decide.ts';
+import type { ReflectionOptions } from '#agent/reflection/engine/options.ts';
 import { sharedReflection } from '#agent/reflection/shared-reflection.ts';
 import { jsonPatched } from '#agent/testing/patched.ts';
 import type { Cluster } from '#kube/model/types.ts';

@@ -2,8 +2,8 @@
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
-import { reflectedRootCa, rootCa } from '../../forge/api-access.ts';
-import { withDigests } from './digests.ts';
+import { reflectedRootCa, rootCa } from '../model/api-access.ts';
+import { withDigests } from '../model/digests.ts';
 import { type OutgoingKind, picked } from './kind.ts';
 
 export const configMap: OutgoingKind<ConfigMap> = {

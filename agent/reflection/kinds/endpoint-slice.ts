@@ -5,7 +5,7 @@
 import { type EndpointSlice, endpointSlices } from '#shared/domain/core-kinds.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
-import { isSet } from '../policy.ts';
+import { isSet } from '../model/policy.ts';
 import { type Context, type NodeKind, type OutgoingKind, picked, sameName } from './kind.ts';
 
 type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];

@@ -2,7 +2,7 @@
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
-import { withDigests } from './digests.ts';
+import { withDigests } from '../model/digests.ts';
 import { type OutgoingKind, picked, sameName } from './kind.ts';
 
 export const secret: OutgoingKind<Secret> = {

@@ -1,7 +1,7 @@
 /** Services: same ports and selector; addresses and node ports are the provider's to choose (reference 5.3). */
 import { type Service, services } from '#shared/domain/core-kinds.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
-import { isSet } from '../policy.ts';
+import { isSet } from '../model/policy.ts';
 import { type OutgoingKind, picked, sameName, withoutStatus } from './kind.ts';
 
 type Spec = NonNullable<Service['spec']>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
-import { withDigests } from '../kinds/digests.ts';
+import { withDigests } from '../model/digests.ts';
 import { type Action, decide, tokenSecret } from './decide.ts';
 
 const home = { port: 443, addresses: [] };

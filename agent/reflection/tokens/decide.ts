@@ -2,10 +2,10 @@
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
-import { apiAccessOf, type HomeApi, type TokenWish, tokenSecretName, tokenWishes } from '../../forge/api-access.ts';
-import { fingerprint, withDigests } from '../kinds/digests.ts';
 import type { Pair } from '../kinds/kind.ts';
-import { isOurs, pairLabels } from '../metadata.ts';
+import { apiAccessOf, type HomeApi, type TokenWish, tokenSecretName, tokenWishes } from '../model/api-access.ts';
+import { fingerprint, withDigests } from '../model/digests.ts';
+import { isOurs, pairLabels } from '../model/metadata.ts';
 
 export interface Observed {
   readonly pod?: Pod | undefined;

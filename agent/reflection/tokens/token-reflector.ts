@@ -10,12 +10,12 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { type HomeApi, type TokenWish, tokenSecretName } from '../../forge/api-access.ts';
 import { toBase64 } from '../../pki/pem.ts';
-import { withDigests } from '../kinds/digests.ts';
-import { leanMetadata } from '../metadata.ts';
-import type { ProviderClients } from '../provider-clients.ts';
-import { Said } from '../said.ts';
+import { Said } from '../engine/event-dedupe.ts';
+import type { ProviderClients } from '../engine/provider-clients.ts';
+import { type HomeApi, type TokenWish, tokenSecretName } from '../model/api-access.ts';
+import { withDigests } from '../model/digests.ts';
+import { leanMetadata } from '../model/metadata.ts';
 import { accountOf, decide, type Issued, isTokenSecret, type TokenContext, tokenSecret } from './decide.ts';
 
 export interface TokenReflectorDeps extends TokenContext {

@@ -1,6 +1,6 @@
 /** Certificates of seconds on two clusters that no broker knows: renewed while they see each other, and healed after they did not for longer than that. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { certificateEndMs } from '#agent/controllers/foreign-cluster/credentials.ts';
+import { certificateEndMs } from '#agent/peering/foreign-cluster/credentials.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { offloadNamespace, unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { peer, unpeer } from '#test/e2e/liqoctl/peer.ts';

@@ -1,7 +1,7 @@
 /** One installed cluster on a real API server: the agent's controllers in this process, and a player for kubelets and node processes. */
 import { setTimeout as timer } from 'node:timers/promises';
-import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
 import { createNetworkControllers } from '#agent/network/network.ts';
+import { createPeeringControllers } from '#agent/peering/peering.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { capturedIo } from '#cli/captured-io.ts';

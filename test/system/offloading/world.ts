@@ -1,9 +1,9 @@
 /** Two peered clusters with everything that offloads pods on both sides, admission included; the tests play scheduler and kubelet. */
 import { startAdmission } from '#agent/admission/admission.ts';
-import { createOffloadingControllers } from '#agent/controllers/offloading-controllers.ts';
-import { createVirtualNodeController } from '#agent/controllers/virtual-node/index.ts';
-import { createConnectProvider } from '#agent/kubelet/peer.ts';
-import { ReflectionCounters } from '#agent/kubelet/reflection-counters.ts';
+import { ReflectionCounters } from '#agent/offloading/consumer/kubelet-api/reflection-counters.ts';
+import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import type { KubeApi } from '#kube/model/types.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createChannel } from '#agent/channel/channel.ts';
 import { joinSecretName } from '#agent/channel/enroll.ts';
-import { ensureClusterKeys } from '#agent/controllers/keys/ensure-keys.ts';
+import { ensureClusterKeys } from '#agent/peering/keys/ensure-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';

@@ -1,6 +1,6 @@
 /** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
-import { createPeeringControllers } from '#agent/controllers/peering-controllers.ts';
-import type { ConnectPeer, PeeringConfig } from '#agent/controllers/peering-deps.ts';
+import type { ConnectPeer, PeeringConfig } from '#agent/peering/model/deps.ts';
+import { createPeeringControllers } from '#agent/peering/peering.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';

@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiServerProxyController } from '#agent/api-proxy/controller.ts';
-import { createConnectPeer } from '#agent/controllers/replicator/connect-peer.ts';
+import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeApi } from '#kube/model/types.ts';

@@ -1,7 +1,7 @@
 /** What a consumer can do at its provider: everything it may, listed by the API server itself, and refusals of all that it must not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { remoteBinding } from '#agent/controllers/namespace-map/forge.ts';
-import { signedNonceData } from '#agent/controllers/nonce/index.ts';
+import { remoteBinding } from '#agent/offloading/provider/namespaces/objects.ts';
+import { signedNonceData } from '#agent/peering/nonce/controllers.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { createKubeApi } from '#kube/http/client.ts';

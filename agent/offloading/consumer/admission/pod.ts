@@ -1,0 +1,81 @@
+/** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
+import { labelPatch, type PatchOperation } from '#agent/admission/review.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { isthmusLabel, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { bothTerms, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
+import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
+import { isGated, offloadingGate, waitsFor } from '../scheduling-gate/decide.ts';
+
+type Toleration = NonNullable<NonNullable<Pod['spec']>['tolerations']>[number];
+type Policy = Pick<NamespaceOffloadingSpec, 'podOffloadingStrategy' | 'clusterSelector'>;
+
+const toleration: Toleration = { key: virtualNodeTaint.key, operator: 'Exists', effect: virtualNodeTaint.effect };
+const isVirtual = { key: label.type, operator: 'In', values: [virtualNodeType] };
+const isNotVirtual = { key: label.type, operator: 'NotIn', values: [virtualNodeType] };
+/** A pod with this runtime class chose virtual nodes for itself. */
+const ownRuntimeClass = 'liqo';
+
+/** The terms that the namespace's policy adds to every pod; empty: none. */
+export function imposedTerms({ podOffloadingStrategy, clusterSelector }: Policy): NodeSelectorTerm[] {
+  const terms: readonly NodeSelectorTerm[] = clusterSelector?.nodeSelectorTerms ?? [];
+  switch (podOffloadingStrategy) {
+    case 'Local':
+      return [];
+    case 'Remote':
+      if (terms.length === 0) return [{ matchExpressions: [isVirtual] }];
+      return bothTerms(terms, [{ matchExpressions: [isVirtual] }]);
+    case 'LocalAndRemote':
+      return terms.length === 0 ? [] : [...terms, { matchExpressions: [isNotVirtual] }];
+  }
+}
+
+/** Forever, not for a number of seconds. */
+const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Toleration): boolean =>
+  tolerationSeconds == null &&
+  (!effect || effect === virtualNodeTaint.effect) &&
+  (operator === 'Exists'
+    ? !key || key === virtualNodeTaint.key
+    : key === virtualNodeTaint.key && value === virtualNodeTaint.value);
+
+/** Nobody makes volumes at providers, so where there is a choice such a pod stays: the scheduler would not know. */
+const hasClaims = ({ spec }: Pod): boolean =>
+  spec?.volumes?.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim != null || ephemeral != null) ??
+  false;
+
+/** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
+export function podPatch(pod: Pod, policy: Policy): PatchOperation[] {
+  const { podOffloadingStrategy: strategy } = policy;
+  if (strategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
+  if (strategy === 'LocalAndRemote' && hasClaims(pod)) return [];
+  return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, imposedTerms(policy))];
+}
+
+/** A pod that could run nowhere yet waits behind our gate; one that is bound already cannot. */
+export function gatePatch(pod: Pod, offloading: NamespaceOffloading): PatchOperation[] {
+  const { schedulingGates, nodeName, runtimeClassName } = pod.spec ?? {};
+  if (nodeName || runtimeClassName === ownRuntimeClass || isGated(pod) || waitsFor(offloading) === undefined) return [];
+  const gate = { name: offloadingGate };
+  return [
+    schedulingGates
+      ? { op: 'add', path: '/spec/schedulingGates/-', value: gate }
+      : { op: 'add', path: '/spec/schedulingGates', value: [gate] },
+    ...labelPatch(pod, isthmusLabel.gated, 'true'),
+  ];
+}
+
+function tolerationPatch(tolerations: readonly Toleration[] | undefined): PatchOperation[] {
+  if (!tolerations) return [{ op: 'add', path: '/spec/tolerations', value: [toleration] }];
+  return tolerations.some(tolerates) ? [] : [{ op: 'add', path: '/spec/tolerations/-', value: toleration }];
+}
+
+function affinityPatch(pod: Pod, imposed: readonly NodeSelectorTerm[]): PatchOperation[] {
+  if (imposed.length === 0) return [];
+  const affinity = pod.spec?.affinity;
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const own = required?.nodeSelectorTerms ?? [];
+  const selector = { nodeSelectorTerms: own.length === 0 ? imposed : bothTerms(own, imposed) };
+  const key = 'requiredDuringSchedulingIgnoredDuringExecution';
+  if (!affinity) return [{ op: 'add', path: '/spec/affinity', value: { nodeAffinity: { [key]: selector } } }];
+  if (!affinity.nodeAffinity) return [{ op: 'add', path: '/spec/affinity/nodeAffinity', value: { [key]: selector } }];
+  return [{ op: 'add', path: `/spec/affinity/nodeAffinity/${key}`, value: selector }];
+}

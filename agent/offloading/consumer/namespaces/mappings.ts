@@ -1,0 +1,48 @@
+/** Which namespaces are offloaded to one provider, read from its NamespaceMap. Pure. */
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
+import type { Mapping } from '../pods/decide.ts';
+
+/** The map that we own; the copy that the same peer sent for the other direction carries the same cluster label. */
+export const isOutgoing = (map: NamespaceMap, tenantNamespace: string, provider: string): boolean =>
+  map.metadata.namespace === tenantNamespace &&
+  map.metadata.labels?.[label.remoteId] === provider &&
+  map.metadata.labels?.[label.replicated] !== 'true';
+
+/** Undefined: there is no map, so nothing is known and nothing may be given up. */
+export function mappingOf(map: NamespaceMap | undefined, namespace: string): Mapping | undefined {
+  if (!map) return undefined;
+  const current = map.status?.currentMapping?.[namespace];
+  if (current?.phase === 'Accepted' && current.remoteNamespace) {
+    return { kind: 'accepted', remoteNamespace: current.remoteNamespace };
+  }
+  if (map.spec?.desiredMapping?.[namespace] === undefined) return { kind: 'none' };
+  return { kind: 'held', why: heldBecause(namespace, current?.phase) };
+}
+
+function heldBecause(namespace: string, phase: string | undefined): string {
+  switch (phase) {
+    case 'CreationLoopBackOff':
+      return `the provider could not create its namespace for ${namespace}; kubectl describe namespaceoffloading -n ${namespace} offloading says why`;
+    case 'Terminating':
+      return `the provider's namespace for ${namespace} is being deleted`;
+    default:
+      return `the provider has not yet created its namespace for ${namespace}`;
+  }
+}
+
+/** Local to remote names of all namespaces whose objects at the provider are worth following, also those on their way out. */
+export function followed(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
+  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
+    remoteNamespace && phase !== 'CreationLoopBackOff' ? [[local, remoteNamespace] as const] : [],
+  );
+  return new Map(pairs);
+}
+
+/** Local to remote names of the namespaces that the provider has made: what is reflected goes there. */
+export function accepted(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
+  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
+    remoteNamespace && phase === 'Accepted' ? [[local, remoteNamespace] as const] : [],
+  );
+  return new Map(pairs);
+}

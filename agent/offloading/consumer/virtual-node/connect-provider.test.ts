@@ -1,0 +1,31 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
+import { systemClock } from '#agent/runtime/clock.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { createConnectProvider } from './connect-provider.ts';
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-peer-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const deps = { clock: systemClock, log: silentLog };
+test.each([
+  { who: 'virtual node', connect: createConnectProvider(deps) },
+  { who: 'replicator', connect: createConnectPeer(deps) },
+])('whoever may write a kubeconfig Secret cannot make the $who run a program', async ({ who, connect }) => {
+  const traces = path.join(folder, who);
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [traces] };
+  const kubeconfig = JSON.stringify({
+    'current-context': 'x',
+    contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
+    clusters: [{ name: 'x', cluster: { server: 'https://192.0.2.1' } }],
+    users: [{ name: 'x', user: { exec: { ...exec, interactiveMode: 'Never' } } }],
+  });
+  await expect(connect(kubeconfig, new AbortController().signal)).rejects.toMatchObject({
+    code: 'invalid_input',
+    detail: { field: 'users[x].user.exec' },
+  });
+  expect(existsSync(traces)).toBe(false);
+});

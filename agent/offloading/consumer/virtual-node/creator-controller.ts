@@ -1,0 +1,118 @@
+/** Consumer: an accepted slice that asks for it becomes a VirtualNode; the node goes before the slice does. */
+import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
+import type { PeeringDeps } from '#agent/peering/model/deps.ts';
+import { drainedReason } from '#agent/peering/slices/status.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
+import type { Applied, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { name } from '#shared/domain/liqo-keys.ts';
+import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { identities } from '#shared/schema/liqo/identity.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { forgeVirtualNode } from './object.ts';
+
+const sliceKeys = (child: KubeObject): string[] => {
+  const owner = ownerName(resourceSlices, child);
+  return owner === undefined ? [] : [`${child.metadata.namespace}/${owner}`];
+};
+
+const longMs = 60_000;
+
+/** What stands between a slice and its virtual node; undefined: nothing. Pure. */
+export function obstacle(slice: ResourceSlice, provider: string): Outcome | undefined {
+  for (const type of ['Authentication', 'Resources'] as const) {
+    const condition = conditionOf(slice, type);
+    if (condition === undefined) return waiting(`provider ${provider} to answer (condition ${type})`, longMs);
+    if (condition.status !== 'Accepted') {
+      return stalled(
+        `${type}Denied`,
+        `provider ${provider} denied ${type}: ${condition.message ?? condition.reason ?? 'no reason given'}`,
+      );
+    }
+  }
+  return undefined;
+}
+
+/** Where an entry that is no longer granted must disappear. */
+const grantedParts = ({ spec }: Applied<VirtualNode>): unknown => [spec?.resourceQuota, spec?.labels];
+
+export function createVirtualNodeCreatorController({ cluster, clock, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const cache = caches.cache(resourceSlices);
+  const identityCache = caches.cache(identities);
+  const nodeCache = caches.cache(virtualNodes);
+  const explain = createExplain(events, clock);
+
+  async function remove(slice: ObjectRef, signal: AbortSignal): Promise<void> {
+    const node = nodeCache.get(slice);
+    if (node === undefined || ownerName(resourceSlices, node) !== slice.name) return;
+    if (node.metadata.deletionTimestamp === undefined) await deleteObject(api, virtualNodes, node, signal);
+  }
+
+  async function ensure(slice: ResourceSlice, provider: string, signal: AbortSignal): Promise<Outcome> {
+    const inTheWay = obstacle(slice, provider);
+    if (inTheWay !== undefined) {
+      // The node empties itself before it goes, with regard to disruption budgets.
+      if (conditionOf(slice, 'Resources')?.reason === drainedReason) await remove(refOf(slice), signal);
+      return inTheWay;
+    }
+    const { namespace = '' } = slice.metadata;
+    const identity = identityCache.get({ namespace, name: name.sliceIdentity(slice.metadata.name) });
+    const secret = identity?.status?.kubeconfigSecretRef?.name;
+    if (secret === undefined) return waiting('the kubeconfig Secret of its Identity', 30_000);
+    const current = nodeCache.get({ namespace, name: slice.metadata.name });
+    if (current?.metadata.deletionTimestamp !== undefined)
+      return waiting('the previous VirtualNode of this name to go', 30_000);
+    const elsewhere = nodeCache
+      .list()
+      .find((node) => node.metadata.name === slice.metadata.name && node.metadata.namespace !== namespace);
+    if (elsewhere !== undefined) {
+      return stalled(
+        'NodeNameTaken',
+        `VirtualNode ${keyOf(elsewhere)} already makes a Node named ${slice.metadata.name}; give the slice another name`,
+      );
+    }
+    const applied = await applyWanted(
+      api,
+      virtualNodes,
+      current,
+      forgeVirtualNode(slice, provider, secret),
+      grantedParts,
+      signal,
+    );
+    if (applied && current === undefined)
+      events.emit(slice, 'Normal', 'VirtualNodeCreated', `VirtualNode ${slice.metadata.name} created`);
+    return settled;
+  }
+
+  return createController(
+    {
+      name: 'virtual-node-creator',
+      watches: [
+        watch(cache, (slice) => (isOriginal(slice) ? [keyOf(slice)] : [])),
+        watch(identityCache, sliceKeys),
+        watch(nodeCache, sliceKeys),
+      ],
+      async reconcile(key, signal) {
+        const ref = refOfKey(key);
+        const slice = cache.get(ref);
+        if (slice === undefined) {
+          if ((await api.get(resourceSlices, ref, signal)) === undefined) await remove(ref, signal);
+          return settled;
+        }
+        const provider = providerOf(slice);
+        if (!isOriginal(slice) || provider === undefined) return settled;
+        if (slice.metadata.deletionTimestamp !== undefined) {
+          await remove(ref, signal);
+          return settled;
+        }
+        return wantsVirtualNode(slice) ? explain(slice, await ensure(slice, provider, signal)) : settled;
+      },
+    },
+    { clock, log },
+  );
+}

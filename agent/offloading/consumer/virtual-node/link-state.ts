@@ -1,0 +1,73 @@
+/** The network link to a provider: whether it works, what that says about the Node, and what the provider's ranges are called here. */
+import { type RemoteRanges, remoteRanges } from '#agent/network/addresses/remote-address.ts';
+import type { Caches } from '#kube/model/types.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import { type LinkSight, linkVerdict } from './link-verdict.ts';
+import { type NetworkState, networkState } from './node-object.ts';
+
+export interface Link {
+  /** What its summary says. */
+  state(): NetworkState;
+  /** What the Node is told of it; see `linkVerdict`. */
+  verdict(): NetworkState;
+  remoteRanges(): RemoteRanges;
+  /** Resolves when what `remoteRanges` says is knowledge and not ignorance. */
+  synced(signal: AbortSignal): Promise<void>;
+  /** Calls back when something has changed; returns the function that ends it. */
+  follow(): () => void;
+}
+
+export interface LinkDeps {
+  readonly caches: Caches;
+  readonly clock: Clock;
+  readonly virtualNode: () => VirtualNode;
+  /** The rest of what a verdict needs. */
+  readonly sight: () => Pick<LinkSight, 'nodeReady' | 'answered'>;
+}
+
+export function createLink(
+  { caches, clock, virtualNode, sight }: LinkDeps,
+  onChange: { readonly state: () => void; readonly ranges: () => void },
+): Link {
+  const peers = caches.cache(foreignClusters);
+  const configurations = caches.cache<Configuration>(networkKinds.configurations);
+  const stateOf = (foreign: ForeignCluster | undefined): NetworkState =>
+    networkState(foreign, virtualNode().spec.disableNetworkCheck);
+  const isPeers = (foreign: ForeignCluster | undefined): boolean =>
+    foreign?.spec.clusterID === virtualNode().spec.clusterID;
+  const isOfPeer = ({ metadata }: KubeObject): boolean =>
+    metadata.namespace === virtualNode().metadata.namespace &&
+    metadata.labels?.[label.remoteClusterId] === virtualNode().spec.clusterID;
+  const state = (): NetworkState => stateOf(peers.list().find(isPeers));
+  let downSince = Number.NEGATIVE_INFINITY;
+  return {
+    state,
+    verdict: () => linkVerdict({ network: state(), downSince, ...sight() }),
+    remoteRanges: () => remoteRanges(configurations.list().find(isOfPeer)),
+    synced: (signal) => configurations.synced(signal),
+    follow() {
+      const ends = [
+        peers.subscribe(({ before, after }) => {
+          if (!isPeers(after ?? before) || stateOf(before) === stateOf(after)) return;
+          if (state() === 'down') downSince = clock.now();
+          onChange.state();
+        }),
+        configurations.subscribe(({ before, after }) => {
+          const subject = after ?? before;
+          if (subject && isOfPeer(subject) && !sameContent(remoteRanges(before), remoteRanges(after)))
+            onChange.ranges();
+        }),
+      ];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
+import { NodeReflection, type NodeReflectionDeps } from '#agent/reflection/node-reflection.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { sameContent } from '#shared/domain/json-equality.ts';
+import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
+import { accepted, followed, mappingOf } from '../namespaces/mappings.ts';
+import { createOffloadedPodController, type OffloadedPodDeps } from '../pods/controller.ts';
+import { type RemoteNamespace, RemoteNamespaces } from '../pods/remote-namespaces.ts';
+import type { ProviderConnection } from './connect-provider.ts';
+
+export interface SessionDeps
+  extends Omit<OffloadedPodDeps, 'peer' | 'remote' | 'local'>,
+    Pick<NodeReflectionDeps, 'local' | 'shared' | 'options'> {
+  readonly provider: ProviderConnection;
+  readonly consumer: string;
+  readonly providerId: string;
+  readonly nodeName: string;
+  /** Something at the provider changed, after the pod's own turn was queued. */
+  readonly onRemoteChange: () => void;
+}
+
+export class ProviderSession {
+  readonly provider: ProviderConnection;
+  readonly #deps: SessionDeps;
+  readonly #stop: AbortController;
+  readonly #namespaces: RemoteNamespaces;
+  readonly #pods: Controller;
+  readonly #reflection: NodeReflection;
+  #running: Promise<unknown> | undefined;
+
+  /** `stop` also ends the connection that `deps.provider` stands for. */
+  constructor(deps: SessionDeps, stop: AbortController) {
+    this.#deps = deps;
+    this.#stop = stop;
+    this.provider = deps.provider;
+    this.#pods = createOffloadedPodController({
+      ...deps,
+      peer: deps.provider.api,
+      remote: (namespace) => this.#namespaces.of(namespace),
+    });
+    this.#namespaces = new RemoteNamespaces(
+      {
+        caches: deps.provider.caches,
+        consumer: deps.consumer,
+        provider: deps.providerId,
+        nodeName: deps.nodeName,
+        log: deps.log,
+        onChange: (key) => {
+          this.#pods.enqueue(key);
+          deps.onRemoteChange();
+        },
+        onNamespace: (namespace) => this.lookAtNamespace(namespace),
+      },
+      stop.signal,
+    );
+    this.#reflection = new NodeReflection({ ...deps, peer: deps.provider, provider: deps.providerId }, stop.signal);
+  }
+
+  start(map: NamespaceMap | undefined): void {
+    this.#follow(map);
+    // Also when what it waits for here ends before it does, as at the end of its virtual node.
+    this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]).catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) this.#deps.log.warn('the work at a provider has ended', { why: String(error) });
+    });
+  }
+
+  #follow(map: NamespaceMap | undefined): void {
+    this.#namespaces.follow(followed(map));
+    this.#reflection.follow(accepted(map));
+  }
+
+  /** Whose namespace is mapped otherwise than before is looked at. */
+  useMap(before: NamespaceMap | undefined, after: NamespaceMap | undefined): void {
+    this.#follow(after);
+    for (const local of new Set(this.#deps.localPods.list().map(({ metadata }) => metadata.namespace ?? ''))) {
+      if (!sameContent(mappingOf(before, local), mappingOf(after, local))) this.lookAtNamespace(local);
+    }
+  }
+
+  /** The options of reflection may have changed. */
+  useOptions(): void {
+    this.#reflection.update();
+  }
+
+  /** The provider answers again after an outage. */
+  catchUp(): void {
+    this.#namespaces.restart();
+    this.#reflection.restart();
+  }
+
+  look(key: string): void {
+    this.#pods.enqueue(key);
+  }
+
+  lookAtNamespace(namespace: string): void {
+    for (const pod of this.#deps.localPods.byIndex('namespace', namespace)) {
+      this.#pods.enqueue(`${namespace}/${pod.metadata.name}`);
+    }
+    for (const shadow of this.#namespaces.of(namespace)?.shadows.list() ?? []) {
+      this.#pods.enqueue(`${namespace}/${shadow.metadata.name}`);
+    }
+    this.#deps.onRemoteChange();
+  }
+
+  followed(): readonly RemoteNamespace[] {
+    return this.#namespaces.list();
+  }
+
+  remote(namespace: string): RemoteNamespace | undefined {
+    return this.#namespaces.of(namespace);
+  }
+
+  /** ShadowPods and Pods of this node that are still there, as far as is known; undefined while a first list is missing. */
+  left(): { readonly shadows: number; readonly pods: number; readonly first?: string } | undefined {
+    const all = this.#namespaces.list();
+    if (all.some((namespace) => !namespace.isSynced())) return undefined;
+    const shadows = all.flatMap((namespace) => namespace.shadows.list());
+    const pods = all.flatMap((namespace) => namespace.pods.list());
+    const [first] = [...pods, ...shadows].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    return { shadows: shadows.length, pods: pods.length, ...(first === undefined ? {} : { first }) };
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+}

@@ -1,0 +1,31 @@
+/** The controllers of pod offloading besides the virtual node: namespaces on both sides and ShadowPods at the provider. */
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import type { ControllerDeps } from '#kube/run/controller.ts';
+import { createOffloadedClaimController } from './consumer/claims/controller.ts';
+import { createNamespaceOffloadingController } from './consumer/namespaces/controller.ts';
+import { createSchedulingGateController } from './consumer/scheduling-gate/controller.ts';
+import { createShadowEndpointSliceController } from './provider/endpoints/controller.ts';
+import { createNamespaceMapController } from './provider/namespaces/controller.ts';
+import { createNamespaceDefaultsController } from './provider/namespaces/defaults-controller.ts';
+import { createShadowPodController } from './provider/shadow-pods/controller.ts';
+import { createNodeFailureController } from './provider/shadow-pods/node-failure-controller.ts';
+
+export interface OffloadingControllersDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+  readonly clusterId: string;
+  /** After so long, guests' pods that go on a dead node are deleted by force; 0 or absent: never. */
+  readonly nodeFailureMs?: number;
+  /** True: guests reach endpoints at third clusters only through their own cluster. */
+  readonly denyDirectConnections?: boolean;
+}
+
+export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [
+  createNamespaceOffloadingController(deps),
+  createSchedulingGateController(deps),
+  createOffloadedClaimController(deps),
+  createNamespaceMapController(deps),
+  createShadowPodController(deps),
+  createNamespaceDefaultsController(deps),
+  ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
+  createShadowEndpointSliceController(deps),
+];

@@ -1,0 +1,186 @@
+/**
+ * What a guest's pod may not ask for on this provider: the baseline level of the Pod Security Standards, plus what would let it choose its
+ * node or push aside others. Pure. Unknown fields pass here; the API server judges them when the Pod is made.
+ */
+import * as z from 'zod';
+import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { quantityProblem } from '#shared/domain/pod-resources.ts';
+
+const flag = z.boolean().nullish();
+const text = z.string().nullish();
+const profile = z.looseObject({ type: text }).nullish();
+const seLinux = z.looseObject({ type: text, user: text, role: text }).nullish();
+const windows = z.looseObject({ hostProcess: flag }).nullish();
+const quantities = z.record(z.string(), z.union([z.string(), z.number()])).nullish();
+const resources = z.looseObject({ requests: quantities, limits: quantities }).nullish();
+
+const Handler = z
+  .looseObject({ httpGet: z.looseObject({ host: text }).nullish(), tcpSocket: z.looseObject({ host: text }).nullish() })
+  .nullish();
+const Container = z.looseObject({
+  name: z.string(),
+  image: text,
+  restartPolicy: text,
+  resources,
+  ports: z.array(z.looseObject({ hostPort: z.number().nullish() })).nullish(),
+  livenessProbe: Handler,
+  readinessProbe: Handler,
+  startupProbe: Handler,
+  lifecycle: z.looseObject({ postStart: Handler, preStop: Handler }).nullish(),
+  securityContext: z
+    .looseObject({
+      privileged: flag,
+      procMount: text,
+      capabilities: z.looseObject({ add: z.array(z.string()).nullish() }).nullish(),
+      seccompProfile: profile,
+      appArmorProfile: profile,
+      seLinuxOptions: seLinux,
+      windowsOptions: windows,
+    })
+    .nullish(),
+});
+type Container = z.infer<typeof Container>;
+
+/** What the rules read, with its types: a hostile client may write anything where the CRD keeps unknown fields. */
+const GuestPod = z.looseObject({
+  containers: z.array(Container).min(1),
+  initContainers: z.array(Container).nullish(),
+  ephemeralContainers: z.array(Container).nullish(),
+  volumes: z.array(z.looseObject({ name: text, hostPath: z.unknown().optional() })).nullish(),
+  hostNetwork: flag,
+  hostPID: flag,
+  hostIPC: flag,
+  nodeName: text,
+  priorityClassName: text,
+  priority: z.number().nullish(),
+  overhead: quantities,
+  resources,
+  securityContext: z
+    .looseObject({
+      sysctls: z.array(z.looseObject({ name: z.string() })).nullish(),
+      seccompProfile: profile,
+      appArmorProfile: profile,
+      seLinuxOptions: seLinux,
+      windowsOptions: windows,
+    })
+    .nullish(),
+});
+type GuestPod = z.infer<typeof GuestPod>;
+
+const capabilities = new Set([
+  ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE'],
+  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],
+]);
+const sysctls = new Set([
+  ...['kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv4.ip_unprivileged_port_start'],
+  ...['net.ipv4.tcp_syncookies', 'net.ipv4.ping_group_range', 'net.ipv4.ip_local_reserved_ports'],
+  ...[
+    'net.ipv4.tcp_keepalive_time',
+    'net.ipv4.tcp_fin_timeout',
+    'net.ipv4.tcp_keepalive_intvl',
+    'net.ipv4.tcp_keepalive_probes',
+  ],
+]);
+const seLinuxTypes = new Set(['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']);
+const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/';
+
+type Refusal = readonly [field: string, why: string];
+
+export function judgeGuestPod(spec: unknown, annotations: Readonly<Record<string, string>> = {}): Verdict {
+  const parsed = GuestPod.safeParse(spec);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return deny('invalid_input', `spec.pod.${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const bad = quantityProblem(spec as PodSpec);
+  if (bad) {
+    return deny(
+      'invalid_input',
+      `spec.pod.${bad.field} is ${JSON.stringify(bad.value)}: accepted is a quantity of at least 0, for example 500m or 1Gi`,
+    );
+  }
+  const [refused] = refusals(parsed.data, annotations);
+  return refused ? deny('sandbox_refused', `spec.pod.${refused[0]}: ${refused[1]}`) : allow;
+}
+
+function* refusals(pod: GuestPod, annotations: Readonly<Record<string, string>>): Generator<Refusal> {
+  for (const field of ['hostNetwork', 'hostPID', 'hostIPC'] as const) {
+    if (pod[field]) yield [field, 'guests do not share namespaces of the node; leave it out'];
+  }
+  if (pod.nodeName) yield ['nodeName', 'the scheduler of the provider chooses the node; leave it out'];
+  if (pod.priorityClassName) yield ['priorityClassName', 'guests do not push pods of the provider aside; leave it out'];
+  if (pod.priority) yield ['priority', 'guests do not push pods of the provider aside; leave it out'];
+  for (const [i, volume] of (pod.volumes ?? []).entries()) {
+    if (volume.hostPath != null)
+      yield [
+        `volumes[${i}].hostPath`,
+        `volume ${volume.name}: guests do not see files of the node; use emptyDir or a claim`,
+      ];
+  }
+  for (const { name } of pod.securityContext?.sysctls ?? []) {
+    if (!sysctls.has(name))
+      yield ['securityContext.sysctls', `${name} is not one of the safe ones: ${[...sysctls].join(', ')}`];
+  }
+  yield* profileRefusals('securityContext', pod.securityContext);
+  for (const list of ['containers', 'initContainers', 'ephemeralContainers'] as const) {
+    for (const [i, container] of (pod[list] ?? []).entries()) yield* containerRefusals(`${list}[${i}]`, container);
+  }
+  for (const [key, value] of Object.entries(annotations)) {
+    if (key.startsWith(appArmorAnnotation) && value !== 'runtime/default' && !value.startsWith('localhost/')) {
+      yield [`metadata.annotations[${key}]`, `AppArmor profile ${value} switches confinement off; leave it out`];
+    }
+  }
+}
+
+function* containerRefusals(at: string, container: Container): Generator<Refusal> {
+  const context = container.securityContext;
+  if (context?.privileged)
+    yield [`${at}.securityContext.privileged`, `container ${container.name}: guests do not run privileged`];
+  if (context?.procMount && context.procMount !== 'Default') {
+    yield [`${at}.securityContext.procMount`, `${context.procMount} shows the node; accepted is Default`];
+  }
+  for (const capability of context?.capabilities?.add ?? []) {
+    if (!capabilities.has(capability)) {
+      yield [
+        `${at}.securityContext.capabilities.add`,
+        `${capability} is not one of those that guests get: ${[...capabilities].join(', ')}`,
+      ];
+    }
+  }
+  for (const [p, { hostPort }] of (container.ports ?? []).entries()) {
+    if (hostPort)
+      yield [`${at}.ports[${p}].hostPort`, `guests do not open port ${hostPort} of the node; use a Service`];
+  }
+  const handlers = { ...probesOf(container) };
+  for (const [path, handler] of Object.entries(handlers)) {
+    const host = handler?.httpGet?.host || handler?.tcpSocket?.host;
+    if (host) yield [`${at}.${path}.host`, `the kubelet of the provider would call ${host} for you; leave it out`];
+  }
+  yield* profileRefusals(`${at}.securityContext`, context);
+}
+
+const probesOf = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container) => ({
+  livenessProbe,
+  readinessProbe,
+  startupProbe,
+  'lifecycle.postStart': lifecycle?.postStart,
+  'lifecycle.preStop': lifecycle?.preStop,
+});
+
+type Profiles = Pick<
+  NonNullable<GuestPod['securityContext']>,
+  'seccompProfile' | 'appArmorProfile' | 'seLinuxOptions' | 'windowsOptions'
+>;
+
+function* profileRefusals(at: string, context: Profiles | null | undefined): Generator<Refusal> {
+  for (const field of ['seccompProfile', 'appArmorProfile'] as const) {
+    if (context?.[field]?.type === 'Unconfined')
+      yield [`${at}.${field}.type`, 'Unconfined switches confinement off; use RuntimeDefault'];
+  }
+  const selinux = context?.seLinuxOptions;
+  if (selinux && (!seLinuxTypes.has(selinux.type ?? '') || selinux.user || selinux.role)) {
+    yield [`${at}.seLinuxOptions`, 'guests keep the SELinux context of containers; leave it out'];
+  }
+  if (context?.windowsOptions?.hostProcess) yield [`${at}.windowsOptions.hostProcess`, 'guests do not run on the host'];
+}

@@ -1,0 +1,192 @@
+/** Provider side: gives each consumer the namespaces that its replicated NamespaceMap asks for, and takes them away again. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
+import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { annotation, fieldManager, finalizer, label } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { type Decision, decide, type Observed } from './decide.ts';
+import { remoteBinding, remoteNamespace } from './objects.ts';
+
+export interface NamespaceMapDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+}
+
+interface Caches {
+  readonly maps: Cache<NamespaceMap>;
+  readonly namespaces: Cache<Namespace>;
+  readonly bindings: Cache<RoleBinding>;
+}
+
+const retryMs = 30_000;
+const staleMs = 100;
+
+export const isReplicaOfConsumer = ({ metadata }: NamespaceMap): boolean =>
+  metadata.labels?.[label.replicated] === 'true' && (metadata.labels[label.originId] ?? '') !== '';
+
+const ownerKey = ({ metadata }: Namespace | RoleBinding): string | undefined =>
+  metadata.annotations?.[annotation.managedByNamespaceMap];
+
+const keysOfBinding = (binding: RoleBinding): string[] => {
+  const owner = ownerKey(binding);
+  return owner === undefined ? [] : [owner];
+};
+
+export function createNamespaceMapController(deps: NamespaceMapDeps): Controller {
+  const { cluster } = deps;
+  const caches: Caches = {
+    maps: cluster.caches.cache(namespaceMaps),
+    namespaces: cluster.caches.cache(namespaces),
+    bindings: cluster.caches.cache(roleBindings, { labelSelector: label.remoteClusterId }),
+  };
+
+  /** The map that has this namespace, and every map that wants its name: an unrelated one may have been in the way. */
+  function* keysOfNamespace(namespace: Namespace): Generator<string> {
+    const owner = ownerKey(namespace);
+    if (owner !== undefined) yield owner;
+    for (const map of caches.maps.list()) {
+      const wanted = Object.values(map.spec?.desiredMapping ?? {});
+      if (map.metadata.namespace === namespace.metadata.name || wanted.includes(namespace.metadata.name))
+        yield keyOf(map);
+    }
+  }
+
+  return createController(
+    {
+      name: 'namespace-map',
+      watches: [
+        watch(caches.maps, (map) => (isReplicaOfConsumer(map) ? [keyOf(map)] : [])),
+        watch(caches.namespaces, keysOfNamespace),
+        watch(caches.bindings, keysOfBinding),
+      ],
+      reconcile: (key, signal) => reconcile(cluster, caches, key, signal),
+    },
+    deps,
+  );
+}
+
+async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: AbortSignal): Promise<Outcome> {
+  const map = caches.maps.get(refOfKey(key));
+  if (!map || !isReplicaOfConsumer(map)) return settled;
+  const observed = observe(caches, map);
+  const hasFinalizer = map.metadata.finalizers?.includes(finalizer.namespaceMap) ?? false;
+  if (observed.deleting && !hasFinalizer) return settled;
+  if (!observed.deleting) {
+    const labels = caches.namespaces.get({ name: observed.tenantNamespace })?.metadata.labels;
+    if (!labels) return again(staleMs);
+    if (labels[label.remoteClusterId] !== observed.origin || !(label.tenantNamespace in labels)) {
+      const message = `label ${label.originId} names ${observed.origin}, but namespace ${observed.tenantNamespace} is that of ${labels[label.remoteClusterId] ?? 'no consumer'}: nothing is created`;
+      cluster.events.emit(map, 'Warning', 'WrongOrigin', message);
+      return stalled('WrongOrigin', message);
+    }
+    if (!hasFinalizer) await setFinalizer(cluster, map, true, signal);
+  }
+
+  const first = decide(observed);
+  const made = await createNamespaces(cluster, first, observed, signal);
+  const decision = made.refused.size === 0 ? first : decide({ ...observed, refused: made.refused });
+  for (const remote of decision.bind) await bind(cluster, caches, remote, observed, signal);
+  for (const { remote, uid } of decision.remove)
+    await cluster.api.delete(namespaces, { name: remote }, { uid }, signal);
+  if (observed.deleting && decision.clean) {
+    await removeUnseen(cluster, observed, signal);
+    await setFinalizer(cluster, map, false, signal);
+    return settled;
+  }
+  if (!made.stale) await report(cluster, map, decision, signal);
+  if (made.stale) return again(staleMs);
+  const troubled = Object.keys(decision.problems);
+  return troubled.length === 0 ? settled : waiting(`the wanted names of ${troubled.join(', ')}`, retryMs);
+}
+
+function observe(caches: Caches, map: NamespaceMap): Observed {
+  const mapKey = keyOf(map);
+  const desired = map.spec?.desiredMapping ?? {};
+  const wanted = new Set(Object.values(desired));
+  const relevant = caches.namespaces.list().filter((ns) => ownerKey(ns) === mapKey || wanted.has(ns.metadata.name));
+  const tenantNamespace = map.metadata.namespace ?? '';
+  const binding = (namespace: string) => caches.bindings.get({ namespace, name: tenantNamespace });
+  return {
+    mapKey,
+    origin: map.metadata.labels?.[label.originId] ?? '',
+    tenantNamespace,
+    deleting: map.metadata.deletionTimestamp !== undefined,
+    desired,
+    namespaces: new Map(relevant.map((ns) => [ns.metadata.name, ns])),
+    bindings: new Map(relevant.flatMap(({ metadata: { name } }) => [[name, binding(name)] as const]).filter(isPresent)),
+  };
+}
+
+const isPresent = (entry: readonly [string, RoleBinding | undefined]): entry is readonly [string, RoleBinding] =>
+  entry[1] !== undefined;
+
+/** `stale`: a namespace exists that the cache has not seen yet; whose it is will be known in a moment. */
+async function createNamespaces({ api }: Cluster, { create }: Decision, consumer: Observed, signal: AbortSignal) {
+  const refused = new Set<string>();
+  let stale = false;
+  for (const { remote, local } of create) {
+    try {
+      await api.create(namespaces, remoteNamespace(remote, local, consumer), {}, signal);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 'kube_already_exists') stale = true;
+      else if (code === 'kube_invalid' || code === 'kube_forbidden') refused.add(remote);
+      else throw error;
+    }
+  }
+  return { refused, stale };
+}
+
+/** Also repairs: whoever changed subjects or role of our binding gets it as it was. */
+async function bind({ api }: Cluster, caches: Caches, remote: string, consumer: Observed, signal: AbortSignal) {
+  const wanted = remoteBinding(remote, consumer);
+  const existing = caches.bindings.get(refOf(wanted));
+  const uid = existing?.metadata.uid;
+  // roleRef cannot be changed in place.
+  if (existing && uid && !isDeepStrictEqual(existing.roleRef, wanted.roleRef)) {
+    await api.delete(roleBindings, refOf(existing), { uid }, signal);
+  }
+  try {
+    await api.apply(roleBindings, wanted, { fieldManager: fieldManager.agent }, signal);
+  } catch (error) {
+    // The namespace went away between; its event brings us back.
+    if (codeOf(error) !== 'kube_not_found') throw error;
+  }
+}
+
+async function report(cluster: Cluster, map: NamespaceMap, { current, problems }: Decision, signal: AbortSignal) {
+  for (const [local, why] of Object.entries(problems)) {
+    cluster.events.emit(map, 'Warning', 'CreationLoopBackOff', `${local}: ${why}`);
+  }
+  const before = map.status?.currentMapping ?? {};
+  if (isDeepStrictEqual(before, current)) return;
+  const gone = Object.keys(before).filter((local) => !(local in current));
+  const patch = {
+    status: { currentMapping: { ...Object.fromEntries(gone.map((local) => [local, null])), ...current } },
+  };
+  await cluster.api.mergePatch(namespaceMaps, refOf(map), patch, { subresource: 'status' }, signal).catch(unlessGone);
+}
+
+/** Asks the API server: a namespace created a moment before the map was deleted may not be in the cache yet. */
+async function removeUnseen({ api }: Cluster, { mapKey, origin }: Observed, signal: AbortSignal): Promise<void> {
+  const labelSelector = `${label.remoteClusterId}=${origin}`;
+  const left = (await api.list(namespaces, { labelSelector }, signal)).filter((ns) => ownerKey(ns) === mapKey);
+  for (const { metadata } of left) {
+    if (metadata.deletionTimestamp) continue;
+    await api.delete(namespaces, { name: metadata.name }, metadata.uid ? { uid: metadata.uid } : {}, signal);
+  }
+}
+
+async function setFinalizer({ api }: Cluster, map: NamespaceMap, present: boolean, signal: AbortSignal) {
+  const others = (map.metadata.finalizers ?? []).filter((f) => f !== finalizer.namespaceMap);
+  const finalizers = present ? [...others, finalizer.namespaceMap] : others;
+  const patch = { metadata: { finalizers, resourceVersion: map.metadata.resourceVersion } };
+  await api.mergePatch(namespaceMaps, refOf(map), patch, {}, signal).catch(unlessGone);
+}
+
+function unlessGone(error: unknown): void {
+  if (codeOf(error) !== 'kube_not_found') throw error;
+}

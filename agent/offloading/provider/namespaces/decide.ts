@@ -1,0 +1,111 @@
+/** What one replicated NamespaceMap makes of the namespaces of this provider: create, delete, bind, and what to report. Pure. */
+import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
+import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { remoteNamespaceProblem } from '#shared/domain/system-namespaces.ts';
+import type { NamespaceMapPhase, RemoteNamespaceStatus } from '#shared/schema/liqo/namespace-map.ts';
+import { isIntact } from './objects.ts';
+
+export interface Observed {
+  /** `<tenant namespace>/<name>` of the map: what our namespaces carry. */
+  readonly mapKey: string;
+  readonly origin: string;
+  readonly tenantNamespace: string;
+  readonly deleting: boolean;
+  readonly desired: Readonly<Record<string, string>>;
+  /** Namespaces that carry this map's key, and those that have a desired name. */
+  readonly namespaces: ReadonlyMap<string, Namespace>;
+  readonly bindings: ReadonlyMap<string, RoleBinding>;
+  /** Names whose creation the API server refused in the last pass. */
+  readonly refused?: ReadonlySet<string>;
+}
+
+export interface Creation {
+  readonly remote: string;
+  readonly local: string;
+}
+
+export interface Decision {
+  readonly create: readonly Creation[];
+  /** By name and UID, so that a namespace made anew in between is not hit. */
+  readonly remove: readonly { readonly remote: string; readonly uid: string }[];
+  /** Namespaces whose RoleBinding is missing or not as we made it. */
+  readonly bind: readonly string[];
+  readonly current: Readonly<Record<string, RemoteNamespaceStatus>>;
+  /** Why entries are in CreationLoopBackOff, by local namespace. */
+  readonly problems: Readonly<Record<string, string>>;
+  /**
+   * Nothing of ours will stay: the finalizer of a deleted map may go. The API server ends a deleted namespace by itself, but takes its time
+   * to begin (5 s); whoever has to know that all is gone looks for the namespaces.
+   */
+  readonly clean: boolean;
+}
+
+const ownerOf = ({ metadata }: Namespace): string | undefined =>
+  metadata.annotations?.[annotation.managedByNamespaceMap];
+const localOf = ({ metadata }: Namespace): string | undefined => metadata.annotations?.[annotation.originalName];
+
+interface Verdict {
+  readonly phase: NamespaceMapPhase;
+  readonly why?: string;
+  readonly create?: boolean;
+}
+
+export function decide(observed: Observed): Decision {
+  const { mapKey, namespaces } = observed;
+  const desired = observed.deleting ? {} : observed.desired;
+  const current: Record<string, RemoteNamespaceStatus> = {};
+  const problems: Record<string, string> = {};
+  const create: Creation[] = [];
+  const bind: string[] = [];
+
+  for (const local of Object.keys(desired).sort()) {
+    const remote = desired[local] ?? '';
+    const verdict = judge(observed, local, remote);
+    current[local] = { remoteNamespace: remote, phase: verdict.phase };
+    if (verdict.why !== undefined) problems[local] = verdict.why;
+    if (verdict.create) create.push({ remote, local });
+    if (verdict.phase === 'Accepted' && !isIntact(observed.bindings.get(remote), observed)) bind.push(remote);
+  }
+
+  const ours = [...namespaces.values()].filter((ns) => ownerOf(ns) === mapKey);
+  const surplus = ours.filter((ns) => desired[localOf(ns) ?? ''] !== ns.metadata.name);
+  for (const ns of surplus) {
+    const local = localOf(ns) ?? ns.metadata.name;
+    // The old namespace of an entry that was renamed goes silently: the entry tells about its new name.
+    if (!(local in current)) current[local] = { remoteNamespace: ns.metadata.name, phase: 'Terminating' };
+  }
+  const remove = surplus
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
+    .map(({ metadata }) => ({ remote: metadata.name, uid: metadata.uid ?? '' }));
+  return { create, remove, bind, current, problems, clean: ours.every(({ metadata }) => metadata.deletionTimestamp) };
+}
+
+function judge(observed: Observed, local: string, remote: string): Verdict {
+  const { mapKey, namespaces, refused } = observed;
+  const failed = (why: string): Verdict => ({ phase: 'CreationLoopBackOff', why });
+  const problem = remoteNamespaceProblem(remote);
+  if (problem !== undefined) return failed(`the wanted name ${problem}`);
+  const holder = holderOf(observed, remote);
+  if (holder !== undefined && holder !== local)
+    return failed(`namespace ${remote} is that of ${holder} of the same consumer`);
+  const existing = namespaces.get(remote);
+  if (!existing) {
+    if (refused?.has(remote)) return failed(`the API server refused to create namespace ${remote}`);
+    return { phase: 'Accepted', create: true };
+  }
+  if (ownerOf(existing) !== mapKey) return failed(`namespace ${remote} exists here and is not of this consumer`);
+  if (label.tenantNamespace in (existing.metadata.labels ?? {}))
+    return failed(`namespace ${remote} is a tenant namespace`);
+  if (existing.metadata.deletionTimestamp) return { phase: 'Terminating' };
+  return { phase: 'Accepted' };
+}
+
+/** Of several local namespaces that want one name: who has it, else the first by name. */
+function holderOf({ desired, namespaces, mapKey }: Observed, remote: string): string | undefined {
+  const existing = namespaces.get(remote);
+  const holder = existing && ownerOf(existing) === mapKey ? localOf(existing) : undefined;
+  if (holder !== undefined) return holder;
+  return Object.keys(desired)
+    .filter((local) => desired[local] === remote)
+    .sort()[0];
+}

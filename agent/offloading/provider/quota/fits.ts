@@ -1,0 +1,60 @@
+/** Does a pod fit into what is left of a Quota? Pure arithmetic over what exists and what is being admitted. */
+import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
+import type { LimitsEnforcement, Quota } from '#shared/schema/liqo/quota.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+
+type Container = PodSpec['containers'][number];
+
+/** Finished pods run no more, so they take nothing. */
+export function usageOf(shadows: readonly ShadowPod[]): Amounts {
+  return shadows
+    .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')
+    .map(({ spec }) => podUsage(spec.pod))
+    .reduce(addAmounts, {});
+}
+
+export function judgeQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Verdict {
+  if (spec.cordoned) {
+    return deny('quota_cordoned', `the quota of ${spec.user} is cordoned: no new pods for now, running ones stay`);
+  }
+  const wanting = enforcementProblem(spec.limitsEnforcement ?? 'None', pod);
+  if (wanting !== undefined) return deny('quota_exceeded', wanting);
+  const total = amountsOf(spec.resources);
+  const problems = Object.entries(podUsage(pod)).flatMap(([resource, asked]) => {
+    if (asked === 0n) return [];
+    const limit = Object.hasOwn(total, resource) ? total[resource] : undefined;
+    // Quotas that say nothing about the number of pods do not limit it.
+    if (limit === undefined) return resource === 'pods' ? [] : [`${resource}: limit not found, the quota grants none`];
+    const taken = used[resource] ?? 0n;
+    if (asked + taken <= limit) return [];
+    const free = limit > taken ? limit - taken : 0n;
+    const show = (amount: bigint): string => showAmount(resource, amount);
+    return [`${resource}: requested ${show(asked)}, free ${show(free)} of ${show(limit)}`];
+  });
+  return problems.length === 0
+    ? allow
+    : deny('quota_exceeded', `quota of ${spec.user} exceeded: ${problems.join('; ')}`);
+}
+
+/** Soft: each container requests cpu and memory. Hard: and limits equal requests. */
+function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): string | undefined {
+  if (enforcement === 'None') return undefined;
+  for (const container of [...(pod.initContainers ?? []), ...pod.containers]) {
+    const problem = containerProblem(enforcement, container);
+    if (problem !== undefined)
+      return `container ${container.name} ${problem}, which limitsEnforcement ${enforcement} asks for`;
+  }
+  return undefined;
+}
+
+function containerProblem(enforcement: LimitsEnforcement, { resources }: Container): string | undefined {
+  const requests = amountsOf(resources?.requests);
+  const limits = amountsOf(resources?.limits);
+  const missing = ['cpu', 'memory'].find((resource) => requests[resource] === undefined);
+  if (missing !== undefined) return `has no request for ${missing}`;
+  if (enforcement !== 'Hard') return undefined;
+  const unequal = Object.keys(requests).find((resource) => requests[resource] !== limits[resource]);
+  return unequal === undefined ? undefined : `has a limit other than its request for ${unequal}`;
+}

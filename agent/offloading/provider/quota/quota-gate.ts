@@ -1,0 +1,64 @@
+/**
+ * Second line behind admission: replicas of the webhook can each let one pod in at the same instant, and together too many. Pods are made by
+ * the leader alone, so here the sum is exact: of those admitted, only as many get their pod as the quota holds. Pods that run stay.
+ */
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
+import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import { judgeQuota } from './fits.ts';
+import { UsageTotals, withoutAmounts } from './usage-totals.ts';
+
+export interface QuotaGate {
+  readonly quotas: Cache<Quota>;
+  /** Undefined: it may have its pod, and counts from now on. Otherwise why it has to wait. */
+  enter(shadow: ShadowPod): string | undefined;
+  /** Its pod was not made after all. */
+  leave(shadow: ShadowPod): void;
+}
+
+const userIndex = 'user';
+const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
+
+export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods: Cache<Pod>): QuotaGate {
+  const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  /** UIDs that were let in and whose pod or phase the caches may not show yet. */
+  const entered = new Set<string>();
+  shadows.subscribe(({ before, after }) => {
+    if (before?.metadata.uid && before.metadata.uid !== after?.metadata.uid) entered.delete(before.metadata.uid);
+  });
+  const hasPod = (shadow: ShadowPod): boolean =>
+    entered.has(shadow.metadata.uid ?? '') ||
+    (shadow.status?.phase ?? 'Unknown') !== 'Unknown' ||
+    pods.get(refOf(shadow)) !== undefined;
+  const totals = new UsageTotals(shadows, hasPod);
+  pods.subscribe(({ before, after }) => {
+    const pod = after ?? before;
+    if (pod && !(before && after)) totals.look(keyOf(pod));
+  });
+
+  return {
+    quotas: limits,
+    enter(shadow) {
+      const uid = shadow.metadata.uid ?? '';
+      const creator = shadow.metadata.labels?.[label.creatorUser];
+      if (creator === undefined || hasPod(shadow)) return undefined;
+      const used = withoutAmounts(totals.of(creator), [totals.part(creator, keyOf(shadow))]);
+      for (const quota of limits.byIndex(userIndex, creator)) {
+        // Cordoning and enforcement are about admission, which this ShadowPod has passed.
+        const spec = { user: quota.spec.user, resources: quota.spec.resources };
+        const verdict = judgeQuota({ ...quota, spec }, shadow.spec.pod, used);
+        if (!verdict.allowed) return verdict.message;
+      }
+      entered.add(uid);
+      totals.look(keyOf(shadow));
+      return undefined;
+    },
+    leave(shadow) {
+      entered.delete(shadow.metadata.uid ?? '');
+      totals.look(keyOf(shadow));
+    },
+  };
+}

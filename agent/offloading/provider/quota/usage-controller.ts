@@ -1,0 +1,72 @@
+/** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import type { PeeringDeps } from '#agent/peering/model/deps.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { writeStatus } from '#kube/writes/write-if-changed.ts';
+import { keyOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { again, settled } from '#shared/domain/outcome.ts';
+import { type Amounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
+import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
+import { shadowPodCache } from '../model/caches.ts';
+import { UsageTotals } from './usage-totals.ts';
+
+/** Of what the quota names, and of whatever else is used. */
+export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): QuotaStatus {
+  const limits = amountsOf(spec.resources);
+  const names = [...new Set([...Object.keys(limits), ...Object.keys(used)])].sort();
+  const texts = (amount: (name: string) => bigint | undefined): Record<string, string> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = amount(name);
+        return value === undefined ? [] : [[name, showAmount(name, value)]];
+      }),
+    );
+  return {
+    used: texts((name) => used[name] ?? 0n),
+    free: texts((name) => {
+      const limit = limits[name];
+      const taken = used[name] ?? 0n;
+      return limit === undefined ? undefined : limit > taken ? limit - taken : 0n;
+    }),
+  };
+}
+
+const everyMs = 2_000;
+const userIndex = 'user';
+const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
+
+export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps): Controller {
+  const { api, caches } = cluster;
+  const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  const shadows = shadowPodCache(caches);
+  const totals = new UsageTotals(shadows);
+  const writtenAt = new Map<string, number>();
+  return createController(
+    {
+      name: 'quota-usage',
+      workers: 1,
+      watches: [
+        watch(limits, (quota) => [keyOf(quota)]),
+        watch(shadows, ({ metadata }) => {
+          const creator = metadata.labels?.[label.creatorUser];
+          return creator === undefined ? [] : limits.byIndex(userIndex, creator).map(keyOf);
+        }),
+      ],
+      async reconcile(key, signal) {
+        const quota = limits.get(refOfKey(key));
+        if (quota === undefined || quota.metadata.deletionTimestamp !== undefined) {
+          writtenAt.delete(key);
+          return settled;
+        }
+        const waitMs = (writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now();
+        if (waitMs > 0) return again(waitMs);
+        const used = totals.of(creatorOf(quota.spec.user));
+        if (await writeStatus(api, quotas, quota, quotaStatus(quota, used), signal)) writtenAt.set(key, clock.now());
+        return settled;
+      },
+    },
+    { clock, log },
+  );
+}

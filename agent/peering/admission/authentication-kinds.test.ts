@@ -1,0 +1,51 @@
+/** What a consumer may do to objects in its tenant namespace at the provider. */
+import { describe, expect, test } from 'vitest';
+import type { Review } from '#agent/admission/review.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { judgeReplica } from './authentication-kinds.ts';
+
+const copy = (labels: Record<string, string> = {}, annotations: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'authentication.liqo.io/v1beta1',
+  kind: 'ResourceSlice',
+  metadata: {
+    name: 'milan',
+    namespace: 'liqo-tenant-rome',
+    labels: {
+      'liqo.io/replicated': 'true',
+      'liqo.io/replication': 'false',
+      'liqo.io/originID': 'rome',
+      'liqo.io/remote-cluster-id': 'rome',
+      ...labels,
+    },
+    annotations,
+  },
+});
+/** The provider's own slice, towards the same peer: two opposite peerings share the namespace. */
+const own = copy({ 'liqo.io/replicated': '', 'liqo.io/replication': 'true', 'liqo.io/originID': '' });
+
+const by = (operation: Review['operation'], object: KubeObject | undefined, before?: KubeObject) =>
+  judgeReplica({ operation, user: { name: 'rome', groups: ['liqo.io'] }, object, before } as unknown as Review);
+
+describe('a consumer', () => {
+  test.each([
+    { what: 'create a copy of its own object', verdict: by('CREATE', copy()) },
+    { what: 'update its copy', verdict: by('UPDATE', copy(), copy()) },
+    { what: 'delete its copy', verdict: by('DELETE', undefined, copy()) },
+  ])('may $what', ({ verdict }) => {
+    expect(verdict.allowed).toBe(true);
+  });
+
+  test.each([
+    { what: 'create an object that is no copy', verdict: by('CREATE', own) },
+    {
+      what: 'create a copy in the name of somebody else',
+      verdict: by('CREATE', copy({ 'liqo.io/originID': 'naples' })),
+    },
+    { what: 'update an object of the provider', verdict: by('UPDATE', own, own) },
+    { what: 'make an object of the provider its own', verdict: by('UPDATE', copy(), own) },
+    { what: 'delete an object of the provider', verdict: by('DELETE', undefined, own) },
+    { what: 'uncordon itself', verdict: by('UPDATE', copy(), copy({}, { 'liqo.io/cordon': 'true' })) },
+  ])('may not $what', ({ verdict }) => {
+    expect(verdict).toMatchObject({ allowed: false });
+  });
+});

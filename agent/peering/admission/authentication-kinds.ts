@@ -1,0 +1,160 @@
+/** Rules of the authentication and virtual node kinds (reference/liqo-control-plane.md 1.8). Pure. */
+import { isDeepStrictEqual } from 'node:util';
+import { allow, deny, labelPatch, type PatchOperation, type Review, type Verdict } from '#agent/admission/review.ts';
+import type { KubeObject, Node } from '#shared/domain/kube-object.ts';
+import { annotation, controlPlaneGroup, isthmusAnnotation, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import type { VkOptionsTemplateSpec } from '#shared/schema/liqo/vk-options-template.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Certificates of consumers' control planes carry this group. */
+export const isConsumer = ({ user }: Pick<Review, 'user'>): boolean => user.groups.includes(controlPlaneGroup);
+
+const isReplica = ({ metadata }: KubeObject): boolean => metadata.labels?.[label.replicated] === 'true';
+
+const guardedLabels = [label.remoteClusterId, label.replication, label.replicated, label.originId, label.remoteId];
+const guardedAnnotations = [annotation.cordon, annotation.cordonTenant, isthmusAnnotation.drain];
+
+/**
+ * What a consumer may write in its tenant namespace here: copies of its own objects, marked as such. Anything else would be taken for an
+ * object of this cluster, and replicated or acted upon in its name.
+ */
+export function judgeReplica({ operation, user, object, before }: Review): Verdict {
+  const origin = before?.metadata.labels?.[label.originId];
+  if (before && (before.metadata.labels?.[label.replicated] !== 'true' || origin !== user.name)) {
+    return deny(
+      'forbidden',
+      `${before.kind} ${before.metadata.name} is not a copy from consumer ${user.name}: it may not be changed or deleted with its credentials`,
+    );
+  }
+  if (!object) return allow;
+  const { labels = {}, annotations = {} } = object.metadata;
+  if (operation === 'CREATE') {
+    const wanted: Texts = {
+      [label.replicated]: 'true',
+      [label.replication]: 'false',
+      [label.originId]: user.name,
+      [label.remoteClusterId]: user.name,
+    };
+    const wrong = Object.keys(wanted).find((key) => labels[key] !== wanted[key]);
+    if (wrong !== undefined) {
+      return deny(
+        'forbidden',
+        `metadata.labels[${wrong}] is ${labels[wrong] ?? 'absent'}: from consumer ${user.name} accepted is ${wanted[wrong]}`,
+      );
+    }
+    return allow;
+  }
+  return (
+    unchanged(before?.metadata.labels, labels, guardedLabels, 'labels') ??
+    unchanged(before?.metadata.annotations, annotations, guardedAnnotations, 'annotations') ??
+    allow
+  );
+}
+
+function unchanged(before: Texts = {}, after: Texts, keys: readonly string[], where: string): Verdict | undefined {
+  const key = keys.find((k) => before[k] !== after[k]);
+  if (key === undefined) return undefined;
+  return deny(
+    'forbidden',
+    `metadata.${where}[${key}] is the provider's: a consumer may not change it from ${before[key] ?? 'absent'} to ${after[key] ?? 'absent'}`,
+  );
+}
+
+/** Local slices give their name to a VirtualNode and a Node, so two cannot share one. `others`: all slices of the cluster. */
+export function judgeSlice(slice: ResourceSlice, namespace: string, others: readonly ResourceSlice[]): Verdict {
+  if (isReplica(slice)) return allow;
+  const taken = others.find(
+    (o) => !isReplica(o) && o.metadata.name === slice.metadata.name && o.metadata.namespace !== namespace,
+  );
+  if (!taken) return allow;
+  return deny(
+    'already_exists',
+    `metadata.name ${slice.metadata.name} is that of a ResourceSlice in namespace ${taken.metadata.namespace}: the virtual node takes this name, so choose another`,
+  );
+}
+
+export const remoteClusterPatch = (object: KubeObject, clusterId: unknown): PatchOperation[] =>
+  typeof clusterId === 'string' && clusterId !== '' ? labelPatch(object, label.remoteClusterId, clusterId) : [];
+
+export interface TenantContext {
+  readonly namespace: string;
+  readonly namespaceLabels: Texts;
+  /** All Tenants of the cluster. */
+  readonly others: readonly Tenant[];
+}
+
+export function judgeTenant(
+  tenant: Tenant,
+  before: Tenant | undefined,
+  { namespace, namespaceLabels, others }: TenantContext,
+): Verdict {
+  // Finalizers come off whatever the rules of today say.
+  if (tenant.metadata.deletionTimestamp) return allow;
+  if (
+    before &&
+    isDeepStrictEqual(before.spec, tenant.spec) &&
+    isDeepStrictEqual(before.metadata.labels, tenant.metadata.labels)
+  )
+    return allow;
+  const { clusterID } = tenant.spec;
+  if (namespaceLabels[label.tenantNamespace] !== 'true') {
+    return deny(
+      'invalid_input',
+      `namespace ${namespace} is no tenant namespace: it needs label ${label.tenantNamespace}=true`,
+    );
+  }
+  const labelled = tenant.metadata.labels?.[label.remoteClusterId];
+  if (labelled !== clusterID) {
+    return deny(
+      'invalid_input',
+      `metadata.labels[${label.remoteClusterId}] is ${labelled ?? 'absent'}: accepted is spec.clusterID, ${clusterID}`,
+    );
+  }
+  const owner = namespaceLabels[label.remoteClusterId];
+  if (owner !== clusterID) {
+    return deny(
+      'forbidden',
+      `spec.clusterID is ${clusterID}, but namespace ${namespace} is that of ${owner ?? 'no cluster'}`,
+    );
+  }
+  const other = others.find((o) => (o.metadata.namespace === namespace) !== (o.metadata.name === tenant.metadata.name));
+  if (before || !other) return allow;
+  return deny(
+    'already_exists',
+    `Tenant ${other.metadata.name} exists in namespace ${other.metadata.namespace}: accepted is one Tenant in a namespace, and each name once in the cluster`,
+  );
+}
+
+/** `node`: the Node of that name; `others`: all VirtualNodes. The Node of a VirtualNode that was removed by force may be taken over. */
+export function judgeNewVirtualNode(
+  { metadata, spec }: VirtualNode,
+  node: Node | undefined,
+  others: readonly VirtualNode[],
+): Verdict {
+  if (!node) return allow;
+  const labels = node.metadata.labels ?? {};
+  const isOurs = labels[label.type] === virtualNodeType && labels[label.remoteClusterId] === spec.clusterID;
+  if (isOurs && !others.some((other) => other.metadata.name === metadata.name)) return allow;
+  return deny(
+    'already_exists',
+    `metadata.name ${metadata.name} is that of an existing Node: a VirtualNode gives its name to its Node, so choose another`,
+  );
+}
+
+/** Only what is absent. The Deployment of Liqo's virtual kubelet is not filled in: here all virtual nodes run in the agent. */
+export function virtualNodePatch(
+  { spec }: VirtualNode,
+  options: Partial<Pick<VkOptionsTemplateSpec, 'createNode' | 'disableNetworkCheck'>> = {},
+): PatchOperation[] {
+  const { createNode = true, disableNetworkCheck = false } = options;
+  return [
+    ...(spec.createNode === undefined ? [{ op: 'add', path: '/spec/createNode', value: createNode } as const] : []),
+    ...(spec.disableNetworkCheck === undefined
+      ? [{ op: 'add', path: '/spec/disableNetworkCheck', value: disableNetworkCheck } as const]
+      : []),
+  ];
+}

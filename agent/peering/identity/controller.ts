@@ -1,0 +1,95 @@
+/** Consumer: each Identity becomes a kubeconfig Secret, rebuilt whenever the identity or the key pair changes. */
+import { keysSecret, peerSecrets } from '#agent/model/peering-selections.ts';
+import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
+import type { Applied, Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { applyWanted, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { secrets } from '#shared/domain/core-kinds.ts';
+import { keyOf, type ObjectRef, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
+import { name } from '#shared/domain/liqo-keys.ts';
+import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
+import { readKeys } from '../keys/ensure-keys.ts';
+import type { PeeringDeps } from '../model/deps.ts';
+import { forgeKubeconfig } from './kubeconfig.ts';
+import { forgeKubeconfigSecret } from './objects.ts';
+
+/** Key of the Identity that a Secret belongs to. */
+const identityKeys = (secret: Secret): string[] => {
+  const owner = ownerName(identities, secret);
+  return owner === undefined ? [] : [`${secret.metadata.namespace}/${owner}`];
+};
+
+export function createIdentityController({ cluster, config, clock, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const cache = caches.cache(identities);
+  const secretCache = peerSecrets(caches);
+  const keys = keysSecret(caches, config.systemNamespace);
+  const explain = createExplain(events, clock);
+
+  /** The garbage collector would do it too, once it has noticed that the kind exists. */
+  async function orphaned(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    const { namespace = '' } = ref;
+    const secret = secretCache.get({ namespace, name: name.kubeconfigSecret(ref.name) });
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return;
+    if (ownerName(identities, secret) !== ref.name) return;
+    if ((await api.get(identities, ref, signal)) === undefined) await deleteObject(api, secrets, secret, signal);
+  }
+
+  function secretOf(identity: Identity, own: OwnKeys): { secret: Applied<Secret> } | { outcome: Outcome } {
+    try {
+      const { signedCRT } = identity.spec.authParams;
+      const { privateKey } = keysOfCertificate(own, signedCRT === undefined ? undefined : fromBase64(signedCRT));
+      const kubeconfig = forgeKubeconfig(identity, privateKey);
+      if (kubeconfig !== undefined) return { secret: forgeKubeconfigSecret(identity, kubeconfig) };
+      return { outcome: waiting("the provider's certificate and API server in spec.authParams", 60_000) };
+    } catch (error) {
+      if (error instanceof AppError) return { outcome: stalled('InvalidIdentity', error.message) };
+      throw error;
+    }
+  }
+
+  return createController(
+    {
+      name: 'identity',
+      watches: [
+        watch(cache, (identity) => [keyOf(identity)]),
+        watch(secretCache, identityKeys),
+        watch(keys, () => cache.list().map(keyOf)),
+      ],
+      async reconcile(key, signal) {
+        const ref = refOfKey(key);
+        const identity = cache.get(ref);
+        if (identity === undefined) {
+          await orphaned(ref, signal);
+          return settled;
+        }
+        if (identity.metadata.deletionTimestamp !== undefined) return settled;
+        const own = readKeys(keys.list()[0]);
+        if (own === undefined) return explain(identity, waiting('the key pair of this cluster', 10_000));
+        const made = secretOf(identity, own);
+        if ('outcome' in made) return explain(identity, made.outcome);
+        const wanted = made.secret;
+        const secretName = wanted.metadata.name;
+        const current = secretCache.get({ namespace: identity.metadata.namespace ?? '', name: secretName });
+        if (current?.metadata.deletionTimestamp !== undefined) {
+          return explain(identity, waiting(`Secret ${secretName} of an earlier identity to go`, 5_000));
+        }
+        await applyWanted(api, secrets, current, wanted, ({ data }) => data, signal);
+        await writeStatus(
+          api,
+          identities,
+          identity,
+          { ...identity.status, kubeconfigSecretRef: { name: secretName } },
+          signal,
+        );
+        return explain(identity, settled);
+      },
+    },
+    { clock, log },
+  );
+}

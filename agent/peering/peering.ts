@@ -1,0 +1,39 @@
+/** All controllers of authentication and resource negotiation; every cluster runs all of them, being consumer and provider at once. */
+import { createVirtualNodeCreatorController } from '#agent/offloading/consumer/virtual-node/creator-controller.ts';
+import { createQuotaController } from '#agent/offloading/provider/quota/controller.ts';
+import { createQuotaUsageController } from '#agent/offloading/provider/quota/usage-controller.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createForeignClusterController } from './foreign-cluster/controller.ts';
+import { createIdentityController } from './identity/controller.ts';
+import { createSliceIdentityController } from './identity/slice-identity-controller.ts';
+import { createKeysController } from './keys/controller.ts';
+import { createManifestFaultsController } from './manifest-faults/controller.ts';
+import type { PeeringDeps } from './model/deps.ts';
+import { createNonceCreatorController, createNonceSignerController } from './nonce/controllers.ts';
+import { createLocalRenewController, createRemoteRenewController } from './renewal/controllers.ts';
+import { createRecoveryController } from './renewal/recovery.ts';
+import { createReplicatorController } from './replication/controller.ts';
+import { createLocalSliceController } from './slices/consumer-slice-controller.ts';
+import { createRemoteSliceController } from './slices/provider-slice-controller.ts';
+import { createTenantController } from './tenant/controller.ts';
+
+export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
+  [
+    createKeysController,
+    createNonceCreatorController,
+    createNonceSignerController,
+    createTenantController,
+    createIdentityController,
+    createLocalSliceController,
+    createReplicatorController,
+    createRemoteSliceController,
+    createQuotaController,
+    createQuotaUsageController,
+    createSliceIdentityController,
+    createVirtualNodeCreatorController,
+    createLocalRenewController,
+    createRemoteRenewController,
+    createRecoveryController,
+    createForeignClusterController,
+    createManifestFaultsController,
+  ].map((create) => create(deps));

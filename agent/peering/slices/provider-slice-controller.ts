@@ -1,0 +1,260 @@
+/** Provider: answers each replicated slice, authentication and resources in one status write. */
+import { sliceSubject } from '#agent/model/peer-user.ts';
+import {
+  ownNodes,
+  peerOf,
+  peerSecrets,
+  signingRequests,
+  tenantNamespaces,
+  tenantsByCluster,
+} from '#agent/model/peering-selections.ts';
+import { conditionOf, isAccepted, isReplica } from '#agent/model/slice-roles.ts';
+import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
+import { lifetimeOf } from '#agent/pki/certificate.ts';
+import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { readPublicKey } from '#agent/pki/cluster-keys.ts';
+import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { createExplain } from '#agent/runtime/wait-events.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
+import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { addResources, resourceTexts } from '#shared/domain/quantity.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
+import { ensureCertificate } from '../tenant/issue-certificate.ts';
+import type { Holder } from '../tenant/issued-certificate.ts';
+import { certificateSecretName, readIssued } from '../tenant/issued-certificate.ts';
+import { cordonOf, drainOf, endDrain } from './drain.ts';
+import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
+import { allocatableOf, providerConditions } from './provider-state.ts';
+import { answer, platformOf, type SliceFacts } from './status.ts';
+
+/** Undefined when the request is right; otherwise why not. */
+function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string): string | undefined {
+  const { publicKey, authzPolicy } = tenant.spec;
+  try {
+    const key =
+      authzPolicy === 'TolerateNoHandshake' ? undefined : readPublicKey(Buffer.from(publicKey ?? '', 'base64'));
+    checkCertificateRequest(fromBase64(slice.spec.csr ?? ''), sliceSubject(slice.metadata.name, consumer), key);
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError) return error.message;
+    throw error;
+  }
+}
+
+export function createRemoteSliceController({ cluster, config, clock, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const cache = caches.cache(resourceSlices);
+  const tenantCache = tenantsByCluster(caches);
+  const namespaces = tenantNamespaces(caches);
+  const secretCache = peerSecrets(caches);
+  const requestCache = signingRequests(caches);
+  const policies = caches.cache(peeringPolicies);
+  const nodeCache = ownNodes(caches);
+  const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
+  const explain = createExplain(events, clock);
+  /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
+  const granted = new Map<string, Record<string, string>>();
+  const replicas = (): ResourceSlice[] => cache.list().filter(isReplica);
+  const siblings = (object: KubeObject): string[] =>
+    replicas()
+      .filter((slice) => slice.metadata.namespace === (object.metadata.namespace ?? object.metadata.name))
+      .map(keyOf);
+
+  async function forget(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    const { namespace = '' } = ref;
+    const consumer = peerOfNamespace(namespaces.list(), namespace);
+    const stored = secretCache.get({ namespace, name: certificateSecretName({ slice: ref.name }) });
+    const requests = requestCache.list().filter((request) => {
+      const of = peerOf(request) ?? '';
+      return (
+        request.metadata.labels?.[label.resourceSliceName] === ref.name &&
+        (of === consumer || tenantCache.byIndex('cluster', of).length === 0)
+      );
+    });
+    const isOrphan = stored !== undefined && ownerName(resourceSlices, stored) === ref.name;
+    if ((!isOrphan && requests.length === 0) || (await api.get(resourceSlices, ref, signal)) !== undefined) return;
+    if (isOrphan) await deleteObject(api, secrets, stored, signal);
+    for (const request of requests) await deleteObject(api, certificateSigningRequests, request, signal);
+  }
+
+  const grantedTo = (slice: ResourceSlice): Record<string, string> =>
+    granted.get(slice.metadata.uid ?? '') ??
+    (isAccepted(slice, 'Resources') ? resourceTexts(slice.status?.resources) : {});
+
+  function grantOf(slice: ResourceSlice, consumer: string): Grant | undefined {
+    const className = slice.spec.class ?? '';
+    if (!isDefaultClass(className)) return undefined;
+    const strangers = replicas().filter((other) => other.metadata.uid !== slice.metadata.uid);
+    return decideGrant({
+      consumer,
+      className,
+      asked: slice.spec.resources ?? {},
+      defaults: defaultNodeResources,
+      others: strangers.filter(({ metadata }) => metadata.namespace === slice.metadata.namespace).map(grantedTo),
+      policies: policies.list(),
+      current: grantedTo(slice),
+      capacity: {
+        allocatable: allocatableOf(nodeCache.list()),
+        granted: strangers.map(grantedTo).reduce((sum, one) => addResources(sum, one), {}),
+      },
+    });
+  }
+
+  async function publish(slice: ResourceSlice, facts: SliceFacts, signal: AbortSignal): Promise<void> {
+    const status = answer(slice, facts);
+    const uid = slice.metadata.uid ?? '';
+    const before = conditionOf(slice, 'Resources')?.status;
+    await writeStatus(api, resourceSlices, slice, status, signal);
+    const verdict = status.conditions?.find(({ type }) => type === 'Resources');
+    granted.set(uid, verdict?.status === 'Accepted' ? resourceTexts(status.resources) : {});
+    if (verdict?.status === 'Denied' && before !== 'Denied') {
+      events.emit(slice, 'Warning', verdict.reason ?? 'ResourcesDenied', verdict.message ?? 'denied');
+    }
+  }
+
+  const paramsFor = ({ spec: { proxyURL } }: Tenant, signedCRT: string) => ({
+    ca: toBase64(config.apiServerCa),
+    signedCRT,
+    apiServer: config.apiServerUrl,
+    ...(proxyURL ? { proxyURL } : {}),
+  });
+
+  /**
+   * The consumer has changed its key and asks anew in a moment: until then what this very request was given stays, so that no pod loses its
+   * node. It is not renewed. Undefined: nothing was given, or its time is over.
+   */
+  function heldCertificate(slice: ResourceSlice): string | undefined {
+    const { namespace = '', name } = slice.metadata;
+    const issued = readIssued(secretCache.get({ namespace, name: certificateSecretName({ slice: name }) }));
+    const isIts = issued !== undefined && issued.csr === slice.spec.csr && isAccepted(slice, 'Authentication');
+    return isIts && lifetimeOf(fromBase64(issued.certificate)).notAfterMs > clock.now()
+      ? issued.certificate
+      : undefined;
+  }
+
+  /** What authentication came to; an outcome when it is not decided yet. */
+  async function authenticate(
+    slice: ResourceSlice,
+    tenant: Tenant,
+    signal: AbortSignal,
+  ): Promise<{ readonly facts: SliceFacts['authentication']; readonly next: Outcome } | { readonly outcome: Outcome }> {
+    const consumer = tenant.spec.clusterID;
+    const refusal = requestRefusal(slice, tenant, consumer);
+    const held = refusal === undefined ? undefined : heldCertificate(slice);
+    if (refusal !== undefined && held === undefined) return { facts: { denied: refusal }, next: settled };
+    const holder: Holder = {
+      consumer,
+      namespace: slice.metadata.namespace ?? '',
+      owner: ownerOf(resourceSlices, slice),
+      slice: slice.metadata.name,
+    };
+    if (held !== undefined) return { facts: { authParams: paramsFor(tenant, held) }, next: again(30_000) };
+    const subject = sliceSubject(slice.metadata.name, consumer);
+    const issue = await ensureCertificate(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
+    if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
+    if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
+    const authParams = paramsFor(tenant, issue.certificate);
+    const dueMs = Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000);
+    return { facts: { authParams }, next: issue.pending === undefined ? again(dueMs) : waiting(issue.pending, 10_000) };
+  }
+
+  async function reply(slice: ResourceSlice, signal: AbortSignal): Promise<Outcome> {
+    const { consumerClusterID: consumer, csr } = slice.spec;
+    if (consumer === undefined || csr === undefined || csr === '')
+      return waiting('spec.consumerClusterID and spec.csr, which the consumer fills in', 60_000);
+    const origin = slice.metadata.labels?.[label.originId];
+    const placement =
+      origin === consumer
+        ? placementOf(slice, consumer, namespaces.list())
+        : {
+            outcome: stalled(
+              'OriginMismatch',
+              `label ${label.originId} is ${origin}, spec.consumerClusterID is ${consumer}; they must be equal`,
+            ),
+          };
+    if ('outcome' in placement) {
+      if (placement.outcome.kind !== 'stalled') return placement.outcome;
+      const denied: SliceFacts = {
+        authentication: { denied: placement.outcome.message },
+        tenantCondition: 'Active',
+        grant: undefined,
+        nodeLabels: {},
+        nodeConditions: [],
+        drained: false,
+        nowMs: clock.now(),
+      };
+      await publish(slice, denied, signal);
+      return placement.outcome;
+    }
+    const tenant = tenantCache
+      .byIndex('cluster', consumer)
+      .find(
+        (one) => one.metadata.namespace === slice.metadata.namespace && one.metadata.deletionTimestamp === undefined,
+      );
+    if (tenant === undefined)
+      return waiting(`a Tenant for ${consumer} in namespace ${slice.metadata.namespace}`, 30_000);
+    if (tenant.spec.authzPolicy !== 'TolerateNoHandshake' && tenant.status?.authParams === undefined) {
+      return waiting(`the handshake of Tenant ${tenant.metadata.name}`, 30_000);
+    }
+    const authenticated = await authenticate(slice, tenant, signal);
+    if ('outcome' in authenticated) return authenticated.outcome;
+    const facts: SliceFacts = {
+      authentication: authenticated.facts,
+      tenantCondition: tenant.spec.tenantCondition ?? 'Active',
+      grant: grantOf(slice, consumer),
+      nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
+      nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
+      drained: drainOf(slice) !== undefined,
+      nowMs: clock.now(),
+    };
+    await publish(slice, facts, signal);
+    return (await endDrain({ api, clock, events }, slice, consumer, signal)) ?? authenticated.next;
+  }
+
+  return createController(
+    {
+      name: 'remote-slice',
+      // One at a time: the limit of a peer is over all its slices.
+      workers: 1,
+      watches: [
+        watch(cache, (slice) => (isReplica(slice) ? [keyOf(slice), ...siblings(slice)] : [])),
+        watch(tenantCache, siblings),
+        watch(namespaces, siblings),
+        watch(policies, () => replicas().map(keyOf)),
+        watch(nodeCache, () => replicas().map(keyOf)),
+        watch(secretCache, (secret) => {
+          const slice = ownerName(resourceSlices, secret);
+          return slice === undefined ? [] : [`${secret.metadata.namespace}/${slice}`];
+        }),
+        watch(requestCache, (request) => {
+          const slice = request.metadata.labels?.[label.resourceSliceName];
+          const homes = namespaces.list().filter((namespace) => peerOf(namespace) === peerOf(request));
+          return slice === undefined ? [] : homes.map((namespace) => `${namespace.metadata.name}/${slice}`);
+        }),
+      ],
+      async reconcile(key, signal) {
+        const ref = refOfKey(key);
+        const slice = cache.get(ref);
+        if (slice === undefined) {
+          await forget(ref, signal);
+          const known = new Set(cache.list().map(({ metadata }) => metadata.uid));
+          for (const uid of granted.keys()) if (!known.has(uid)) granted.delete(uid);
+          return settled;
+        }
+        if (!isReplica(slice) || slice.metadata.deletionTimestamp !== undefined) return settled;
+        return explain(slice, await reply(slice, signal));
+      },
+    },
+    { clock, log },
+  );
+}

@@ -1,0 +1,143 @@
+/** Carries out what `decide` said about one reflected object. */
+import type { Applied, Cluster } from '#kube/model/types.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
+import { fieldManager } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { unreachable } from '#shared/domain/unreachable.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import type { OutgoingKind } from '../kinds/kind.ts';
+import { fingerprint } from '../model/digests.ts';
+import { stamped, type TwinObject } from '../model/metadata.ts';
+import type { Action, Wish } from './decide.ts';
+import type { Said } from './event-dedupe.ts';
+import type { ProviderClients } from './provider-clients.ts';
+
+export interface Subject {
+  readonly key: string;
+  readonly kind: OutgoingKind;
+  /** Lean, both. */
+  readonly local: KubeObject | undefined;
+  readonly remote: KubeObject | undefined;
+  readonly at: { readonly namespace: string; readonly name: string };
+}
+
+export interface ApplyDeps {
+  readonly local: Pick<Cluster, 'api' | 'events'>;
+  readonly peer: ProviderClients;
+  readonly provider: string;
+  readonly said: Said;
+  /** The twin with all its contents; undefined when the object has changed meanwhile: its event comes. */
+  readonly whole: (local: KubeObject) => Promise<TwinObject | undefined>;
+}
+
+/** Somebody may take the object away that is in ours place. */
+const lookAgainMs = 60_000;
+/** Until the name is free again. */
+const replacedMs = 100;
+/** What is awaited has an event of its own; only when it does not come is there something to say. */
+const awaited = { forMs: 5_000, times: 2 } as const;
+
+export async function applyAction(
+  action: Action,
+  subject: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { key, local } = subject;
+  switch (action.do) {
+    case 'nothing':
+      deps.said.succeeded(key);
+      return settled;
+    case 'warn':
+      if (local) deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      return waiting(action.message, lookAgainMs);
+    case 'wait':
+      if (local && deps.said.failed(key) > awaited.times)
+        deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      return waiting(action.message, awaited.forMs);
+    case 'delete':
+      await remove(subject, action.uid, deps, signal);
+      if (local && action.because === 'disabled') {
+        deps.said.say(key, local, 'Normal', 'ReflectionDisabled', `no longer reflected to cluster ${deps.provider}`);
+      }
+      return settled;
+    case 'replace':
+      await remove(subject, action.uid, deps, signal);
+      return again(replacedMs);
+    case 'create':
+    case 'update':
+      return write(action, subject, deps, signal);
+    default:
+      return unreachable(action);
+  }
+}
+
+async function remove({ kind, at }: Subject, uid: string, { peer }: ApplyDeps, signal: AbortSignal): Promise<void> {
+  await peer.api.delete(kind.remote, at, { uid }, signal);
+}
+
+async function write(
+  action: Extract<Action, { do: 'create' | 'update' }>,
+  subject: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { key, kind, local, at } = subject;
+  if (!local) return settled;
+  const twin = await deps.whole(local);
+  if (!twin) return settled;
+  const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
+  try {
+    // What somebody made in this very moment is not taken from him.
+    const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
+    await deps.peer.api.apply(kind.remote, object, options, signal);
+  } catch (error) {
+    const mayReplace = action.do === 'update' && action.isNews && isInvalid(error);
+    if (!mayReplace || !(await isAcceptable(kind, object, deps, signal))) throw error;
+    await remove(subject, action.uid, deps, signal);
+    return again(replacedMs);
+  }
+  deps.said.succeeded(key);
+  if (action.do === 'create') {
+    const where = `namespace ${at.namespace} of cluster ${deps.provider}`;
+    deps.said.say(key, local, 'Normal', 'SuccessfulReflection', `reflected to ${where}`);
+  }
+  return settled;
+}
+
+/** Judged by the API server itself; a webhook has reasons of its own. */
+const isInvalid = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'kube_invalid' && error.detail.status === 422;
+
+/** Whether the provider takes the object when it is new: then only what it has been keeps it from changing, and it is to be made anew. */
+async function isAcceptable(
+  kind: OutgoingKind,
+  object: Applied<KubeObject>,
+  { peer }: ApplyDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const name = `tried-${fingerprint(object.metadata.name)}`;
+  const options = { fieldManager: fieldManager.reflection, createOnly: true, dryRun: true };
+  try {
+    await peer.api.apply(kind.remote, { ...object, metadata: { ...object.metadata, name } }, options, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && !isRetryable(error)) return false;
+    throw error;
+  }
+}
+
+/** What caches do not hold is read now. */
+export async function wholeTwin(
+  lean: KubeObject,
+  { kind }: Subject,
+  { local }: { readonly local: Pick<Cluster, 'api'> },
+  wishOf: (local: KubeObject) => Wish,
+  signal: AbortSignal,
+): Promise<TwinObject | undefined> {
+  const whole = kind.isPartial ? await local.api.get(kind.local, refOf(lean), signal) : lean;
+  if (!whole || whole.metadata.resourceVersion !== lean.metadata.resourceVersion) return undefined;
+  const wish = wishOf(whole);
+  return wish.kind === 'twin' ? wish.twin : undefined;
+}

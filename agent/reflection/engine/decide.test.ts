@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import type { Service } from '#shared/domain/core-kinds.ts';
+import type { ConfigMap, KubeObject, Secret } from '#shared/domain/kube-object.ts';
+import { configMap } from '../kinds/config-map.ts';
+import { type OutgoingKind, outgoing } from '../kinds/kind.ts';
+import { secret } from '../kinds/secret.ts';
+import { service } from '../kinds/service.ts';
+import { fingerprintOf, forgeTwin, leanMetadata, stamped, stranger } from '../model/metadata.ts';
+import { type Action, decide, type Wish } from './decide.ts';
+
+const pair = { consumer: 'cons', provider: 'prov' };
+const shape = { labelsNotReflected: ['secret-label'], annotationsNotReflected: ['secret-note'] };
+const at = { name: 'web', namespace: 'demo-cons' };
+
+const local = (metadata: object = {}, more: object = {}): ConfigMap =>
+  ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'web', namespace: 'demo', uid: 'l1', ...metadata },
+    data: { a: '1' },
+    ...more,
+  }) as ConfigMap;
+const twinOf = (object: KubeObject, kind: OutgoingKind) => {
+  const twin = kind.twin(kind.lean(leanMetadata(object)), { ...pair, shape, around: {} as never });
+  if (!('content' in twin)) throw new Error(JSON.stringify(twin));
+  return forgeTwin({ apiVersion: object.apiVersion, kind: object.kind }, at, object, twin, shape, pair);
+};
+const wish = (object: KubeObject, kind = outgoing(configMap)): Wish => ({ kind: 'twin', twin: twinOf(object, kind) });
+/** As the provider's API server would show it after we wrote it. */
+const written = (object: KubeObject, change: object = {}, kind = outgoing(configMap)): KubeObject => {
+  const twin = twinOf(object, kind);
+  const made = stamped(twin, fingerprintOf(twin));
+  return { ...made, ...change, metadata: { ...made.metadata, uid: 'r1' } };
+};
+const foreign = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...at, uid: 'f1' } } as KubeObject;
+const going = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+});
+
+interface Row {
+  readonly when: string;
+  readonly wish: Wish;
+  readonly remote?: KubeObject;
+  readonly does: Action['do'];
+}
+test.each<Row>([
+  { when: 'nothing is there', wish: { kind: 'none' }, does: 'nothing' },
+  { when: 'the object is new', wish: wish(local()), does: 'create' },
+  { when: 'the twin is as it should be', wish: wish(local()), remote: written(local()), does: 'nothing' },
+  { when: 'the data changed', wish: wish(local({}, { data: { a: '2' } })), remote: written(local()), does: 'update' },
+  { when: 'a key was dropped', wish: wish(local({}, { data: {} })), remote: written(local()), does: 'update' },
+  { when: 'a label was dropped', wish: wish(local()), remote: written(local({ labels: { a: 'b' } })), does: 'update' },
+  {
+    when: 'a label that stays here changed',
+    wish: wish(local({ labels: { 'secret-label': 'x' } })),
+    remote: written(local()),
+    does: 'nothing',
+  },
+  { when: 'somebody there changed it', wish: wish(local()), remote: written(local(), { data: {} }), does: 'update' },
+  {
+    when: 'an immutable twin must change',
+    wish: wish(local({}, { data: { a: '2' } })),
+    remote: written(local({}, { immutable: true })),
+    does: 'replace',
+  },
+  {
+    when: 'it becomes immutable',
+    wish: wish(local({}, { immutable: true })),
+    remote: written(local()),
+    does: 'update',
+  },
+  { when: 'the twin is going', wish: wish(local()), remote: going(written(local())), does: 'nothing' },
+  { when: 'the object is gone', wish: { kind: 'none' }, remote: written(local()), does: 'delete' },
+  { when: 'the policy says no', wish: { kind: 'disabled' }, remote: written(local()), does: 'delete' },
+  {
+    when: 'the object is gone and the twin is going',
+    wish: { kind: 'none' },
+    remote: going(written(local())),
+    does: 'nothing',
+  },
+  { when: 'it cannot be made', wish: { kind: 'refused', why: 'w' }, remote: written(local()), does: 'warn' },
+  { when: 'B040: the name is taken', wish: wish(local()), remote: foreign, does: 'warn' },
+  {
+    when: 'B040: the object is gone and the name is a stranger',
+    wish: { kind: 'none' },
+    remote: foreign,
+    does: 'nothing',
+  },
+  {
+    when: 'B040: it is disabled and the name is a stranger',
+    wish: { kind: 'disabled' },
+    remote: foreign,
+    does: 'nothing',
+  },
+])('when $when: $does', ({ wish: wanted, remote, does }) => {
+  expect(decide({ wish: wanted, remote }, outgoing(configMap), pair).do).toBe(does);
+});
+
+test.each([
+  { when: 'the object changed', object: local({}, { data: { a: '2' } }), isNews: true },
+  { when: 'somebody at the provider changed the twin', object: local(), isNews: false },
+])('when $when, whether the twin is to become something new: $isNews', ({ object, isNews }) => {
+  const remote = written(local(), { data: { a: 'theirs' } });
+  expect(decide({ wish: wish(object), remote }, outgoing(configMap), pair)).toMatchObject({
+    do: 'update',
+    uid: 'r1',
+    isNews,
+  });
+});
+
+test.each([
+  { what: 'type', change: { type: 'kubernetes.io/tls' } },
+  { what: 'data of an immutable one', change: { data: { a: 'Yg==' } } },
+  { what: 'immutability', change: { immutable: undefined } },
+])('a Secret whose $what changes is replaced', ({ change }) => {
+  const before = {
+    ...local(),
+    kind: 'Secret',
+    type: 'Opaque',
+    immutable: true,
+    data: { a: 'YQ==' },
+  } as unknown as Secret;
+  const kind = outgoing(secret);
+  const remote = kind.lean(written(before, { type: 'Opaque', immutable: true }, kind));
+  expect(decide({ wish: wish({ ...before, ...change } as Secret, kind), remote }, kind, pair).do).toBe('replace');
+});
+
+const spec = (more: object): Service =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'demo' },
+    spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ...more },
+  }) as Service;
+test.each([
+  { from: { clusterIP: 'None' }, to: {}, is: true },
+  { from: {}, to: { clusterIP: 'None' }, is: true },
+  { from: {}, to: { type: 'NodePort' }, is: false },
+  { from: { type: 'ExternalName' }, to: {}, is: false },
+  {
+    from: { type: 'LoadBalancer', loadBalancerClass: 'a' },
+    to: { type: 'LoadBalancer', loadBalancerClass: 'b' },
+    is: true,
+  },
+  { from: { type: 'LoadBalancer' }, to: { type: 'ClusterIP' }, is: false },
+])('a Service made of $from becomes $to by replacement: $is', ({ from, to, is }) => {
+  expect(service.mustReplace(spec(from), { spec: { type: 'ClusterIP', ...to } })).toBe(is);
+});
+
+test('caches hold neither the contents of Secrets nor what kubectl keeps of them, and nothing at all of strangers', () => {
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'hunter2' };
+  const object = { ...local({ annotations }), kind: 'Secret', data: { password: 'hunter2' } } as unknown as Secret;
+  const lean = secret.lean(leanMetadata(object));
+  expect(JSON.stringify(lean)).not.toContain('hunter2');
+  expect(secret.lean(lean)).toEqual(lean);
+  expect(JSON.stringify(stranger(object))).not.toContain('hunter2');
+});
+
+test('B084: keys that are not reflected are absent, all others and ours are present', () => {
+  const labels = {
+    app: 'web',
+    'secret-label': 'x',
+    'offloading.liqo.io/origin': 'elsewhere',
+    'offloading.liqo.io/nodename': 'n',
+  };
+  const annotations = { note: 'n', 'secret-note': 'x', 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
+  const { metadata } = twinOf(
+    local({ labels, annotations, finalizers: ['f'], ownerReferences: [] }),
+    outgoing(configMap),
+  );
+  expect(metadata).toEqual({
+    ...at,
+    labels: { app: 'web', 'offloading.liqo.io/origin': 'cons', 'offloading.liqo.io/destination': 'prov' },
+    annotations: { note: 'n' },
+  });
+});

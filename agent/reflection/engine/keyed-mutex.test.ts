@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { Turns } from './keyed-mutex.ts';
+
+const flushed = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('B118: one works at a time for a provider, the next follows in order, and who gives up waiting delays nobody', async () => {
+  const turns = new Turns();
+  const at: string[] = [];
+  const holders = ['a', 'b', 'c'].map((name) => {
+    const stop = new AbortController();
+    const work = (signal: AbortSignal): Promise<void> => {
+      at.push(name);
+      return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    };
+    return { stop, ended: turns.hold('prov', stop.signal, work) };
+  });
+  const other = new AbortController();
+  const elsewhere = turns.hold('other', other.signal, async () => void at.push('elsewhere'));
+  await elsewhere;
+  await flushed();
+  expect(at).toEqual(['a', 'elsewhere']);
+  holders[1]?.stop.abort();
+  await holders[1]?.ended;
+  expect(at).toEqual(['a', 'elsewhere']);
+  holders[0]?.stop.abort();
+  await holders[0]?.ended;
+  await flushed();
+  expect(at).toEqual(['a', 'elsewhere', 'c']);
+  holders[2]?.stop.abort();
+  await holders[2]?.ended;
+});
+
+test('the turn of one that fails goes to the next', async () => {
+  const turns = new Turns();
+  const { signal } = new AbortController();
+  const failing = turns.hold('prov', signal, async () => {
+    throw new Error('broken');
+  });
+  await expect(failing).rejects.toThrow('broken');
+  let worked = false;
+  await turns.hold('prov', signal, async () => {
+    worked = true;
+  });
+  expect(worked).toBe(true);
+});
