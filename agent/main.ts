@@ -17,7 +17,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';
-import { createChannel } from './channel/channel.ts';
+import { createChannel } from './broker/broker.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
 import { createNetworkControllers } from './network/network.ts';
 import { createServedNodeController } from './network/overlay/served-node/controller.ts';

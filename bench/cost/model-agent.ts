@@ -1,14 +1,14 @@
-/** An agent of the cost model: a simulated cluster that speaks as `agent/channel` does, by the same pace, and says nothing when it has nothing to say. */
-import { createPace } from '#agent/channel/pace.ts';
+/** An agent of the cost model: a simulated cluster that speaks as `agent/broker` does, by the same pace, and says nothing when it has nothing to say. */
+import { createPace } from '#agent/broker/session/poll-interval.ts';
 import type { Control } from '#control/control.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { SimulatedCluster } from '#control/testing/simulated-cluster.ts';
 import { type DesiredAnswer, type ObservedBatch, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import { type Answer, brokerUrl, type CloudModel } from './cloud-model.ts';
 
-/** In the middle of what `agent/channel/doorbell` draws from. */
+/** In the middle of what `agent/broker/session/notify-socket` draws from. */
 const rotateAfterMs = 107.5 * 60_000;
-/** `sweepMs` of `agent/channel/channel`. */
+/** `sweepMs` of `agent/broker/broker`. */
 const sweepMs = 6 * 3_600_000;
 
 export interface ModelAgentOptions {

@@ -1,4 +1,4 @@
-/** An agent's key for tests, and requests signed with it as `agent/channel` does. */
+/** An agent's key for tests, and requests signed with it as `agent/broker` does. */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';

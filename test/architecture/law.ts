@@ -77,8 +77,8 @@ export const importLaw: readonly Law[] = [
     because: 'the agent reaches the broker only through its channel',
   },
   {
-    from: /^agent\/(?!channel\/|main\.ts)/,
-    never: /^agent\/channel\//,
+    from: /^agent\/(?!broker\/|main\.ts)/,
+    never: /^agent\/broker\//,
     because: 'controllers read and write Kubernetes objects; who wrote those is none of their business',
   },
   {

@@ -1,6 +1,6 @@
 /** From GatewayServer and GatewayClient to pods, Service, keys and Connection on a real API server; kubelet, scheduler and load balancer are played. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createFacts } from '#agent/channel/facts.ts';
+import { createFacts } from '#agent/broker/sync/facts.ts';
 import { createWireGuardKeys, publicKeyOf } from '#agent/pki/wireguard-keys.ts';
 import { deployments, nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

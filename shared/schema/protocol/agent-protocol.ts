@@ -131,7 +131,7 @@ export const PeeringRole = z.enum(['consumer', 'provider']);
 export type PeeringRole = z.infer<typeof PeeringRole>;
 
 /**
- * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/channel/observe`):
+ * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/broker/kinds/observed-kinds`):
  * never private keys, tokens or kubeconfigs.
  */
 export const ObservedObject = z.object({

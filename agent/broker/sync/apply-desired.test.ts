@@ -9,7 +9,7 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { createDesiredSets } from './sets.ts';
+import { createDesiredSets } from './apply-desired.ts';
 
 const signal = new AbortController().signal;
 

@@ -1,8 +1,8 @@
 /** What the broker hears of a link. */
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { observedObject, observedSet } from './observe.ts';
-import { createTold } from './told.ts';
+import { createTold } from '../sync/report-diff.ts';
+import { observedObject, observedSet } from './observed-kinds.ts';
 
 const metadata = { name: 'gw-milan', namespace: 'liqo-tenant-milan', uid: 'u1' };
 const networking = 'networking.liqo.io/v1beta1';

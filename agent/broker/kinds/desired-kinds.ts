@@ -2,7 +2,7 @@
 import type { Rejection, Rule } from '#agent/broker/kinds/rule.ts';
 import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { linkRules } from './allow-link.ts';
+import { linkRules } from './link-kinds.ts';
 
 const common = [label.remoteClusterId, 'isthmus.dev/peering'] as const;
 const authentication = 'authentication.liqo.io/v1beta1';

@@ -8,16 +8,16 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { DesiredAnswer, ObservedAnswer, type ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
-import { createAsks } from './asks.ts';
-import { type BrokerClient, createBrokerClient } from './broker-client.ts';
-import { createDoorbell } from './doorbell.ts';
-import { ensureEnrolled } from './enroll.ts';
-import { createFacts } from './facts.ts';
-import { createLinkStatus } from './link-status.ts';
-import { channelCaches } from './live.ts';
-import { createPace } from './pace.ts';
-import { createDesiredSets } from './sets.ts';
-import { createTold } from './told.ts';
+import { createAsks } from './requests/peering-objects.ts';
+import { ensureEnrolled } from './session/enroll.ts';
+import { createLinkStatus } from './session/link-status.ts';
+import { createDoorbell } from './session/notify-socket.ts';
+import { createPace } from './session/poll-interval.ts';
+import { type BrokerClient, createBrokerClient } from './session/signed-client.ts';
+import { createDesiredSets } from './sync/apply-desired.ts';
+import { createFacts } from './sync/facts.ts';
+import { createTold } from './sync/report-diff.ts';
+import { channelCaches } from './sync/watched-objects.ts';
 
 export interface ChannelDeps {
   readonly cluster: Cluster;

@@ -12,7 +12,7 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { DesiredSet, ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
-import { observedObject } from './observe.ts';
+import { observedObject } from '../kinds/observed-kinds.ts';
 import { derivedLabels, type LiveObject, tenantNamespaceOf } from './plan.ts';
 
 export const appliedHashAnnotation = 'isthmus.dev/applied-hash';

@@ -7,8 +7,8 @@ import { linkedAbort } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
-import type { BrokerClient } from './broker-client.ts';
-import type { AgentPace } from './pace.ts';
+import type { AgentPace } from './poll-interval.ts';
+import type { BrokerClient } from './signed-client.ts';
 
 const path = '/v1/agent/connect';
 const answerWithinMs = 60_000;

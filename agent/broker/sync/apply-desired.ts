@@ -15,9 +15,8 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import { reject } from './allow.ts';
-import { appliedHashAnnotation, type ChannelCaches, liveView } from './live.ts';
-import { observedSet } from './observe.ts';
+import { reject } from '../kinds/desired-kinds.ts';
+import { observedSet } from '../kinds/observed-kinds.ts';
 import {
   carriersOf,
   derivedFromGateway,
@@ -31,7 +30,8 @@ import {
   tenantNamespaceOf,
   vanished,
 } from './plan.ts';
-import { linkRejection, policyFacts, policyRejection } from './policy.ts';
+import { linkRejection, policyFacts, policyRejection } from './policy-check.ts';
+import { appliedHashAnnotation, type ChannelCaches, liveView } from './watched-objects.ts';
 
 const writable: Readonly<Record<string, ResourceType>> = {
   Namespace: namespaces,

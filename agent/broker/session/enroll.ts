@@ -16,8 +16,8 @@ import {
   EnrollResponse,
   JoinToken,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import { type BrokerClient, type BrokerIdentity, createBrokerClient } from './broker-client.ts';
-import { brokerCaByHash } from './trust.ts';
+import { brokerCaByHash } from './ca-by-hash.ts';
+import { type BrokerClient, type BrokerIdentity, createBrokerClient } from './signed-client.ts';
 
 /** The one BrokerLink that this agent keeps. */
 export const brokerLinkName = 'broker';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { linkRejection, policyFacts, policyRejection } from './policy.ts';
+import { linkRejection, policyFacts, policyRejection } from './policy-check.ts';
 
 const side = { enabled: true, autoAccept: false, peers: ['*'] };
 const policy = (tenants: string[] | undefined, over: Partial<typeof side> = {}): PolicyFacts => ({

@@ -7,9 +7,9 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { AgentFrame } from '#shared/schema/protocol/agent-protocol.ts';
-import { createBrokerClient } from './broker-client.ts';
-import { createDoorbell } from './doorbell.ts';
-import { createPace } from './pace.ts';
+import { createDoorbell } from './notify-socket.ts';
+import { createPace } from './poll-interval.ts';
+import { createBrokerClient } from './signed-client.ts';
 
 const ending: (() => unknown)[] = [];
 afterEach(async () => {

@@ -3,7 +3,7 @@ import type { Rejection } from '#agent/broker/kinds/rule.ts';
 import { isWithin } from '#shared/domain/cidr.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { DesiredSet, KubeManifest, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { announcedRanges, linkRules } from './allow-link.ts';
+import { announcedRanges, linkRules } from '../kinds/link-kinds.ts';
 
 export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({
   name: policy.metadata.name,

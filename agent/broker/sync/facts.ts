@@ -20,7 +20,7 @@ import {
   networkCapability,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import { policyFacts } from './policy.ts';
+import { policyFacts } from './policy-check.ts';
 
 export interface FactsDeps {
   readonly cluster: Cluster;
