@@ -1,6 +1,6 @@
 /**
  * Composition root of the agent: reads the configuration, opens the cluster, serves admission on every replica and controls on one. As `all`
- * it does the work of its node, too, which otherwise is a process of its own (fabric/main.ts): for clusters of one node.
+ * it does the work of its node, too, which otherwise is a process of its own (network/node/main.ts): for clusters of one node.
  */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { createServedNodeController } from './network/overlay/served-node/contro
 import { ReflectionCounters } from './offloading/consumer/kubelet-api/reflection-counters.ts';
 import { createConnectProvider } from './offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from './offloading/consumer/virtual-node/controller.ts';
-import { createOffloadingControllers } from './offloading/offloading.ts';
+import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
 import { createPeeringControllers } from './peering/peering.ts';
 import { createConnectPeer } from './peering/replication/connect-peer.ts';
@@ -162,18 +162,20 @@ async function lead(
   const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
   const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
   const peers = { clock: systemClock, log, ...(signsTokens ? { proxyToken } : {}) };
+  const peering = {
+    ...common,
+    connectPeer: createConnectPeer(peers),
+    config: {
+      apiServerUrl: config.apiServerUrl,
+      apiServerCa,
+      systemNamespace,
+      certificateLifetimeSeconds: config.certificateLifetimeSeconds,
+      clusterLabels: config.clusterLabels,
+    },
+  };
   const controllers = [
-    ...createPeeringControllers({
-      ...common,
-      connectPeer: createConnectPeer(peers),
-      config: {
-        apiServerUrl: config.apiServerUrl,
-        apiServerCa,
-        systemNamespace,
-        certificateLifetimeSeconds: config.certificateLifetimeSeconds,
-        clusterLabels: config.clusterLabels,
-      },
-    }),
+    ...createPeeringControllers(peering),
+    ...createGrantedSliceControllers(peering),
     ...createOffloadingControllers({
       ...common,
       nodeFailureMs: config.nodeFailureSeconds * 1_000,

@@ -1,7 +1,4 @@
 /** All controllers of authentication and resource negotiation; every cluster runs all of them, being consumer and provider at once. */
-import { createVirtualNodeCreatorController } from '#agent/offloading/consumer/virtual-node/creator-controller.ts';
-import { createQuotaController } from '#agent/offloading/provider/quota/controller.ts';
-import { createQuotaUsageController } from '#agent/offloading/provider/quota/usage-controller.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createForeignClusterController } from './foreign-cluster/controller.ts';
 import { createIdentityController } from './identity/controller.ts';
@@ -27,10 +24,7 @@ export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
     createLocalSliceController,
     createReplicatorController,
     createRemoteSliceController,
-    createQuotaController,
-    createQuotaUsageController,
     createSliceIdentityController,
-    createVirtualNodeCreatorController,
     createLocalRenewController,
     createRemoteRenewController,
     createRecoveryController,

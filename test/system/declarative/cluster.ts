@@ -1,6 +1,7 @@
 /** One installed cluster on a real API server: the agent's controllers in this process, and a player for kubelets and node processes. */
 import { setTimeout as timer } from 'node:timers/promises';
 import { createNetworkControllers } from '#agent/network/network.ts';
+import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
@@ -86,8 +87,12 @@ export async function startCluster(plan: ClusterPlan): Promise<DeclaredCluster> 
       const run = async (): Promise<void> => {
         const own = openCluster(await connectKubeconfig(server.kubeconfig), { clock: systemClock, log }, stop.signal);
         const deps = { cluster: own, clusterId: id, clock: systemClock, log, ids: systemIds, systemNamespace };
-        const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace };
-        const all = [...createPeeringControllers({ ...deps, config }), ...createNetworkControllers(deps)];
+        const peering = { ...deps, config: { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace } };
+        const all = [
+          ...createPeeringControllers(peering),
+          ...createGrantedSliceControllers(peering),
+          ...createNetworkControllers(deps),
+        ];
         await Promise.all(all.map((controller) => controller.run(stop.signal)));
       };
       agent = { stop, ended: run() };

@@ -1,4 +1,5 @@
 /** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
+import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
 import type { ConnectPeer, PeeringConfig } from '#agent/peering/model/deps.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
@@ -77,15 +78,8 @@ async function startCluster(
       const connection = await connectKubeconfig(server.kubeconfig);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
-      const controllers = createPeeringControllers({
-        cluster,
-        clusterId: id,
-        config,
-        clock,
-        log,
-        ids: systemIds,
-        ...(connectPeer && { connectPeer }),
-      });
+      const deps = { cluster, clusterId: id, config, clock, log, ids: systemIds, ...(connectPeer && { connectPeer }) };
+      const controllers = [...createPeeringControllers(deps), ...createGrantedSliceControllers(deps)];
       const others = await more({ cluster, clusterId: id, config, clock, log });
       running = { abort, done: Promise.all([...controllers, ...others].map((one) => one.run(abort.signal))) };
     },
