@@ -11,7 +11,11 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
  * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters,
  * which mostly wait, and runs two files at a time.
  */
-const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
+const system = [
+  'test/system/{world,network,brokerless}/*.real.test.ts',
+  'test/system/api-proxy/in-band.real.test.ts',
+  'test/testbed/**/*.real.test.ts',
+];
 
 /** What a failure says is read where nobody can look again: pages of it are not cut to a line. */
 const chaiConfig = { truncateThreshold: 20_000 };

@@ -20,7 +20,7 @@ import {
   type Tenant,
   tenants,
 } from './testing/across-play.ts';
-import { createWorld } from './testing/world.ts';
+import { createWorld } from './testing/broker-clusters.ts';
 
 interface Serving {
   readonly tenant: Tenant;

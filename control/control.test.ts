@@ -3,8 +3,8 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { createLocalBus } from './adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
+import { adminOf, createWorld, type World } from './testing/broker-clusters.ts';
 import { createTroubled } from './testing/troubled-store.ts';
-import { adminOf, createWorld, type World } from './testing/world.ts';
 
 const admin = adminOf('default');
 

@@ -6,8 +6,8 @@ import type { ClusterFacts, ObservedSet } from '#shared/schema/protocol/agent-pr
 import type { AgentCaller, Caller } from './access/caller.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
 import type { Store } from './ports/store.ts';
+import { adminOf, createWorld, origin, type World } from './testing/broker-clusters.ts';
 import { openFacts } from './testing/simulated-cluster.ts';
-import { adminOf, createWorld, origin, type World } from './testing/world.ts';
 
 const tenants = ['acme', 'bolt'] as const;
 type Tenant = (typeof tenants)[number];

@@ -6,8 +6,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import { startProfiles } from '../scale/profile.ts';
+import {
+  alone,
+  burst,
+  type ClientLimits,
+  clear,
+  offloaded,
+  openScaleWorld,
+  type ScaleWorld,
+} from '../scale/scale-clusters.ts';
 import { cpuBetween, read, requests, requestsBetween, sides, total, watchEvents } from '../scale/usage.ts';
-import { alone, burst, type ClientLimits, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/world.ts';
 
 const warmUpPods = 20;
 /** What is still under way when the last pod is Ready belongs to the burst. */

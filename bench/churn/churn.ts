@@ -6,8 +6,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import { coresBetween, readLoad } from '../scale/load.ts';
+import {
+  alone,
+  burst,
+  clear,
+  offloaded,
+  openScaleWorld,
+  type ScaleWorld,
+  type Where,
+} from '../scale/scale-clusters.ts';
 import { cpuBetween, read, requests, requestsBetween, sides, total } from '../scale/usage.ts';
-import { alone, burst, clear, offloaded, openScaleWorld, type ScaleWorld, type Where } from '../scale/world.ts';
 import { byMinute, figuresOf, quantile, waitMs } from './figures.ts';
 import { type ChurnOptions, churn, lifeMs } from './lives.ts';
 

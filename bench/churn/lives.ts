@@ -4,7 +4,14 @@ import type { Cache } from '#kube/model/types.ts';
 import { pods as podKind } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { clusterOf, offloaded, podSpec, remoteNamespace, type ScaleWorld, type Where } from '../scale/world.ts';
+import {
+  clusterOf,
+  offloaded,
+  podSpec,
+  remoteNamespace,
+  type ScaleWorld,
+  type Where,
+} from '../scale/scale-clusters.ts';
 
 /** Each is when it was seen first, in ms; what was never seen is missing. */
 export interface Life {

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
+import { burst, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/scale-clusters.ts';
 import { read, sides, total } from '../scale/usage.ts';
-import { burst, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/world.ts';
 
 /** Read so long after the last change, several times; the highest reading counts. */
 const settleMs = 15_000;

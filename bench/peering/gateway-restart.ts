@@ -7,7 +7,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { NetnsWorld } from '#test/harness/netns.ts';
 import { podPlace } from '#test/system/network/places.ts';
 import { container, pod } from '#test/system/world/workloads.ts';
-import { type BenchWorld, names } from './world.ts';
+import { type BenchWorld, names } from './peering-clusters.ts';
 
 const port = 9000;
 const namespace = 'default';

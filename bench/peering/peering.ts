@@ -11,8 +11,8 @@ import { eventually } from '#test/harness/eventually.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
 import { gatewayRestarts } from './gateway-restart.ts';
+import { type BenchWorld, names, openBenchWorld } from './peering-clusters.ts';
 import { startStopwatch } from './stopwatch.ts';
-import { type BenchWorld, names, openBenchWorld } from './world.ts';
 
 const namespace = 'bench';
 const deadlineMs = 60_000;

@@ -1,8 +1,8 @@
 /** Where the machine's cores go while something is measured: by group of processes, of both clusters, of ours and of the bench itself. */
 import { readFileSync } from 'node:fs';
-import { names } from '../peering/world.ts';
+import { names } from '../peering/peering-clusters.ts';
+import type { ScaleWorld } from './scale-clusters.ts';
 import { cpuSeconds, read, sides, ticksPerSecond, total } from './usage.ts';
-import type { ScaleWorld } from './world.ts';
 
 /** CPU seconds since boot or since each process began. */
 export interface Load {

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { World } from '#test/harness/world.ts';
-import { names } from '../peering/world.ts';
+import type { World } from '#test/harness/product-clusters.ts';
+import { names } from '../peering/peering-clusters.ts';
 import { sides } from './usage.ts';
 
 /** Starts recording; the returned function ends it and gives back the files, which Chromium's developer tools and speedscope read. */

@@ -1,8 +1,8 @@
 /** What the processes of both sides take, and what the API servers are asked. */
 import { readFileSync } from 'node:fs';
 import type { KubeApi } from '#kube/model/types.ts';
-import type { OwnPids, World } from '#test/harness/world.ts';
-import { names } from '../peering/world.ts';
+import type { OwnPids, World } from '#test/harness/product-clusters.ts';
+import { names } from '../peering/peering-clusters.ts';
 
 export type Side = keyof typeof names;
 export const sides: readonly Side[] = ['consumer', 'provider'];

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
 import { newAgentKeys, signRequest, type ToSign } from '../testing/agent-keys.ts';
+import { adminOf, brokerUrl, createWorld, origin, type World } from '../testing/broker-clusters.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
-import { adminOf, brokerUrl, createWorld, origin, type World } from '../testing/world.ts';
 
 const admin = adminOf('default');
 const keys = newAgentKeys();

@@ -1,7 +1,7 @@
 /** Labels of clusters are the tenant's own: set by operators, kept over reports and joining anew, found by selectors page by page. */
 import { describe, expect, test } from 'vitest';
 import { parseSelector } from '#shared/domain/label-selector.ts';
-import { adminOf, createWorld } from '../testing/world.ts';
+import { adminOf, createWorld } from '../testing/broker-clusters.ts';
 
 const admin = adminOf('default');
 

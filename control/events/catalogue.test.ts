@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Store } from '#control/ports/store.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
 import type { NewEvent } from '../ports/store.ts';
-import { adminOf, createWorld, origin } from '../testing/world.ts';
+import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
 import { createWebhookWorld, hook, queueTarget } from '../webhooks/testing/webhook-world.ts';
 import { catalogue } from './catalogue.ts';
 import { cloudEventOf, type DeliveredType, publicTypes, testType, typeName } from './cloud-event.ts';

@@ -5,8 +5,8 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { Store } from '../ports/store.ts';
+import { adminOf, createWorld } from '../testing/broker-clusters.ts';
 import { countingIds } from '../testing/counting-ids.ts';
-import { adminOf, createWorld } from '../testing/world.ts';
 import { hostedLimits } from './limits.ts';
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts';
 

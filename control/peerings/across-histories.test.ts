@@ -18,8 +18,8 @@ import {
   perform,
   placeOf,
 } from '../testing/across-play.ts';
+import { createWorld, type World } from '../testing/broker-clusters.ts';
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
-import { createWorld, type World } from '../testing/world.ts';
 import { roles } from './core/roles.ts';
 import { copyFor } from './cross-tenant/copies.ts';
 

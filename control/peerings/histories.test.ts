@@ -8,10 +8,10 @@ import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import type { DesiredRecord, PeeringRecord } from '../model/peering-records.ts';
+import { adminOf, createWorld, type World } from '../testing/broker-clusters.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
 import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
-import { adminOf, createWorld, type World } from '../testing/world.ts';
 
 const names = ['rome', 'milan', 'turin'] as const;
 const admin = adminOf('default');

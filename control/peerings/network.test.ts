@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AskedNetwork } from '../model/network-terms.ts';
+import { adminOf, createWorld, type World } from '../testing/broker-clusters.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
-import { adminOf, createWorld, type World } from '../testing/world.ts';
 
 const admin = adminOf('default');
 const linking = linkingFacts(openFacts);

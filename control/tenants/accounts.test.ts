@@ -3,7 +3,7 @@ import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { OperatorCaller } from '../access/caller.ts';
 import { key, partition } from '../store/keys.ts';
-import { adminOf, createWorld, origin } from '../testing/world.ts';
+import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
 import { withoutSecrets } from './export.ts';
 import { holdings } from './partitions.ts';
 

@@ -3,8 +3,8 @@ import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { createHttpsJson } from '../adapters/https-json/https-json.ts';
+import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
 import { type IdentityProvider, startIdentityProvider } from '../testing/identity-provider.ts';
-import { adminOf, createWorld, origin } from '../testing/world.ts';
 
 let idp: IdentityProvider;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { origin } from '../testing/broker-clusters.ts';
 import { acme, bolt, twoTenants } from '../testing/two-tenants.ts';
-import { origin } from '../testing/world.ts';
 
 const operator = { ...origin, principal: 'operator/ok_1' };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../access/caller.ts';
-import { createWorld, origin } from '../testing/world.ts';
+import { createWorld, origin } from '../testing/broker-clusters.ts';
 
 async function started() {
   const world = createWorld();

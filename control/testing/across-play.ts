@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
+import { adminOf, type World } from './broker-clusters.ts';
 import { openFacts, type SimulatedCluster } from './simulated-cluster.ts';
-import { adminOf, type World } from './world.ts';
 
 export const tenants = ['acme', 'bolt', 'corp'] as const;
 export type Tenant = (typeof tenants)[number];

@@ -6,8 +6,8 @@ import { openSqliteStore } from '../adapters/sqlite/sqlite-store.ts';
 import { createControl } from '../control.ts';
 import { silentChannel } from '../ports/agent-channel.ts';
 import { newAgentKeys, signRequest } from './agent-keys.ts';
+import { adminOf, brokerUrl, origin } from './broker-clusters.ts';
 import { openFacts } from './simulated-cluster.ts';
-import { adminOf, brokerUrl, origin } from './world.ts';
 
 const [path = '', run = '0', dieAt = '0'] = process.argv.slice(2);
 const clock = { now: () => Date.now(), sleep: () => Promise.resolve() };

@@ -1,8 +1,8 @@
 /** Two tenants with a simulated cluster each, open to each other: acme consumes, bolt provides. */
 import type { Caller } from '../access/caller.ts';
 import type { PeeringView, Phase } from '../model/peering.ts';
+import { adminOf, createWorld, type World, type WorldOptions } from './broker-clusters.ts';
 import { openFacts, type SimulatedCluster } from './simulated-cluster.ts';
-import { adminOf, createWorld, type World, type WorldOptions } from './world.ts';
 
 /** Accepts peers of any tenant; how much one gets is up to the tests. */
 export const worldlyFacts = {

@@ -1,6 +1,6 @@
 /** How the cloud delivers: each event and each webhook with something due in a process of its own, found by a sweep that posts nothing. */
 import { expect, test } from 'vitest';
-import { adminOf } from '../testing/world.ts';
+import { adminOf } from '../testing/broker-clusters.ts';
 import { createWebhookWorld, hook, ok } from './testing/webhook-world.ts';
 
 const never = new AbortController().signal;

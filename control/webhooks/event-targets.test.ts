@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
-import { adminOf, createWorld, origin } from '../testing/world.ts';
+import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
 import { failingLimitMs } from './schedule.ts';
 import { createWebhookWorld, hook, queueTarget, type WebhookWorld } from './testing/webhook-world.ts';
 

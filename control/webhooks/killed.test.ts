@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { adminOf } from '../testing/broker-clusters.ts';
 import { createTroubled } from '../testing/troubled-store.ts';
-import { adminOf } from '../testing/world.ts';
 import { createWebhookWorld, hook, ok } from './testing/webhook-world.ts';
 
 const admin = adminOf('default');

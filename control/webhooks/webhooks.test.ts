@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
-import { adminOf, origin } from '../testing/world.ts';
+import { adminOf, origin } from '../testing/broker-clusters.ts';
 import { failingLimitMs, retryDelaysMs } from './schedule.ts';
 import { createWebhookWorld, hook, ok, verifies, type WebhookWorld } from './testing/webhook-world.ts';
 
@@ -309,7 +309,7 @@ test('tenants see nothing of each other', async () => {
 });
 
 test('a broker without a key for secrets has no webhooks, and says so', async () => {
-  const { createWorld } = await import('../testing/world.ts');
+  const { createWorld } = await import('../testing/broker-clusters.ts');
   const { control } = createWorld();
   await expect(control.webhooks.create(admin, { url: hook, types: ['*'] })).rejects.toMatchObject({
     code: 'webhooks_unavailable',

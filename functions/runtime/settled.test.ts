@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { adminOf, createWorld } from '#control/testing/world.ts';
+import { adminOf, createWorld } from '#control/testing/broker-clusters.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { peeringResource } from './present.ts';
 import { whenSettled } from './settled.ts';

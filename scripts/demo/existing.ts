@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { openBroker } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
-import { openBroker } from '#test/harness/world.ts';
 import { buildKubebox } from '#test/testbed/build.ts';
 import type { Stage } from './main.ts';
 

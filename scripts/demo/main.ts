@@ -5,7 +5,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { openWorld, removeWorld, type World } from '#test/harness/world.ts';
+import { openWorld, removeWorld, type World } from '#test/harness/product-clusters.ts';
 import { openExisting } from './existing.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 import { demoManifests, home, namespace, port } from './workload.ts';

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
-import { removeWorld } from '#test/harness/world.ts';
+import { removeWorld } from '#test/harness/product-clusters.ts';
 import { openPlayground } from './playground.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();

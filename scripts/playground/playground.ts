@@ -1,7 +1,7 @@
 /** The clusters of the examples: rome borrows, milan and naples lend, all at one broker, with the labels that the examples choose by. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { openWorld, type World, type WorldOptions } from '#test/harness/world.ts';
+import { openWorld, type World, type WorldOptions } from '#test/harness/product-clusters.ts';
 
 export const playgroundClusters = [
   { name: 'rome', labels: 'topology.liqo.io/region=north,topology.liqo.io/type=origin' },

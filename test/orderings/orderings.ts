@@ -9,7 +9,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { Random } from './memory-cluster.ts';
-import { namespace, OrderingsWorld, offloading } from './world.ts';
+import { namespace, OrderingsWorld, offloading } from './ordering-clusters.ts';
 
 export interface Ordering {
   /** What was done, in this order. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../../access/caller.ts';
+import { adminOf, createWorld, origin } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
-import { adminOf, createWorld, origin } from '../../testing/world.ts';
 
 const admin = adminOf('default');
 const agent = (clusterId: string, signedAt?: number): AgentCaller => ({

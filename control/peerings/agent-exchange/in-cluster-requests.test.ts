@@ -6,9 +6,9 @@ import { createLocalBus } from '../../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../../adapters/memory/memory-store.ts';
 import type { Op, Store } from '../../ports/store.ts';
 import { key, partition } from '../../store/keys.ts';
+import { adminOf, createWorld } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { linkingFacts } from '../../testing/simulated-link.ts';
-import { adminOf, createWorld } from '../../testing/world.ts';
 
 const admin = adminOf('default');
 const ask = (change: Partial<PeeringAsk> = {}): PeeringAsk => ({

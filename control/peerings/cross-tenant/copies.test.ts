@@ -1,8 +1,8 @@
 /** Peerings across tenants from end to end, with a simulated cluster on each side. */
 import { describe, expect, test } from 'vitest';
+import { adminOf } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { acme, bolt, corp, twoTenants, worldlyFacts } from '../../testing/two-tenants.ts';
-import { adminOf } from '../../testing/world.ts';
 
 const day = 86_400_000;
 

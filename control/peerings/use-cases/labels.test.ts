@@ -4,8 +4,8 @@ import { parseSelector } from '#shared/domain/label-selector.ts';
 import type { Caller } from '../../access/caller.ts';
 import type { PeeringRecord } from '../../model/peering-records.ts';
 import { key } from '../../store/keys.ts';
+import { adminOf, createWorld } from '../../testing/broker-clusters.ts';
 import { acme, bolt, corp, twoTenants } from '../../testing/two-tenants.ts';
-import { adminOf, createWorld } from '../../testing/world.ts';
 
 const admin = adminOf('default');
 const terms = { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } };

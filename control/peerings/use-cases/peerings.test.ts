@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { PeeringView } from '../../model/peering.ts';
+import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
-import { adminOf, createWorld, type World } from '../../testing/world.ts';
 
 const admin = adminOf('default');
 const terms = { consumer: 'rome', provider: 'milan', resources: { cpu: '2', memory: '2Gi' } };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { adminOf, createWorld, type World } from '../../testing/world.ts';
+import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
 
 const admin = adminOf('default');
 

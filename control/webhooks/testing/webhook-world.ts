@@ -8,7 +8,7 @@ import { createSealedBox } from '../../adapters/sealed-box/sealed-box.ts';
 import type { TargetMessage } from '../../ports/event-target-sender.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SendOutcome, WebhookPost } from '../../ports/webhook-sender.ts';
-import { adminOf, createWorld, type World } from '../../testing/world.ts';
+import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
 
 export interface Received extends WebhookPost {
   readonly at: number;

@@ -1,6 +1,6 @@
 /** The way between two clusters of a bed: cut in silence, as by a router that died, and given back. Each still reaches everybody else. */
+import type { World } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
-import type { World } from '#test/harness/world.ts';
 import { internetName } from '#test/testbed/internet.ts';
 import { slotOf } from '#test/testbed/slots.ts';
 

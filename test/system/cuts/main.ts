@@ -1,7 +1,7 @@
 /** npm run cuts: the provider of a peering of two real clusters is cut off for some time, with Kubernetes' own delays, and comes back. */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { clusterNames, createStage } from '../world/stage.ts';
 import { runCut, wordsOf } from './cut.ts';

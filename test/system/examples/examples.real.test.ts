@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openPlayground, type Playground } from '#scripts/playground/playground.ts';
-import { removeWorld } from '#test/harness/world.ts';
+import { removeWorld } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { life } from './scenarios/life.ts';
 import { openTutorial } from './tutorial.ts';

@@ -5,7 +5,16 @@ import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { Pair } from '../peering/clusters.ts';
-import { countersOf, offloadedNamespace, pod, podAt, report, shadowOf, soon, startOffloadingPair } from './world.ts';
+import {
+  countersOf,
+  offloadedNamespace,
+  pod,
+  podAt,
+  report,
+  shadowOf,
+  soon,
+  startOffloadingPair,
+} from './offloading-clusters.ts';
 
 let pair: Pair;
 const remote = 'demo-rome';

@@ -19,7 +19,7 @@ import {
   shadowOf,
   soon,
   startOffloadingPair,
-} from './world.ts';
+} from './offloading-clusters.ts';
 
 let pair: Pair;
 beforeAll(async () => {

@@ -10,8 +10,8 @@ import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import type { World } from '#test/harness/product-clusters.ts';
 import { type Ended, run } from '#test/harness/program.ts';
-import type { World } from '#test/harness/world.ts';
 import { inventory } from './inventory.ts';
 
 /** This machine may be shared with others: deadlines tell a hang from slowness and measure nothing. */

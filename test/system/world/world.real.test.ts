@@ -1,7 +1,7 @@
 /** The whole product on two real clusters, a broker and agents in pods: one world for every scenario, since starting it is what takes long. */
 import path from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
-import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';

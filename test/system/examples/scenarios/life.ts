@@ -10,8 +10,8 @@ import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { installMetricsServer } from '#test/harness/metrics-server.ts';
+import type { World } from '#test/harness/product-clusters.ts';
 import { type Ended, must, run } from '#test/harness/program.ts';
-import type { World } from '#test/harness/world.ts';
 import { container, deployment, pod } from '../../world/workloads.ts';
 
 type Name = 'rome' | 'milan' | 'naples';

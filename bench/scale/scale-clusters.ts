@@ -4,7 +4,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { deployments, namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type BenchWorld, names, openBenchWorld } from '../peering/world.ts';
+import { type BenchWorld, names, openBenchWorld } from '../peering/peering-clusters.ts';
 import { type HollowNodes, hollowLabel, startHollowNodes } from './hollow-nodes.ts';
 
 export const offloaded = 'bench-offloaded';

@@ -1,8 +1,8 @@
 /** A gateway that is dialled at its NodePort before the cluster's proxy leads that anywhere, by a client that never pauses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../harness/netns.ts';
-import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../harness/netns-cluster.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../../harness/netns-cluster.ts';
 import { configure, type Endpoint, endpoint, isUp, keep, openSwitch, port, wireGuardPort } from './ends.ts';
 
 const world = new NetnsWorld();

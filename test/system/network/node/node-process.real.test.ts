@@ -5,11 +5,11 @@ import { openNamespace } from '#agent/network/kernel/namespace.ts';
 import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { atRest } from '#test/harness/at-rest.ts';
-import { eventually } from '../../harness/eventually.ts';
-import { nodePort, type TestPod } from '../../harness/netns-cluster.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { nodePort, type TestPod } from '../../../harness/netns-cluster.ts';
 import { addLeaf } from './leaf.ts';
+import { FabricWorld, port } from './node-clusters.ts';
 import { peerId, tenant } from './objects.ts';
-import { FabricWorld, port } from './world.ts';
 
 const world = new FabricWorld();
 /** B's pod as A sees it. */

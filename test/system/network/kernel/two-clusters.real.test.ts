@@ -1,7 +1,7 @@
 /** Topologies T1 and T2: who reaches whom, and as whom. Real kernel, real WireGuard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Netns, NetnsWorld } from '../../harness/netns.ts';
-import { masqueradeRule } from '../../harness/netns-cluster.ts';
+import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { masqueradeRule } from '../../../harness/netns-cluster.ts';
 import { carried } from './carried.ts';
 import { identical, openPair, type Pair, type PairRanges, port } from './pair.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { openWorld, removeWorld } from '#test/harness/world.ts';
+import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';

@@ -2,7 +2,7 @@
 import { namespaces, nodes, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { type LinkEnd, nodePort, type TestCluster } from '../../harness/netns-cluster.ts';
+import { type LinkEnd, nodePort, type TestCluster } from '../../../harness/netns-cluster.ts';
 
 export const peerId = 'milan';
 export const tenant = `liqo-tenant-${peerId}`;

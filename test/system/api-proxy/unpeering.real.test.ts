@@ -27,8 +27,8 @@ import { freePort } from '#test/aws/free-port.ts';
 import { unpeer } from '#test/e2e/liqoctl/peer.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
-import { introduce, nothingLeft, presentIdentity, presentTenant, virtualNodeAppears } from './broker-part.ts';
-import { type Pair, startPair } from './clusters.ts';
+import { introduce, nothingLeft, presentIdentity, presentTenant, virtualNodeAppears } from '../peering/broker-part.ts';
+import { type Pair, startPair } from '../peering/clusters.ts';
 
 const { configurations, gatewayClients } = networkKinds;
 const [here, there] = [name.tenantNamespace('milan'), name.tenantNamespace('rome')];

@@ -1,6 +1,6 @@
 /** Two clusters of two nodes with a link between them, a pod on each node; the server's gateway is behind a NodePort. */
-import { eventually } from '../../harness/eventually.ts';
-import type { Netns, NetnsWorld } from '../../harness/netns.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import type { Netns, NetnsWorld } from '../../../harness/netns.ts';
 import {
   type LinkEnd,
   nodePort,
@@ -9,7 +9,7 @@ import {
   peer,
   TestCluster,
   type TestPod,
-} from '../../harness/netns-cluster.ts';
+} from '../../../harness/netns-cluster.ts';
 
 export const port = 8080;
 

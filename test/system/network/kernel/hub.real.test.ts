@@ -1,7 +1,7 @@
 /** Topology T3: a hub and two leaves, all with the same ranges; and hosts outside any cluster, behind the hub. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NetnsWorld } from '../../harness/netns.ts';
-import type { TestPod } from '../../harness/netns-cluster.ts';
+import { NetnsWorld } from '../../../harness/netns.ts';
+import type { TestPod } from '../../../harness/netns-cluster.ts';
 import { carried } from './carried.ts';
 import { type Attempt, outlives } from './forgotten.ts';
 import { fromLeaf, type Hub, hostIp, openHub } from './hub.ts';

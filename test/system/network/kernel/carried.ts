@@ -1,5 +1,5 @@
 /** What a device has carried so far. */
-import type { Netns } from '../../harness/netns.ts';
+import type { Netns } from '../../../harness/netns.ts';
 
 export interface Carried {
   readonly bytes: number;

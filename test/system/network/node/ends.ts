@@ -5,8 +5,8 @@ import type { SourcePort } from '#agent/network/link/tunnel/decide.ts';
 import { type LinkReport, runLink } from '#agent/network/link/tunnel/run.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { connect, type Netns, type NetnsWorld } from '../../harness/netns.ts';
-import { startWireGuard, wireGuardKeys } from '../../harness/netns-cluster.ts';
+import { connect, type Netns, type NetnsWorld } from '../../../harness/netns.ts';
+import { startWireGuard, wireGuardKeys } from '../../../harness/netns-cluster.ts';
 
 export const wireGuardPort = 51_840;
 export const port = 8080;

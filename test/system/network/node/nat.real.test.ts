@@ -1,7 +1,7 @@
 /** Tunnel endpoints behind NAT boxes (reference 10.4), with real wireguard-go and the dialling of the node process. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../harness/netns.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
 import { configure, type Endpoint, endpoint, isUp, keep, openSwitch, port, wireGuardPort } from './ends.ts';
 
 const world = new NetnsWorld();

@@ -1,6 +1,6 @@
 /** Transfers whose connection everybody on its way is made to forget, again and again. */
 import { expect } from 'vitest';
-import type { Netns, Transfer } from '../../harness/netns.ts';
+import type { Netns, Transfer } from '../../../harness/netns.ts';
 
 export interface Attempt {
   readonly start: (bytes: number) => Promise<Transfer>;

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { eventually } from '../../harness/eventually.ts';
-import { TestCluster, type TestPod, wireGuardKeys } from '../../harness/netns-cluster.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { TestCluster, type TestPod, wireGuardKeys } from '../../../harness/netns-cluster.ts';
+import { type FabricWorld, type GatewayReplica, port } from './node-clusters.ts';
 import { createInternalFabric, createLinkObjects } from './objects.ts';
-import { type FabricWorld, type GatewayReplica, port } from './world.ts';
 
 const id = 'turin';
 const view = { pods: '10.81.0.0/16', external: '10.82.0.0/16' };

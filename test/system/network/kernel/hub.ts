@@ -1,7 +1,7 @@
 /** A hub with two leaves, all with the same ranges, and a host outside any cluster that the hub exposes. */
-import { eventually } from '../../harness/eventually.ts';
-import { connect, type Netns, type NetnsWorld } from '../../harness/netns.ts';
-import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../harness/netns-cluster.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { connect, type Netns, type NetnsWorld } from '../../../harness/netns.ts';
+import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../../harness/netns-cluster.ts';
 import { port } from './pair.ts';
 
 export const hostIp = '172.30.9.9';

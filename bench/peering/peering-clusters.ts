@@ -7,7 +7,7 @@ import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { openWorld, type World } from '#test/harness/world.ts';
+import { openWorld, type World } from '#test/harness/product-clusters.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';
 
 export interface BenchWorld {

@@ -21,9 +21,9 @@ import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.t
 import { silentLog } from '#shared/ports/log.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { eventually } from '../../harness/eventually.ts';
-import { startApiServer, type TestApiServer } from '../../harness/kube-apiserver.ts';
-import { type Netns, NetnsWorld } from '../../harness/netns.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { startApiServer, type TestApiServer } from '../../../harness/kube-apiserver.ts';
+import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
 import {
   type LinkEnd,
   openUnderlay,
@@ -32,11 +32,11 @@ import {
   type TestNode,
   type TestPod,
   wireGuardKeys,
-} from '../../harness/netns-cluster.ts';
+} from '../../../harness/netns-cluster.ts';
 import { createInternalFabric, createObjects, peerId, tenant } from './objects.ts';
 
 export const port = 8080;
-const root = fileURLToPath(new URL('../../../', import.meta.url));
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** As the DaemonSet starts it: V8's young generation is most of an idle process. */
