@@ -1,27 +1,8 @@
 /** The options that `join` and `install` share. */
 import { type Command, Option } from 'commander';
 import { agentImage } from '#cli/output/version.ts';
-import { type NodeProcess, nodeProcess } from '#shared/domain/network-keys.ts';
+import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { collect, contextOption, kubeconfigOption, labelList, positiveInt, timeoutOption } from './options.ts';
-
-export interface InstallFlags {
-  readonly kubeconfig: string;
-  readonly context?: string;
-  readonly image?: string;
-  readonly apiServerUrl?: string;
-  readonly replicas?: number;
-  readonly labels: Record<string, string>;
-  readonly network: boolean;
-  readonly podCidr: readonly string[];
-  readonly serviceCidr?: string;
-  readonly externalCidr?: string;
-  readonly internalCidr?: string;
-  readonly reservedSubnet: readonly string[];
-  readonly gatewayReplicas?: number;
-  readonly fullMasquerade?: boolean;
-  readonly nodeProcess?: NodeProcess;
-  readonly timeout: string;
-}
 
 const listOption = (flags: string, description: string, preset: string): Option =>
   new Option(flags, description).argParser(collect).default([], preset);

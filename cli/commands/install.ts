@@ -4,7 +4,8 @@ import { openCluster } from '#cli/cluster/open.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
-import { type InstallFlags, installOptions } from './install-options.ts';
+import type { InstallFlags } from '../install/install-flags.ts';
+import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
 type Options = InstallFlags & { readonly clusterId: string };

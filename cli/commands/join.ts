@@ -10,7 +10,8 @@ import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Cluster } from '#shared/schema/api/resources.ts';
-import { type InstallFlags, installOptions } from './install-options.ts';
+import type { InstallFlags } from '../install/install-flags.ts';
+import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
 export const joinCommand = (io: CliIo): Command =>

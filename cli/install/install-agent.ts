@@ -1,12 +1,12 @@
 /** Brings the agent into a cluster, or to what is asked for now: what `join` and `install` have in common. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import type { InstallFlags } from '#cli/commands/install-options.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
+import type { InstallFlags } from './install-flags.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';

@@ -1,0 +1,21 @@
+/** What `join` and `install` are told on the command line. */
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
+
+export interface InstallFlags {
+  readonly kubeconfig: string;
+  readonly context?: string;
+  readonly image?: string;
+  readonly apiServerUrl?: string;
+  readonly replicas?: number;
+  readonly labels: Record<string, string>;
+  readonly network: boolean;
+  readonly podCidr: readonly string[];
+  readonly serviceCidr?: string;
+  readonly externalCidr?: string;
+  readonly internalCidr?: string;
+  readonly reservedSubnet: readonly string[];
+  readonly gatewayReplicas?: number;
+  readonly fullMasquerade?: boolean;
+  readonly nodeProcess?: NodeProcess;
+  readonly timeout: string;
+}
