@@ -1,4 +1,4 @@
-/** The consumer's rights, read as rules. That an API server agrees is proven in agent/controllers/peering-rights.real.test.ts. */
+/** The consumer's rights, read as rules. That an API server agrees is proven in test/system/peering/rights.real.test.ts. */
 import { describe, expect, test } from 'vitest';
 import { remoteRoles } from './remote-roles.ts';
 
