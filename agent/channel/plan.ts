@@ -2,6 +2,7 @@
 
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { nameList } from '#shared/domain/name-list.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
@@ -158,7 +159,7 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
       remove: here.filter((o) => stage.includes(o.kind) && !o.deleting),
       markPeerDead: set.peerDead,
       clean: false,
-      waitingOn: `removal of ${here.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+      waitingOn: `removal of ${nameList(here.map((o) => `${o.kind} ${o.ref.name}`))}`,
     };
   }
   return {
@@ -166,7 +167,7 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
     remove: [],
     markPeerDead: set.peerDead,
     clean: false,
-    waitingOn: `removal of ${left.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+    waitingOn: `removal of ${nameList(left.map((o) => `${o.kind} ${o.ref.name}`))}`,
   };
 }
 
