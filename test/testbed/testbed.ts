@@ -5,6 +5,7 @@ import { mkdir, rm, rmdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from '#scripts/setup/debian-packages.ts';
+import { buildInParts } from '#scripts/setup/go-program.ts';
 import { withFileLock } from '#scripts/setup/file-lock.ts';
 import type { RunOptions } from '#scripts/setup/run-command.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
@@ -18,7 +19,7 @@ import {
   restartController,
   startApiServerAgain,
 } from './bring-up.ts';
-import { buildKubebox, buildNodebox } from './build.ts';
+import { bedPrograms } from './build.ts';
 import {
   assess,
   type ClusterRecord,
@@ -203,8 +204,8 @@ async function prepareMachine(
   await ensureDebianPackages(testbedPackages, cache, log);
   await ensureKernelModules();
   ensureWatchers();
-  const kubebox = await buildKubebox({ cache, log });
-  return { kubebox, nodebox: await buildNodebox({ cache, log }), images: await buildImages(cache, log) };
+  const { kubebox, nodebox } = await buildInParts(bedPrograms, { cache, log });
+  return { kubebox, nodebox, images: await buildImages(cache, log) };
 }
 
 function planNew(slot: number, existing: readonly ClusterSpec[], requests: readonly ClusterRequest[]): ClusterSpec[] {
