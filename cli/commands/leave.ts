@@ -11,7 +11,8 @@ import { configMaps } from '#shared/domain/core-kinds.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
-import { clusterName, contextOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { announceCluster, contextOption } from './kubeconfig-option.ts';
+import { clusterName, timeoutMsOf, timeoutOption } from './options.ts';
 import { follow } from './peer.ts';
 
 interface LeaveOptions {
@@ -39,6 +40,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
   try {
     const progress = createProgress(io);
     const { kubeconfig, context } = options;
+    if (kubeconfig !== undefined) await announceCluster(io, { kubeconfig, context }, kubeconfig);
     const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io.signal);
     if (kube) await mustBe(kube, name);
     const open = await broker.all((page) => broker.api.listPeerings({ query: { ...page, cluster: name } }));

@@ -10,6 +10,7 @@ import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { paintFor } from '#cli/output/style.ts';
 import { parseAddress } from '#shared/domain/cidr.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { announceCluster, kubeconfigOption } from './kubeconfig-option.ts';
 import { clusterName, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface NetworkTestOptions {
@@ -37,7 +38,7 @@ export const networkCommand = (io: CliIo): Command =>
       .description('call every node and pod network of each cluster from the other, and name the hop that fails')
       .argument('<consumer>', 'cluster that has the node', clusterName)
       .argument('<provider>', 'cluster that runs the pods', clusterName)
-      .requiredOption('--kubeconfig <file>', 'kubeconfig of the consumer')
+      .addOption(kubeconfigOption({ of: 'the consumer' }))
       .option('--context <name>', 'context in it (default: the current one)')
       .requiredOption('--peer-kubeconfig <file>', 'kubeconfig of the provider')
       .option('--peer-context <name>', 'context in it (default: the current one)')
@@ -77,6 +78,8 @@ async function networkTest(
     { kubeconfig: options.kubeconfig, context: options.context },
     { kubeconfig: options.peerKubeconfig, context: options.peerContext },
   ] as const;
+  await announceCluster(io, targets[0], targets[0].kubeconfig);
+  await announceCluster(io, targets[1], targets[1].kubeconfig);
   const clusters = await during(progress, 'clusters', async () => {
     const opened = [await openCluster(targets[0], io.signal), await openCluster(targets[1], io.signal)] as const;
     await mustBeCluster(opened[0], consumer, '--kubeconfig');

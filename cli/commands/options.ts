@@ -5,12 +5,6 @@ import { formats } from '#cli/output/print.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 
-export const kubeconfigOption = (): Option =>
-  new Option('--kubeconfig <file>', 'kubeconfig of the cluster').makeOptionMandatory();
-
-export const contextOption = (): Option =>
-  new Option('--context <name>', 'context in the kubeconfig (default: the current one)');
-
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'output format').choices([...formats]).default('table');
 

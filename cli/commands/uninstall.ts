@@ -8,7 +8,8 @@ import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { contextOption, kubeconfigOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { timeoutMsOf, timeoutOption } from './options.ts';
 
 interface Options {
   readonly kubeconfig: string;
@@ -20,7 +21,7 @@ interface Options {
 export const uninstallCommand = (io: CliIo): Command =>
   new Command('uninstall')
     .description('remove the agent from a cluster that peers without a broker')
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--purge', 'also remove the tenant namespaces and the custom resource definitions')
     .addOption(timeoutOption('2m'))

@@ -9,8 +9,10 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
+import { readKubeconfig } from './kubeconfig-files.ts';
 
 export interface KubeTarget {
+  /** One file, or several separated as in KUBECONFIG. */
   readonly kubeconfig: string;
   readonly context?: string | undefined;
 }
@@ -34,17 +36,7 @@ export interface KubeClient {
 const timeoutMs = 15_000;
 
 export async function loadKubeconfig({ kubeconfig, context }: KubeTarget): Promise<KubeConfig> {
-  // Loaded late: it is the heaviest import of the command line, and most commands talk to the broker alone.
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
-  try {
-    config.loadFromFile(kubeconfig);
-  } catch (cause) {
-    throw new AppError('invalid_input', `the kubeconfig ${kubeconfig} cannot be read: ${(cause as Error).message}`, {
-      cause,
-      detail: { field: 'kubeconfig', value: kubeconfig, remedy: 'name a kubeconfig file with --kubeconfig FILE' },
-    });
-  }
+  const config = await readKubeconfig(kubeconfig);
   if (context !== undefined) {
     const known = config.getContexts().map(({ name }) => name);
     if (!known.includes(context)) {
@@ -74,7 +66,19 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
     const url = new URL(server + path);
     const text = body === undefined ? undefined : JSON.stringify(body);
     const options: RequestOptions = { method, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
-    await config.applyToHTTPSOptions(options);
+    try {
+      await config.applyToHTTPSOptions(options);
+    } catch (cause) {
+      const said = cause instanceof Error ? cause.message : String(cause);
+      throw new AppError(
+        'invalid_input',
+        `the credentials of context ${config.getCurrentContext()} do not work: ${said}`,
+        {
+          cause,
+          detail: { field: 'kubeconfig', value: target.kubeconfig, remedy: 'try them with `kubectl get nodes`' },
+        },
+      );
+    }
     options.headers = {
       ...options.headers,
       accept: 'application/json',

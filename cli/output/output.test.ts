@@ -106,7 +106,12 @@ describe('progress', () => {
     const sleep = () => new Promise<void>((resolve) => (wake = resolve));
     const io = capturedIo({ clock: { now: () => now, sleep } });
     await during(createProgress(io), 'waiting', async (step) => {
-      for (const [at, news] of [[0, 'a'], [100, 'b'], [200, 'b'], [2_900, 'c']] as const) {
+      for (const [at, news] of [
+        [0, 'a'],
+        [100, 'b'],
+        [200, 'b'],
+        [2_900, 'c'],
+      ] as const) {
         now = at;
         step.update(news);
       }
