@@ -107,9 +107,11 @@ export async function installAgent(
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
   });
-  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
+  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));
   if (network === undefined) return;
   const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());
-  const trouble = await during(progress, 'node processes', (step) => waitForFabric(io, kube, patience, step));
+  const trouble = await during(progress, 'node processes', (step) =>
+    waitForFabric(io, kube, patience, step, progress.note),
+  );
   if (trouble !== undefined) progress.note(trouble);
 }

@@ -36,7 +36,7 @@ export function createProgress(io: CliIo): Progress {
 
   return {
     note(text) {
-      out.write(`${stamp()} ${text}\n`);
+      out.write(`${live ? '\r\x1b[2K' : ''}${stamp()} ${text}\n`);
     },
     step(title) {
       let news = '';
