@@ -115,6 +115,8 @@ export const isthmusAnnotation = {
   keySuccession: 'isthmus.dev/key-succession',
   /** On a ForeignCluster: which ways the peerings with it were made, and so where they are changed. */
   owner: 'isthmus.dev/owner',
+  /** On a ForeignCluster that gives capacity, `OutOfBand` or `InBand`: its API server is asked directly, or through the link. */
+  peeringType: 'isthmus.dev/peering-type',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
   /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */
