@@ -36,7 +36,7 @@ export const pullText = ({ image, node, said }: PullTrouble): string =>
   `node ${node} cannot get the image ${image}: ${said}`;
 
 export const pullRemedy = ({ image }: PullTrouble): string =>
-  `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --out agent.tar\` writes it, and on each node \`ctr -n k8s.io images import agent.tar\` loads it`;
+  `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --out agent.tar\` writes it, and on each node \`ctr --namespace k8s.io images import agent.tar\` loads it`;
 
 /** Says each trouble once, however often the kubelet tries and whatever words it has for it. */
 export function createPullWatch(note: (text: string) => void): (pods: readonly Pod[]) => PullTrouble | undefined {
