@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import os from 'node:os';
@@ -19,10 +19,13 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 
 let server: Server;
 let clients: Socket[];
+/** Of the server, below TLS. */
+let accepted: Socket[];
 beforeEach(async () => {
-  clients = [];
+  [clients, accepted] = [[], []];
   server = createTlsServer({ handshakeMs: 300 });
   server.setSecureContext({ cert: tls.certPem, key: tls.keyPem });
+  server.on('connection', (socket: Socket) => accepted.push(socket));
   server.on('request', (_request, response) => response.end('served'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -43,13 +46,12 @@ async function client(): Promise<Socket> {
 
 const connections = (): Promise<number> =>
   new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
-/** Of this process, both ends of each connection; undefined where the system does not tell. */
-const descriptors = (): Promise<number | undefined> =>
-  readdir('/proc/self/fd').then(
-    (names) => names.length,
-    () => undefined,
-  );
-const none = () => eventually('the server holds no connection', async () => (await connections()) === 0);
+/** All of `count` were accepted, which may be after their clients left, and none of them is held any more: each is a descriptor. */
+const allFreed = (count: number) =>
+  eventually(`${count} connections are accepted and freed`, async () => {
+    if (accepted.length < count) return undefined;
+    return (await connections()) === 0 && accepted.every(({ destroyed }) => destroyed);
+  });
 
 /** Begins like the first message of a handshake of 512 bytes. */
 const halfHello = Buffer.from([0x16, 3, 1, 2, 0, 1]);
@@ -68,18 +70,25 @@ describe('a connection that never becomes a request gives its descriptor back', 
     },
   ];
   test.each(behaviours)('when the client $what', async ({ act }) => {
-    const before = await descriptors();
     for (let i = 0; i < 20; i += 1) act(await client());
-    await eventually('all have arrived and are gone', async () => (await connections()) === 0);
-    for (const socket of clients) socket.destroy();
-    if (before === undefined) return;
-    // Other tests of this process have none of their own under way.
-    await eventually('the descriptors are back', async () => ((await descriptors()) ?? 0) <= before);
+    await allFreed(20);
+  });
+
+  test('at the deadline of the handshake, without an answer', async () => {
+    const ended: boolean[] = [];
+    server.on('clientError', (_error, socket) => ended.push(socket.destroyed));
+    let received = 0;
+    const socket = await client();
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    await allFreed(1);
+    expect([ended, received]).toEqual([[true], 0]);
   });
 
   test('300 of them, and the next client is served', async () => {
     await Promise.all(Array.from({ length: 300 }, () => client()));
-    await none();
+    await allFreed(300);
     const text = await new Promise<string>((resolve, reject) => {
       const socket = tlsConnect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', ca: tls.caPem });
       let answer = '';
@@ -101,6 +110,6 @@ describe('a connection that never becomes a request gives its descriptor back', 
     const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
     socket.write('nonsense\r\n\r\n');
     expect(await answer).toContain('HTTP/1.1 400');
-    await none();
+    await allFreed(1);
   });
 });
