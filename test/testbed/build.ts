@@ -45,7 +45,7 @@ export async function buildKubebox(options: BuildOptions = {}): Promise<string> 
 }
 
 export const buildCoreDns = (options: BuildOptions = {}): Promise<string> =>
-  buildTheirs('coredns', coreDnsModule, { about: 'DNS of the clusters', expectedSeconds: 120 }, options);
+  buildTheirs('coredns', coreDnsModule, { about: 'DNS of the clusters', expectedSeconds: 240 }, options);
 
 /** Plays kubelets of nodes that have no machine; for measurements. */
 export const buildKwok = (options: BuildOptions = {}): Promise<string> =>
