@@ -11,6 +11,7 @@ import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
@@ -28,6 +29,8 @@ const account = { namespace: 'liqo', name: 'isthmus-agent' };
 const cli = (line: string): Promise<Ran> =>
   isthmus(line.split(' '), { env: { ISTHMUS_CONFIG: path.join(dir, 'config.json') } });
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
   [server, broker] = await Promise.all([
