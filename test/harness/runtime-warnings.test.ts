@@ -16,5 +16,8 @@ test('a printed warning is found between lines of a log, with its place', () => 
     '(node:77) Warning: something else',
   ];
   expect(runtimeWarnings(printed.join('\n'))).toEqual([printed.slice(1, 4).join('\n').replace('(node:77) ', '')]);
+  const inContainer = printed.map((line) => `2026-11-22T14:40:00.123456789Z stderr F ${line}`);
+  const [found, ...more] = runtimeWarnings(inContainer.join('\n'));
+  expect([found?.split('\n').length, more]).toEqual([3, []]);
   expect(runtimeWarnings('')).toEqual([]);
 });
