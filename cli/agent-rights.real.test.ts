@@ -13,6 +13,7 @@ import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { runtimeWarnings } from '#test/harness/runtime-warnings.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './kube/kube-client.ts';
@@ -202,4 +203,9 @@ test('the agent says nothing secret in its log', async () => {
   const config = JSON.parse(await readFile(path.join(dir, 'config.json'), 'utf8')) as { key: string };
   expect(log.join('')).not.toContain(config.key);
   expect(log.join('')).not.toContain('isthmus1.');
+});
+
+test('the agent is warned of no leak by Node', () => {
+  expect(log.join('')).toContain('"level"');
+  expect(runtimeWarnings(log.join(''))).toEqual([]);
 });

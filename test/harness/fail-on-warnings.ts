@@ -2,6 +2,8 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { isDefect } from './runtime-warnings.ts';
 
+/** The real one: a test may have put its own in its place. */
+const { setImmediate } = globalThis;
 const heard: string[] = [];
 const listen = (warning: Error): void => {
   if (isDefect(warning)) heard.push(warning.stack ?? warning.message);
