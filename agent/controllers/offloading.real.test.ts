@@ -79,7 +79,6 @@ async function makeMap(ref: typeof replica, labels: Record<string, string>): Pro
   await cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
 }
 
-// In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
   server = await startApiServer();
