@@ -16,6 +16,8 @@ const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.t
 /** What a failure says is read where nobody can look again: pages of it are not cut to a line. */
 const chaiConfig = { truncateThreshold: 20_000 };
 
+const setupFiles = ['test/harness/fail-on-warnings.ts'];
+
 export default defineConfig({
   // How long each file took last, by which the longest begin first, also in a fresh clone.
   cacheDir: path.join(cacheDir(), 'vite'),
@@ -25,6 +27,7 @@ export default defineConfig({
         test: {
           name: 'fast',
           chaiConfig,
+          setupFiles,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
           exclude: ['**/*.real.test.ts', '**/node_modules/**'],
           // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
@@ -36,6 +39,7 @@ export default defineConfig({
         test: {
           name: 'real',
           chaiConfig,
+          setupFiles,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
@@ -47,6 +51,7 @@ export default defineConfig({
         test: {
           name: 'examples',
           chaiConfig,
+          setupFiles,
           include: examples,
         },
       },
@@ -54,6 +59,7 @@ export default defineConfig({
         test: {
           name: 'system',
           chaiConfig,
+          setupFiles,
           include: system,
           maxWorkers: 2,
           testTimeout: 120_000,

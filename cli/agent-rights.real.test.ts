@@ -11,7 +11,9 @@ import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { runtimeWarnings } from '#test/harness/runtime-warnings.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './kube/kube-client.ts';
@@ -28,6 +30,8 @@ const account = { namespace: 'liqo', name: 'isthmus-agent' };
 const cli = (line: string): Promise<Ran> =>
   isthmus(line.split(' '), { env: { ISTHMUS_CONFIG: path.join(dir, 'config.json') } });
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
   [server, broker] = await Promise.all([
@@ -199,4 +203,9 @@ test('the agent says nothing secret in its log', async () => {
   const config = JSON.parse(await readFile(path.join(dir, 'config.json'), 'utf8')) as { key: string };
   expect(log.join('')).not.toContain(config.key);
   expect(log.join('')).not.toContain('isthmus1.');
+});
+
+test('the agent is warned of no leak by Node', () => {
+  expect(log.join('')).toContain('"level"');
+  expect(runtimeWarnings(log.join(''))).toEqual([]);
 });

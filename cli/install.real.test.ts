@@ -18,6 +18,7 @@ import { type Configuration, configurations } from '#shared/schema/liqo/configur
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './kube/kube-client.ts';
@@ -27,6 +28,8 @@ let kube: KubeClient;
 const liqo = { namespace: 'liqo' };
 const agent = { ...liqo, name: 'isthmus-agent' };
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   server = await startApiServer({ controllerManager: true });
   kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);

@@ -20,6 +20,7 @@ import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peer
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
@@ -40,6 +41,8 @@ const join = (more = ''): Promise<Ran> =>
     `join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 --timeout 60s${more}`,
   );
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-join-'));
   [server, broker] = await Promise.all([

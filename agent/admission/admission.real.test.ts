@@ -6,6 +6,7 @@ import type { Cluster } from '#agent/kube/types.ts';
 import { mutatingWebhookConfigurations, namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { deps, offloading, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { removeAdmission, startAdmission } from './admission.ts';
 
@@ -13,6 +14,8 @@ let under: WebhookCluster;
 let cluster: Cluster;
 let { kubectl, create, makeNamespace }: Pick<WebhookCluster, 'kubectl' | 'create' | 'makeNamespace'> =
   {} as WebhookCluster;
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   under = await startWebhookCluster();
   ({ cluster, kubectl, create, makeNamespace } = under);

@@ -17,6 +17,7 @@ import {
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { createOffloadingControllers } from './offloading-controllers.ts';
@@ -78,6 +79,7 @@ async function makeMap(ref: typeof replica, labels: Record<string, string>): Pro
   await cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
 }
 
+inOrder('file');
 beforeAll(async () => {
   server = await startApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);

@@ -6,7 +6,7 @@ import type { Commands } from '../host/commands.ts';
 import type { KernelState } from '../host/kernel-state.ts';
 import { type Namespace, openNamespace } from '../host/namespace.ts';
 import { matchesSockets } from '../host/socket-match.ts';
-import { type LinkedAbort, linkedAbort } from '../kube/linked-abort.ts';
+import { type LinkedAbort, linkedAbort, sharedByMany } from '../kube/linked-abort.ts';
 import type { Cluster } from '../kube/types.ts';
 import type { PingSocket } from '../ping/socket.ts';
 import type { Resolve } from '../tunnel/candidates.ts';
@@ -14,6 +14,7 @@ import { createCableBook } from './cables.ts';
 import { gatewayPodsOn } from './gateway-model.ts';
 import { runGatewayPod } from './gateway-runner.ts';
 import { linksOf } from './links.ts';
+import { createNeighbourKeeper } from './neighbours.ts';
 import { createNodeReporter } from './node-facts.ts';
 import { nodeModelOf } from './node-model.ts';
 import { comesInCrowds } from './objects.ts';
@@ -61,6 +62,8 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   const { cluster, clock, config, pings } = deps;
   const { node } = config;
   const log = deps.log.with({ node });
+  // One listener for each gateway pod here, and a few more.
+  sharedByMany(signal);
   const watch = watchFabric(cluster, signal);
   await watch.synced(signal);
   const sizes = createPathSizes();
@@ -106,12 +109,14 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   sizes.register(programmer);
   cables.serves(programmer);
   const reporter = createNodeReporter({ ...deps, log }, node, watch.objects);
+  const neighbours = createNeighbourKeeper({ ...deps, log }, node, watch.objects, signal);
   const runners = createRunners(signal);
 
   function look(): void {
     programmer.wake();
     userStatus.look();
     reporter.look();
+    neighbours.look();
     const local = gatewayPodsOn(watch.objects(), node);
     watch.needPods(local.length > 0);
     deps.onLocalPods?.(local.map(({ pod }) => pod));
@@ -141,7 +146,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
     await Promise.all([programmer.run(signal), userStatus.run(signal), reporter.run(signal)]);
   } finally {
     unsubscribe();
-    await runners.ended();
+    await Promise.all([runners.ended(), neighbours.ended()]);
     pings.close();
     host.close();
   }

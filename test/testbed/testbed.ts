@@ -27,6 +27,8 @@ import {
   componentsOf,
   type Health,
   readRecords,
+  removeClusterDir,
+  unrecordedRemains,
   writeRecord,
 } from './cluster-state.ts';
 import { checkHost, ensureKernelModules, ensureWatchers } from './host-check.ts';
@@ -263,7 +265,7 @@ export async function up(options: BedOptions & { readonly clusters: readonly Clu
 
 /** The folder may hold what is not ours: then it stays. */
 async function removeState(dir: string, clusters: readonly string[]): Promise<void> {
-  for (const name of clusters) await rm(clusterDir(dir, name), { recursive: true, force: true });
+  for (const name of [...clusters, ...unrecordedRemains(dir)]) await removeClusterDir(dir, name);
   await rm(kubectlLink(dir), { force: true });
   await rmdir(dir).catch(() => undefined);
 }
@@ -290,13 +292,13 @@ export async function down(options: BedOptions & { readonly clusters?: readonly 
     for (const { spec } of gone) log(`${spec.name}: removed`);
     if (gone.length < records.length) return;
     await machineLock(cache, async () => {
+      // Without a slot nothing runs, for instance because the machine was restarted. What runs may still write into the folder.
+      if (slot !== undefined) await removeBed(slot);
       await removeState(
         dir,
         records.map(({ spec }) => spec.name),
       );
-      if (slot === undefined) return; // nothing runs, for instance because the machine was restarted
-      await removeBed(slot);
-      releaseSlot(slot);
+      if (slot !== undefined) releaseSlot(slot);
     });
   });
 }

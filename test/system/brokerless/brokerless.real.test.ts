@@ -13,6 +13,7 @@ import { cordonSlice, createResourceSlice, peer, unpeer } from '#test/e2e/liqoct
 import { createWaits } from '#test/e2e/liqoctl/requests.ts';
 import { removeTestNetwork, testNetwork } from '#test/e2e/liqoctl/test-network.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { linkedAs, linkedAtRest } from '../rounds/linked.ts';
 import { isAsBefore, isPeered, runRounds, tracesAtRest } from '../rounds/rounds.ts';
@@ -33,6 +34,8 @@ let ground: Ground;
 let unlinked: Traces = {};
 let linked: Traces = {};
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   ground = await openGround({ dir, brokerPort: 7681 });
   await ground.remember();

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { openWorld, removeWorld } from '#test/harness/world.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
@@ -23,6 +24,8 @@ async function turnedAway(): Promise<number> {
   return Number(packets);
 }
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   await removeWorld(place);
   const world = await openWorld({ ...place, clusters: [consumer, provider], brokerPort: 7561 });
