@@ -24,10 +24,9 @@ const conditions = z.array(ObservedCondition);
 
 /** Of a round trip that was not measured: Liqo's word for it, and ours. */
 export const unknownLatency = 'N/A';
-const Latency = z.union(
-  [z.literal(unknownLatency), z.string().regex(/^[0-9.]{1,12}(ms|μs|µs|s)$/)],
-  `must be a number with ms, μs or s, or ${unknownLatency}`,
-);
+const Latency = z
+  .string()
+  .regex(/^(N\/A|[0-9.]{1,12}(ms|μs|µs|s))$/, `must be a number with ms, μs or s, or ${unknownLatency}`);
 
 /** What a link's end is called; a Connection of another value is read as Unknown. */
 export const linkValues = ['Connected', 'Connecting', 'Error'] as const;
@@ -144,4 +143,4 @@ export function readData<K extends ObservedKind>(kind: K, from: Readonly<Record<
 export const unfitText = (
   { kind, name }: { readonly kind: string; readonly name: string },
   { field, value, accepted }: Unfit,
-): string => `${kind} ${name}: ${field} is ${value}, which ${accepted}`;
+): string => `${kind} ${name}: ${field} is ${value}: ${accepted}`;
