@@ -20,6 +20,7 @@ import type { Asks } from './asks.ts';
 import { sameJson } from './canonical.ts';
 import { changedKinds } from './changed-kinds.ts';
 import { type Coordinator, untilWritten } from './coordinate.ts';
+import { unreadable } from './observed.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from './records.ts';
 
 export interface Exchange {
@@ -125,6 +126,9 @@ export function createExchange(
     );
     const value: ObservedRecord = { ...set, appliedRevision: applied };
     if (item && sameJson(before, value)) return undefined;
+    const left = unreadable(set);
+    if (left.length > 0)
+      log.warn('fields of a report were left out', { tenant, cluster: clusterId, peering: set.peering, fields: left });
     const kept = { ...value, signedAt: agent.signedAt ?? known };
     return {
       op: item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept },

@@ -20,6 +20,7 @@ import { isLinked, type Link, type LinkLayout, nextLink } from './link.ts';
 import { networkCondition } from './link-condition.ts';
 import { linkObjects } from './link-objects.ts';
 import { readEnd } from './link-reports.ts';
+import { unreadable } from './observed.ts';
 import type { PeeringCondition, Phase } from './peering.ts';
 import { type ProxyPath, proxyPath } from './proxy-path.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from './records.ts';
@@ -113,12 +114,16 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   ];
   const bothOnline = online.consumer && online.provider;
   const phase = livingPhase({ agreed, blocked: progress.blocked, bothOnline, report, network, input, before });
-  const { link: _, proxyUrl: __, ...known } = learnt;
+  const { link: _, proxyUrl: __, warnings: ___, ...known } = learnt;
   const link = network && {
     link: network.link,
     ...(network.proxy.kind === 'proxy' ? { proxyUrl: network.proxy.url } : {}),
   };
-  const state = enter({ ...known, ...link, conditions: dated(conditions, before.conditions, now) }, phase, now);
+  const state = enter(
+    { ...known, ...link, ...warningsOf(input), conditions: dated(conditions, before.conditions, now) },
+    phase,
+    now,
+  );
   const lapsesAt = agreed ? undefined : spec.across?.grant.lapsesAt;
   const nextLook = earliest([nextSilence(input), lapsesAt]);
   return {
@@ -131,6 +136,13 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
       : {}),
     ...(nextLook === undefined ? {} : { nextLook }),
   };
+}
+
+function warningsOf(input: ReconcileInput): Pick<PeeringState, 'warnings'> {
+  const warnings = (['consumer', 'provider'] as const).flatMap((side) =>
+    unreadable(input[side].observed).map((message) => ({ side, message })),
+  );
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 interface Network {
@@ -244,12 +256,19 @@ function reconcileEnding(input: ReconcileInput): ReconcileResult {
     ...result.conditions,
   ];
   const phase: Phase = removal.endedAt === undefined ? 'Unpeering' : 'Gone';
-  const { link, ...kept } = before;
+  const { link, warnings: _, ...kept } = before;
   const last = phase === 'Gone' || !link ? {} : { link };
   const nextLook = earliest([result.nextLook, phase === 'Gone' ? undefined : nextSilence(input)]);
   return {
     state: enter(
-      { ...kept, ...last, removal, leftBehind, conditions: dated(conditions, before.conditions, now) },
+      {
+        ...kept,
+        ...last,
+        ...warningsOf(input),
+        removal,
+        leftBehind,
+        conditions: dated(conditions, before.conditions, now),
+      },
       phase,
       now,
     ),
