@@ -100,6 +100,7 @@ test('without a link no Service of this cluster sends to an address that is a po
   const events = async () => (await api.list(coreEvents, { namespace: 'demo' })).map(({ reason }) => reason);
   await eventually('the reason', async () => (await events()).includes('PodIPHidden'));
   // What the endpoints controller knows of is there: of a pod without an address it makes nothing.
+  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'elsewhere' } } as never);
   await api.create(pods, boundPod('demo', 'neighbour', 'elsewhere'));
   await api.mergePatch(pods, { namespace: 'demo', name: 'neighbour' }, { metadata: { labels: { app: 'web' } } });
   const status = { phase: 'Running', podIP: '10.9.1.1', podIPs: [{ ip: '10.9.1.1' }] };
