@@ -12,7 +12,7 @@ import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/o
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { type Tenant, tenantConditionType, tenants } from '#shared/schema/liqo/tenant.ts';
+import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { createExplain } from '../explain.ts';
 import {
   peerClusterRoleBindings,
@@ -32,6 +32,7 @@ import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
 import { ensureCertificate, type Issue } from './issue.ts';
 import { judgeKey } from './known-key.ts';
+import { withCredentials, withoutCredentials } from './status.ts';
 
 export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -137,15 +138,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
 
   /** No credentials for whoever asks now; what was given before is not taken. */
   async function withhold(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
-    const { authParams: _withheld, conditions: before = [], ...status } = tenant.status ?? {};
-    const old = before.find(({ type }) => type === tenantConditionType.handshake);
-    const isSame = old?.status === 'False' && old.reason === reason && old.message === message;
-    const now = new Date(clock.now()).toISOString();
-    const lastTransitionTime = old?.status === 'False' ? (old.lastTransitionTime ?? now) : now;
-    const failed = isSame
-      ? old
-      : { type: tenantConditionType.handshake, status: 'False' as const, reason, message, lastTransitionTime };
-    await writeStatus(api, tenants, tenant, { ...status, conditions: [...othersOf(tenant), failed] }, signal);
+    const status = withoutCredentials(tenant.status, { reason, message }, new Date(clock.now()).toISOString());
+    await writeStatus(api, tenants, tenant, status, signal);
     return stalled(reason, message);
   }
 
@@ -156,7 +150,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const tenantNamespace = tenant.metadata.namespace ?? '';
     if (tenant.spec.authzPolicy === 'TolerateNoHandshake') {
       await ensureBindings(api, bindingCaches, tenant, { controlPlane: 'leave', clusterwide: true }, signal);
-      await writeStatus(api, tenants, tenant, { tenantNamespace, ...keptConditions(tenant) }, signal);
+      await writeStatus(api, tenants, tenant, withCredentials(tenant.status, { tenantNamespace }), signal);
       return settled;
     }
     const consumer = tenant.spec.clusterID;
@@ -201,7 +195,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     };
     const had = tenant.status?.authParams?.signedCRT;
     const tenantNamespace = tenant.metadata.namespace ?? '';
-    await writeStatus(api, tenants, tenant, { tenantNamespace, authParams, ...keptConditions(tenant) }, signal);
+    const status = withCredentials(tenant.status, { tenantNamespace, authParams });
+    await writeStatus(api, tenants, tenant, status, signal);
     if (had !== undefined && had !== issue.certificate)
       events.emit(tenant, 'Normal', 'CertificateRenewed', `certificate of ${tenant.spec.clusterID} renewed`);
     if (issue.pending !== undefined) return waiting(issue.pending, 10_000);
@@ -249,15 +244,6 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     },
     { clock, log },
   );
-}
-
-/** Conditions that other controllers keep. */
-const othersOf = ({ status }: Tenant) =>
-  status?.conditions?.filter(({ type }) => type !== tenantConditionType.handshake) ?? [];
-
-function keptConditions(tenant: Tenant): Pick<NonNullable<Tenant['status']>, 'conditions'> {
-  const conditions = othersOf(tenant);
-  return conditions.length > 0 ? { conditions } : {};
 }
 
 const isOfHandshake = (secret: KubeObject): boolean =>
