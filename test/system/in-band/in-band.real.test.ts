@@ -111,11 +111,25 @@ async function connectWithoutToken(proxyUrl: string): Promise<string> {
   return (await stage.kubectl(consumer, line)).stdout.trim();
 }
 
-/** Callers of the proxy as its sockets name them, from the network of the agent's pod. */
+/** A script in every agent of a cluster, of which one leads; what they print. */
+async function inAgents(cluster: typeof consumer | typeof provider, script: string): Promise<string> {
+  const selector = ['-l', 'app.kubernetes.io/name=controller-manager', '-o', 'name'];
+  const found = await stage.kubectl(cluster, ['-n', 'liqo', 'get', 'pods', ...selector]);
+  const printed: string[] = [];
+  for (const agent of found.stdout.split('\n').filter(Boolean)) {
+    const line = ['-n', 'liqo', 'exec', agent, '--', '/usr/local/bin/node', '-e', script];
+    const ended = await stage.kubectl(cluster, line);
+    if (ended.code !== 0) throw new Error(`${agent}: ${ended.stderr}`);
+    printed.push(ended.stdout);
+  }
+  return printed.join('');
+}
+
+/** Callers of the proxy as its sockets name them. */
 async function callersOfProxy(): Promise<readonly string[]> {
-  const line = ['-n', 'liqo', 'exec', 'deploy/isthmus-agent', '--', 'cat', '/proc/net/tcp', '/proc/net/tcp6'];
-  const { stdout } = await stage.kubectl(provider, line);
-  return stdout.split('\n').flatMap((row) => {
+  const files = "['/proc/net/tcp', '/proc/net/tcp6']";
+  const text = await inAgents(provider, `for (const f of ${files}) console.log(require('fs').readFileSync(f, 'utf8'))`);
+  return text.split('\n').flatMap((row) => {
     const [, local = '', remote = '', state] = row.trim().split(/\s+/);
     if (!local.endsWith(`:${(8118).toString(16).toUpperCase()}`) || state !== '01') return [];
     const hex = remote.split(':')[0]?.slice(-8) ?? '';
@@ -133,7 +147,7 @@ test('a caller without a token is refused, and could not be known by its address
       const found = await callersOfProxy();
       return found.length > 0 && found;
     },
-    patient,
+    patience,
   );
   const own: string[] = [];
   for (const node of stage.world.cluster(provider).nodes) {
