@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { CliIo } from '#cli/io.ts';
 import { type KubeTarget, openCluster } from '#cli/kube/kube-client.ts';
+import { halfOf, testHomeHalf } from '#cli/network-test/home-half.ts';
 import { removeTest } from '#cli/network-test/place.ts';
 import { reportText } from '#cli/network-test/print.ts';
 import { type Report, testNetwork } from '#cli/network-test/run.ts';
@@ -56,7 +57,8 @@ export const networkCommand = (io: CliIo): Command =>
         'after',
         `
 Puts one pod into the pods' network and one into the node's network on every node, from the agent's own image, in namespace
-isthmus-network-test, which is removed at the end, also after Ctrl-C. Asks no broker. Fails with exit code 7 when a probe fails.`,
+isthmus-network-test, which is removed at the end, also after Ctrl-C. Asks no broker. Fails with exit code 7 when a probe fails.
+Where one of the two clusters runs Liqo, nothing is put into it: the half of the other is tested, and the link as both say it is.`,
       )
       .action((consumer: string, provider: string, options: NetworkTestOptions) =>
         networkTest(io, [consumer, provider], options),
@@ -100,7 +102,9 @@ async function networkTest(
       ] as const;
       const { basic = false, nodePort = false, externalIp: external } = options;
       const asked = { basic, nodePort, timeoutMs: timeoutMsOf(options), ...(external && { external }) };
-      return testNetwork(grounds, asked, { clock: io.clock, progress, signal: io.signal });
+      const outside = { clock: io.clock, progress, signal: io.signal };
+      const halved = halfOf(grounds);
+      return halved ? testHomeHalf(halved, asked, outside) : testNetwork(grounds, asked, outside);
     },
     () => removeAll(io, progress, targets, 'removing the test'),
   );

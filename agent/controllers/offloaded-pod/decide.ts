@@ -7,6 +7,7 @@ import type { HomeApi } from '../../forge/api-access.ts';
 import { type JsonOperation, mutableOperations, mutableSpec } from '../../forge/mutable-spec.ts';
 import {
   abortedStatus,
+  isAddressHidden,
   nextRecord,
   type RemoteRecord,
   reason,
@@ -17,7 +18,7 @@ import {
   waitingStatus,
   withReadiness,
 } from '../../forge/pod-status.ts';
-import { type RemoteRanges, reachedAt } from '../../forge/remote-address.ts';
+import { type RemoteRanges, reachedAt, takenBy } from '../../forge/remote-address.ts';
 import { sameContent } from '../../forge/same-content.ts';
 import { shadowMetadata } from '../../forge/shadow-pod.ts';
 
@@ -171,8 +172,18 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   const { hostIp, now } = context;
   const real = remote.status?.podIP;
   const podIp = real === undefined ? undefined : reachedAt(context.remoteRanges, real);
-  const status = reflectedStatus({ local, remote, hostIp, podIp, restarts, available: nodeReady, now });
-  return writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
+  const hidden = real === undefined ? undefined : whyHidden(real, context);
+  const status = reflectedStatus({ local, remote, hostIp, podIp, hidden, restarts, available: nodeReady, now });
+  const writes = writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
+  if (hidden === undefined || isAddressHidden(local) || !writes.length) return writes;
+  return [...writes, { do: 'event', type: 'Warning', reason: 'PodIPHidden', message: hidden }];
+}
+
+/** A Service here that had this address among its endpoints would send to somebody else. */
+function whyHidden(real: string, { provider, remoteRanges }: Context): string | undefined {
+  const taken = takenBy(remoteRanges, real);
+  if (taken === undefined) return undefined;
+  return `the pod has ${real} at cluster ${provider}, which is in ${taken.range} of this cluster (${taken.holder}), and there is no link to ${provider}: status.podIP is left out, and Services here do not send to the pod; peer with a network, or reach it by a Service of ${provider}`;
 }
 
 function writeStatus(local: Pod, want: PodStatus, record?: RemoteRecord): readonly Action[] {
