@@ -37,6 +37,7 @@ export default defineConfig({
           name: 'real',
           chaiConfig,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
+          globalSetup: ['test/harness/api-server-pool/global-setup.ts'],
           exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
           testTimeout: 120_000,

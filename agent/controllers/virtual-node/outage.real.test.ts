@@ -7,24 +7,25 @@ import type { ConfigMap, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
   type OffloadingWorld,
   runPod,
-  startOffloadingWorld,
+  startOwnOffloadingWorld,
 } from '#test/harness/offloading-world.ts';
 import { type Running, startConsumer } from '#test/harness/reflection-world.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingWorld<TestApiServer>;
 let line: TcpProxy;
 let agent: Running;
 const stops: AbortController[] = [];
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOwnOffloadingWorld(['demo']);
   const { port } = new URL(world.servers.provider.url);
   line = await startTcpProxy(Number(port));
   const connect = createConnectProvider({ clock: systemClock, log: silentLog });
