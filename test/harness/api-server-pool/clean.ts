@@ -35,7 +35,9 @@ export class AdminApi {
     return new Promise((resolve, reject) => {
       const text = body === undefined ? undefined : JSON.stringify(body);
       const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-      const all = { accept: 'application/json', ...(text === undefined ? {} : { 'content-type': type }), ...headers };
+      // Node frames the body of a DELETE by its length or not at all, and the server would take it for the next request.
+      const framed = text === undefined ? {} : { 'content-type': type, 'content-length': `${Buffer.byteLength(text)}` };
+      const all = { accept: 'application/json', ...framed, ...headers };
       const options = { method, agent: this.#agent, headers: all, timeout: 10_000 };
       const request = https.request(new URL(path, this.#access.url), options, (response) => {
         const chunks: Buffer[] = [];

@@ -46,4 +46,4 @@ credentials(onStage);
 brokerDown(onStage);
 cutOffProvider(onStage);
 unpeering(onStage);
-killedAgents(onStage);
+killedAgents(onStage, 1);
