@@ -11,14 +11,15 @@ import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './kube/kube-client.ts';
 
 let dir = '';
 let broker: BrokerChild;
-let server: TestApiServer;
+let server: ApiServer;
 let kube: KubeClient;
 let agent: ChildProcess | undefined;
 const log: string[] = [];
@@ -31,7 +32,7 @@ const cli = (line: string): Promise<Ran> =>
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
   [server, broker] = await Promise.all([
-    startApiServer({ controllerManager: true }),
+    leaseApiServer(),
     serveBroker(path.join(dir, 'data'), '127.0.0.1:0'),
   ]);
   kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
