@@ -9,7 +9,7 @@ import { setUpMachine } from '#scripts/setup/setup.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
-import { chosen, type ListName, lists, type Suite } from './suites.ts';
+import { chosen, type ListName, lists, needsMachine, type Suite } from './suites.ts';
 import { runVitest } from './vitest.ts';
 import { secondRun } from './vitest-report.ts';
 
@@ -25,9 +25,16 @@ const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
 const started = Date.now();
-await setUpMachine({ log });
-await ensureAwsCounterparts({ root, cache, log });
-const nodes = { this: process.execPath, '24': await ensureNode24({ root, cache, log }) };
+
+let prepared: Promise<void> | undefined;
+/** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
+function prepare(): Promise<void> {
+  prepared ??= setUpMachine({ log }).then(async () => void (await ensureAwsCounterparts({ root, cache, log })));
+  return prepared;
+}
+
+const nodeOf = async (node: '24' | 'this'): Promise<string> =>
+  node === 'this' ? process.execPath : ensureNode24({ root, cache, log });
 
 /** How the suites beside the first one of a row run: whole clusters mostly wait, and the others get a share of what they leave. */
 const niceness = 10;
@@ -58,7 +65,7 @@ async function check({ name, argv }: Of<'check'>, execute: Execute): Promise<Tak
 }
 
 async function tests({ name, node, project, paths, again }: Of<'tests'>, execute: Execute): Promise<Taken> {
-  const place = { root, scratch, node: nodes[node] };
+  const place = { root, scratch, node: await nodeOf(node) };
   const args = ['--project', project];
   const outcome = await runVitest(place, execute, name, [...args, ...paths]);
   const result = resultOf(outcome, relative);
@@ -114,6 +121,7 @@ async function count({ name, result, again }: Ended): Promise<Result> {
 let total = nothing;
 for (const [i, row] of rows.entries()) {
   const after = rows.slice(i + 1).map(([suite]) => suite.name);
+  if (row.some(needsMachine)) await prepare();
   for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
 }
 rmSync(scratch, { recursive: true, force: true });

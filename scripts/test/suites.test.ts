@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { chosen, lists, type Rows } from './suites.ts';
+import { chosen, lists, needsMachine, type Rows } from './suites.ts';
 
 const all: readonly (readonly [string, Rows])[] = Object.entries(lists);
 const namesOf = (rows: Rows): string[] => rows.flat().map(({ name }) => name);
@@ -20,6 +20,21 @@ test.each(all)('every program and folder that list %s names exists', (_, rows) =
     );
   expect(named.length).toBeGreaterThan(0);
   expect(named.filter((file) => !existsSync(`${repositoryRoot}/${file}`))).toEqual([]);
+});
+
+test('only suites of real components and whole clusters wait for packages and builds', () => {
+  const free = Object.values(lists as Record<string, Rows>).flatMap((rows) =>
+    rows.flat().filter((suite) => !needsMachine(suite)),
+  );
+  expect(free.map(({ name }) => name)).toEqual([
+    'lint',
+    'types',
+    'generated files are current',
+    'unit and contract tests',
+    'cloud templates',
+    'unit tests on Node 24',
+    '10,000 orderings',
+  ]);
 });
 
 test('words choose suites by a part of their name, and keep who runs beside whom', () => {

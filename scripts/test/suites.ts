@@ -2,7 +2,7 @@
 
 export type Suite =
   /** One passed or failed check, by the exit code of a program of Node. */
-  | { readonly name: string; readonly kind: 'check'; readonly argv: readonly string[] }
+  | { readonly name: string; readonly kind: 'check'; readonly argv: readonly string[]; readonly onClusters?: true }
   /** Single tests, by vitest's own report. */
   | {
       readonly name: string;
@@ -15,12 +15,17 @@ export type Suite =
       readonly again: boolean;
     };
 
+/** Whether it needs Debian packages and built components; the others need nothing but Node. */
+export const needsMachine = (suite: Suite): boolean =>
+  suite.kind === 'tests' ? suite.project !== 'fast' : suite.onClusters === true;
+
 /** One row after the other; the suites of a row run at the same time: the first in the foreground, the others on the processor time that it leaves. */
 export type Rows = readonly (readonly [Suite, ...Suite[]])[];
 
 const check = (name: string, ...argv: string[]): Suite => ({ name, kind: 'check', argv });
 const program = (name: string, entry: string, ...args: string[]): Suite =>
   check(name, 'scripts/run.mjs', entry, ...args);
+const onClusters = (suite: Suite): Suite => ({ ...suite, ...(suite.kind === 'check' ? { onClusters: true } : {}) });
 type Project = Extract<Suite, { kind: 'tests' }>['project'];
 const tests = (name: string, project: Project, ...paths: string[]): Suite => ({
   name,
@@ -55,8 +60,8 @@ export const lists = {
     ],
     [tests('second copies and long waits', 'long')],
     [tests('the pages of examples/', 'examples')],
-    [program('20 mixed rounds of peering', 'test/system/rounds/main.ts', '--rounds', '20')],
-    [program('a provider cut off for 300 s', 'test/system/cuts/main.ts', '--seconds', '300')],
+    [onClusters(program('20 mixed rounds of peering', 'test/system/rounds/main.ts', '--rounds', '20'))],
+    [onClusters(program('a provider cut off for 300 s', 'test/system/cuts/main.ts', '--seconds', '300'))],
     [program('10,000 orderings', 'scripts/orderings/main.ts')],
   ],
 } as const satisfies Record<string, Rows>;
