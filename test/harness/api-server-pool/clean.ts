@@ -124,16 +124,35 @@ export async function readState(api: AdminApi): Promise<State> {
   return new Map(lists.flat().map((held) => [keyOf(held.type, held.object), held]));
 }
 
-/** Waits until what components make at their start has come to rest: two equal readings, `restMs` apart. Rejects after `withinMs`. */
-export async function settledState(api: AdminApi, { restMs = 1_500, withinMs = 60_000 } = {}): Promise<State> {
+/** What kube-controller-manager makes in every namespace: it runs once these are there. */
+const ofEveryNamespace = [
+  ['configmaps', 'kube-root-ca.crt'],
+  ['serviceaccounts', 'default'],
+] as const;
+
+function isRun(state: State): boolean {
+  const all = [...state.values()].filter(({ type }) => type.group === '' && type.plural === 'namespaces');
+  return all.every(({ object }) =>
+    ofEveryNamespace.every(([plural, name]) => state.has(`${plural}. ${object.metadata.name}/${name}`)),
+  );
+}
+
+/**
+ * Waits until kube-controller-manager runs and what components make at their start has come to rest: two equal readings, `restMs` apart. Rejects
+ * after `withinMs`.
+ */
+export async function settledState(api: AdminApi, { restMs = 1_500, withinMs = 90_000 } = {}): Promise<State> {
   const deadline = Date.now() + withinMs;
   let before = await readState(api);
   for (;;) {
-    await delay(restMs);
+    await delay(isRun(before) ? restMs : 250);
     const now = await readState(api);
     const difference = differenceOf(before, now);
-    if (isEqual(difference)) return now;
-    if (Date.now() > deadline) throw new Error(`the API server does not come to rest: ${wordsOf(difference)}`);
+    if (isRun(before) && isEqual(difference)) return now;
+    if (Date.now() > deadline) {
+      const why = isRun(now) ? wordsOf(difference) : 'kube-controller-manager has not made what every namespace has';
+      throw new Error(`the API server does not come to rest within ${withinMs / 1_000} s: ${why}`);
+    }
     before = now;
   }
 }
@@ -142,10 +161,18 @@ export async function settledState(api: AdminApi, { restMs = 1_500, withinMs = 6
 export async function restoreState(api: AdminApi, before: State, { withinMs = 20_000 } = {}): Promise<void> {
   const deadline = Date.now() + withinMs;
   for (;;) {
-    const now = await readState(api);
-    const difference = differenceOf(before, now);
-    if (isEqual(difference)) return;
-    if (Date.now() > deadline) throw new Error(`after ${withinMs / 1_000} s, ${wordsOf(difference)}`);
+    // While a kind is being removed, its list may fail in several ways.
+    const now = await readState(api).catch((error: Error) => error);
+    const difference = now instanceof Error ? undefined : differenceOf(before, now);
+    if (difference !== undefined && isEqual(difference)) return;
+    if (Date.now() > deadline) {
+      const left = difference === undefined ? String(now) : wordsOf(difference);
+      throw new Error(`after ${withinMs / 1_000} s, ${left}`);
+    }
+    if (now instanceof Error || difference === undefined) {
+      await delay(100);
+      continue;
+    }
     const refused = (await Promise.all(stepsOf(before, difference).map((step) => take(api, step, now)))).filter(
       (done) => !done,
     );

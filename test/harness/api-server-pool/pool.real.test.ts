@@ -98,6 +98,7 @@ test('objects of every scope, a kind, a webhook that refuses everything and fina
 
   api.close();
   first.release();
+  await eventually('the pool has it back', () => pool.counts.held === 0);
   const second = await lease();
   expect(second.url, lines.join('\n')).toBe(first.url);
   expect(wordsOf(differenceOf(before, await readState(second.api)))).toBe('');

@@ -24,7 +24,7 @@ test('a returned server is leased again, and no second one is started', async ()
   await first.release();
   const second = await pool.lease();
   expect(second.server).toBe(first.server);
-  expect(pool.counts).toEqual({ started: 1, leased: 2, discarded: 0 });
+  expect(pool.counts).toEqual({ started: 1, leased: 2, discarded: 0, held: 1 });
 });
 
 test('a server is held by one lease at a time, and each of several leases at once gets a server of its own', async () => {

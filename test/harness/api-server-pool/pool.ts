@@ -15,6 +15,8 @@ export interface Lease<S> {
 }
 
 export interface PoolCounts {
+  /** Leased at present. */
+  readonly held: number;
   readonly started: number;
   readonly leased: number;
   /** Ended because they could not be cleaned. */
@@ -32,6 +34,7 @@ export class Pool<S> {
   readonly #waiting: ((server: S | undefined) => void)[] = [];
   readonly #cleanings = new Set<Promise<void>>();
   readonly #counts = { started: 0, leased: 0, discarded: 0 };
+  #held = 0;
   #closed = false;
 
   constructor(ports: PoolPorts<S>) {
@@ -39,13 +42,14 @@ export class Pool<S> {
   }
 
   get counts(): PoolCounts {
-    return { ...this.#counts };
+    return { ...this.#counts, held: this.#held };
   }
 
   async lease(): Promise<Lease<S>> {
     if (this.#closed) throw new Error('the pool is closed');
     const server = this.#idle.pop() ?? (await this.#soonClean()) ?? (await this.#start());
     this.#counts.leased++;
+    this.#held++;
     let released: Promise<void> | undefined;
     return {
       server,
@@ -80,6 +84,7 @@ export class Pool<S> {
   }
 
   #takeBack(server: S): Promise<void> {
+    this.#held--;
     const cleaning = this.#clean(server).finally(() => this.#cleanings.delete(cleaning));
     this.#cleanings.add(cleaning);
     return cleaning;

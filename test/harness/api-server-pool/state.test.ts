@@ -56,7 +56,7 @@ test('the order of members makes no difference', () => {
 
 test('a renewed lease and a new account of kube-controller-manager are no difference, a lease that a test left is one', () => {
   const renewed = (at: string) =>
-    held(leases, { name: 'apiserver', namespace: 'kube-system' }, { spec: { renewTime: at } });
+    held(leases, { name: 'node', namespace: 'kube-node-lease' }, { spec: { renewTime: at } });
   const account = held(accounts, { name: 'job-controller', namespace: 'kube-system' });
   expect(isEqual(differenceOf(stateOf(renewed('1')), stateOf(renewed('2'), account)))).toBe(true);
   const left = held(leases, { name: 'agent', namespace: 'liqo' });
@@ -70,6 +70,25 @@ test('webhooks are deleted before anything else, since they may refuse other del
   expect(stepsOf(before, differenceOf(before, stateOf(rootCa, left, webhook)))).toEqual([
     { do: 'delete', held: webhook },
   ]);
+});
+
+test('the APIService of an added kind is left to the API server, which removes it with the kind', () => {
+  const type: ServedType = { ...webhooks, group: 'apiregistration.k8s.io', plural: 'apiservices' };
+  const automatic = held(type, { name: 'v1.left', labels: { 'kube-aggregator.kubernetes.io/automanaged': 'true' } });
+  const kind = held(
+    { ...webhooks, group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' },
+    { name: 'left' },
+  );
+  const before = stateOf(rootCa);
+  const difference = differenceOf(before, stateOf(rootCa, automatic, kind));
+  expect(isEqual(difference)).toBe(false);
+  expect(stepsOf(before, difference)).toEqual([{ do: 'delete-collection', type: kind.type, namespace: undefined }]);
+});
+
+test('the rules of an aggregated role are not what a test left', () => {
+  const type: ServedType = { ...webhooks, group: 'rbac.authorization.k8s.io', plural: 'clusterroles' };
+  const role = (rules: unknown) => held(type, { name: 'view' }, { aggregationRule: {}, rules });
+  expect(contentOf(role(null))).toBe(contentOf(role([{ verbs: ['get'] }])));
 });
 
 test('a collection is deleted as a whole only where nothing was before', () => {

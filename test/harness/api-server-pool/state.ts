@@ -33,16 +33,19 @@ export const keyOf = ({ group, plural }: ServedType, { metadata }: ApiObject): s
 /** Kept by Kubernetes' own components while they run; their content is not what a test left. */
 const isRenewed = ({ group, plural }: ServedType): boolean => group === 'coordination.k8s.io' && plural === 'leases';
 
-/** kube-controller-manager makes a ServiceAccount for each of its controllers when that one first starts. */
+/** kube-controller-manager makes a ServiceAccount for each of its controllers when that one first starts; the API server renews a lease of its own. */
 const isOfComponents = ({ type, object }: Held): boolean =>
-  type.group === '' && type.plural === 'serviceaccounts' && object.metadata.namespace === 'kube-system';
+  object.metadata.namespace === 'kube-system' &&
+  ((type.group === '' && type.plural === 'serviceaccounts') || isRenewed(type));
 
 const volatile = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'generation', 'selfLink']);
 
 /** What two objects of the same name must have in common to be equal: everything but status and what the API server numbers. */
 export function contentOf({ type, object }: Held): string {
   if (isRenewed(type)) return '';
-  const { status: _, metadata, ...rest } = object;
+  const { status: _, metadata, ...members } = object;
+  // kube-controller-manager writes the rules of such a role, out of the roles that it selects.
+  const rest = 'aggregationRule' in members ? { ...members, rules: undefined } : members;
   const kept = Object.fromEntries(Object.entries(metadata).filter(([field]) => !volatile.has(field)));
   return canonical({ ...rest, metadata: kept });
 }
@@ -92,8 +95,13 @@ export function wordsOf({ added, changed, missing }: Difference): string {
 }
 
 /** Their admission calls can refuse every other deletion: they go first, and alone. */
-const isGate = ({ type }: Held): boolean =>
-  type.group === 'admissionregistration.k8s.io' || type.group === 'apiregistration.k8s.io';
+const isGate = (held: Held): boolean =>
+  held.type.group === 'admissionregistration.k8s.io' ||
+  (held.type.group === 'apiregistration.k8s.io' && !isAutomatic(held));
+
+/** The API server makes and removes the APIService of a kind's group together with the kind. */
+const isAutomatic = ({ object }: Held): boolean =>
+  Object.hasOwn((object.metadata.labels as object | undefined) ?? {}, 'kube-aggregator.kubernetes.io/automanaged');
 
 export type Step =
   /** Collections of one type in one namespace that hold nothing but added objects. */
@@ -122,6 +130,7 @@ function deletions(before: State, added: readonly Held[]): Step[] {
   for (const held of added) {
     const { type, object } = held;
     const { deletionTimestamp, namespace } = object.metadata;
+    if (isAutomatic(held)) continue;
     if (deletionTimestamp !== undefined) steps.push(...endingOf(held, added));
     else if (!type.verbs.includes('deletecollection') || shared.has(collectionOf(held)))
       steps.push({ do: 'delete', held });
