@@ -1,10 +1,13 @@
-// Four test projects: `fast` for every save, `real` for real components, `system` for what takes the whole machine, `examples` for the pages of examples/.
+// Five test projects: `fast` for every save, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
+// waits, `examples` for the pages of examples/.
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
 
 const rooms = ['shared', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
+/** Part of `npm run test:long` only. */
+const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /**
@@ -12,6 +15,9 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
  * which mostly wait, and runs two files at a time.
  */
 const system = ['test/system/{world,network,in-band,brokerless}/**/*.real.test.ts', 'test/testbed/**/*.real.test.ts'];
+
+/** A pool of API servers for all files of a run. */
+const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
 
 /** What a failure says is read where nobody can look again: pages of it are not cut to a line. */
 const chaiConfig = { truncateThreshold: 20_000 };
@@ -29,7 +35,7 @@ export default defineConfig({
           chaiConfig,
           setupFiles,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
-          exclude: ['**/*.real.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.real.test.ts', long, '**/node_modules/**'],
           // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
           isolate: false,
           testTimeout: 60_000,
@@ -41,8 +47,21 @@ export default defineConfig({
           chaiConfig,
           setupFiles,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
+          globalSetup,
           exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'long',
+          chaiConfig,
+          include: [long],
+          globalSetup,
+          exclude: ['**/node_modules/**'],
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },

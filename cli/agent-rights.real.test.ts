@@ -10,9 +10,10 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { freePort } from '#test/aws/free-port.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { runtimeWarnings } from '#test/harness/runtime-warnings.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
@@ -20,7 +21,7 @@ import { type KubeClient, openCluster } from './kube/kube-client.ts';
 
 let dir = '';
 let broker: BrokerChild;
-let server: TestApiServer;
+let server: ApiServer;
 let kube: KubeClient;
 let agent: ChildProcess | undefined;
 const log: string[] = [];
@@ -34,10 +35,7 @@ const cli = (line: string): Promise<Ran> =>
 inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
-  [server, broker] = await Promise.all([
-    startApiServer({ controllerManager: true }),
-    serveBroker(path.join(dir, 'data'), '127.0.0.1:0'),
-  ]);
+  [server, broker] = await Promise.all([leaseApiServer(), serveBroker(path.join(dir, 'data'), '127.0.0.1:0')]);
   kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
   await cli(`login ${broker.url} --ca-hash ${broker.caHash} --key ${broker.adminKey}`);
 }, 900_000);

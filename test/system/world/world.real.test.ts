@@ -48,4 +48,4 @@ credentials(onStage);
 brokerDown(onStage);
 cutOffProvider(onStage);
 unpeering(onStage);
-killedAgents(onStage);
+killedAgents(onStage, 1);
