@@ -1,15 +1,13 @@
 /** isthmus leave: the cluster is forgotten by the broker and, with a kubeconfig, freed of the agent. */
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
-import { orUndefined } from '#cli/install/cluster-state.ts';
+import { orUndefined, readCluster } from '#cli/install/cluster-state.ts';
 import { leftText, ownObjects, printed } from '#cli/install/own-objects.ts';
 import { removeIsthmus } from '#cli/install/remove.ts';
 import type { CliIo } from '#cli/io.ts';
 import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { arrow } from '#cli/peerings/follow.ts';
-import { configMaps } from '#shared/domain/core-kinds.ts';
-import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { clusterName, contextOption, dryRunOption, timeoutMsOf, timeoutOption } from './options.ts';
@@ -76,8 +74,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
 }
 
 async function mustBe(kube: KubeClient, name: string): Promise<void> {
-  const map = await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap });
-  const actual = map?.data?.CLUSTER_ID;
+  const { clusterId: actual } = await readCluster(kube);
   if (actual === undefined || actual === name) return;
   throw new AppError('invalid_input', `the kubeconfig is that of cluster ${actual}, not of ${name}`, {
     detail: { field: 'kubeconfig', value: actual, remedy: `name the kubeconfig of ${name}` },

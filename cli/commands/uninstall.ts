@@ -29,7 +29,8 @@ export const uninstallCommand = (io: CliIo): Command =>
     .addOption(timeoutOption('2m'))
     .addHelpText(
       'after',
-      `\nRefused while the cluster has peerings or offloaded namespaces; it says which. The agent is stopped first, then what it and the
+      `
+Refused while the cluster has peerings or offloaded namespaces; it says which. The agent is stopped first, then what it and the
 installation made is removed, then the cluster is looked through for what is left. Interrupted, it goes on when run again.`,
     )
     .action(async (options: UninstallOptions) => uninstall(io, await openCluster(options, io.signal), options));
