@@ -172,8 +172,7 @@ describe('uninstall', () => {
     await kube.delete(foreignClusters, { name: 'milan' });
     const { code, err } = await cli('uninstall --purge');
     expect(code, err).toBe(0);
-    // A CRD goes once its last object has.
-    await eventually('the kinds to go', async () => (await kube.list(customResourceDefinitions)).length === 0);
+    expect(await kube.list(customResourceDefinitions)).toEqual([]);
     const left = [...(await kube.list(clusterRoles)), ...(await kube.list(namespaces))];
     expect(left.map(({ metadata }) => metadata.name).filter((name) => /liqo|isthmus/.test(name))).toEqual([]);
     expect(await kube.list(nodes, 'networking.isthmus.dev/node-process')).toEqual([]);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import {
   configMaps,
+  customResourceDefinitions,
   type DaemonSet,
   type Deployment,
   daemonSets,
@@ -300,8 +301,12 @@ describe('isthmus leave', () => {
       metadata: { name: 'a', finalizers: left },
       spec: { interface: ends },
     });
+    const dry = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge --dry-run`);
+    expect([dry.code, dry.out], dry.err).toEqual([0, expect.stringMatching(/^at the broker: cluster rome\nKIND /)]);
+    expect(dry.out).toMatch(/^InternalNode +- +a +removed$/m);
+    expect(dry.out).toMatch(/^Namespace +- +liqo +removed$/m);
     const { code, out, err } = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge`);
-    expect([code, out], err.slice(-600)).toEqual([0, 'cluster rome has left\n']);
+    expect([code, out], err.slice(-600)).toEqual([0, 'cluster rome has left\nnothing of it is left\n']);
     expect(await kube.get(namespaces, { name: 'liqo' })).toBeUndefined();
     const roles = await kube.list<KubeObject>(
       {
@@ -314,7 +319,7 @@ describe('isthmus leave', () => {
       'app.kubernetes.io/part-of in (isthmus,liqo)',
     );
     expect(roles.map(({ metadata }) => metadata.name)).toEqual([]);
-    await eventually('the CRDs to go', async () => (await kube.get(brokerLinks, { name: 'x' })) === undefined);
+    expect(await kube.list(customResourceDefinitions)).toEqual([]);
     expect((await cli('get clusters')).err).toContain('no cluster has joined');
   });
 

@@ -2,12 +2,12 @@
 import { Command } from 'commander';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import type { CliIo } from '#cli/io.ts';
-import { openCluster } from '#cli/kube/kube-client.ts';
+import { type KubeClient, openCluster } from '#cli/kube/kube-client.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { type InstallFlags, installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
-type Options = InstallFlags & { readonly clusterId: string };
+export type InstallOptions = InstallFlags & { readonly clusterId: string };
 
 export const installCommand = (io: CliIo): Command =>
   installOptions(
@@ -24,13 +24,12 @@ liqoctl. It may join a broker later: isthmus join ID. Running it again updates t
 Example:
   isthmus install --kubeconfig rome.kubeconfig --cluster-id rome`,
     )
-    .action((options: Options) => install(io, options));
+    .action(async (options: InstallOptions) => install(io, await openCluster(options, io.signal), options));
 
-async function install(io: CliIo, options: Options): Promise<void> {
+export async function install(io: CliIo, kube: KubeClient, options: InstallOptions): Promise<void> {
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);
-  const kube = await openCluster(options, io.signal);
   const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
   const state = await lookAt(
     progress,

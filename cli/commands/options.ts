@@ -17,6 +17,9 @@ export const timeoutOption = (preset: string): Option =>
       return text;
     });
 
+export const dryRunOption = (): Option =>
+  new Option('--dry-run', 'print what is in the cluster and what would happen to it, and change nothing');
+
 /** Of a value that `timeoutOption` let through. */
 export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;
 

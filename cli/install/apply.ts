@@ -104,6 +104,39 @@ async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): 
   });
 }
 
+const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
+const goneWithinMs = 15_000;
+
+/** API servers go on asking for a moment after a registration is gone, each for itself. */
+export async function pastWebhooks<T>(io: Pick<CliIo, 'clock' | 'signal'>, write: () => Promise<T>): Promise<T> {
+  let refusal: Error | undefined;
+  const done = await poll(
+    io,
+    goneWithinMs,
+    async () => {
+      try {
+        return { value: await write() };
+      } catch (error) {
+        if (codeOf(error) !== 'kube_failed' || !ourWebhook.test((error as Error).message)) throw error;
+        refusal = error as Error;
+        return undefined;
+      }
+    },
+    () =>
+      new AppError(
+        'kube_failed',
+        `for ${goneWithinMs / 1_000} s the agent's webhooks did not answer: ${refusal?.message}`,
+        {
+          ...(refusal && { cause: refusal }),
+          detail: {
+            remedy: `the agent is installed and does not run: see \`kubectl -n ${systemNamespace} describe deployment ${agentName}\`, or take it out with \`isthmus uninstall\` or \`isthmus leave\` and install it again`,
+          },
+        },
+      ),
+  );
+  return done.value;
+}
+
 /** The path of a fresh CRD answers 404 for a moment after it is established. */
 const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): Promise<true> =>
   poll(
@@ -111,7 +144,7 @@ const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): P
     10_000,
     async () => {
       try {
-        await write();
+        await pastWebhooks(io, write);
         return true;
       } catch (error) {
         if (codeOf(error) === 'kube_not_found') return undefined;

@@ -22,7 +22,8 @@ export interface KubeClient {
   readonly server: string;
   /** Undefined when absent. */
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef): Promise<T | undefined>;
-  list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string): Promise<T[]>;
+  /** Of all namespaces unless one is named. Empty for a kind that is not served. */
+  list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string, namespace?: string): Promise<T[]>;
   /** Server-side apply, taking fields over from other managers. */
   apply<T extends KubeObject>(type: ResourceType, object: T, fieldManager: string): Promise<T>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T>;
@@ -98,9 +99,11 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
   return {
     server,
     get: (type, ref) => found(call('GET', pathOf(type, ref))),
-    async list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string) {
+    async list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string, namespace?: string) {
       const query = labelSelector === undefined ? '' : `?labelSelector=${encodeURIComponent(labelSelector)}`;
-      const answer = await found(call<{ items: T[] }>('GET', pathOf(type, {}) + query));
+      const answer = await found(
+        call<{ items: T[] }>('GET', pathOf(type, namespace === undefined ? {} : { namespace }) + query),
+      );
       return (answer?.items ?? []).map((item) => ({ ...item, apiVersion: apiVersionOf(type), kind: type.kind }));
     },
     apply: (type, object, fieldManager) =>

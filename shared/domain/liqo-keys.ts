@@ -72,6 +72,12 @@ export const controlPlaneGroup = 'liqo.io';
 /** Where Isthmus itself lives in a cluster; liqoctl looks for `liqo`. */
 export const systemNamespace = 'liqo';
 export const clusterIdConfigMap = 'liqo-clusterid-configmap';
+/** Of the agent's webhooks: both configurations have the one name and the label, the Service the other. */
+export const admission = {
+  configuration: 'isthmus-webhook',
+  service: 'isthmus-webhook',
+  label: 'liqo.io/webhook',
+} as const;
 export const authenticationKeysSecret = 'authentication-keys';
 /** Ours, in that Secret: the pair before the last rotation, for as long as a provider has certified no other. */
 export const keyFields = { previousPrivate: 'previousPrivateKey', previousPublic: 'previousPublicKey' } as const;
@@ -94,6 +100,8 @@ export const isthmusLabel = {
   /** On local pods that wait behind our scheduling gate until their namespace is offloaded. */
   gated: 'isthmus.dev/waiting-for-offloading',
 } as const;
+/** Scheduling gate of local pods that may run on virtual nodes only, until a provider has their namespace. */
+export const offloadingGate = 'isthmus.dev/offloading';
 export const isthmusAnnotation = {
   /** On ShadowPods: UID of the local pod they stand for; a different one means the pod was replaced under the same name. */
   localPodUid: 'isthmus.dev/local-pod-uid',

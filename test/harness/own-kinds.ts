@@ -28,7 +28,7 @@ export async function startOwnKindsServer(): Promise<TestApiServer> {
  * Makes the definitions and then starts kube-controller-manager, for which `server` must not have been told to care: its garbage collector
  * looks for new kinds twice a minute only, and until then ends nothing that one of ours owns.
  */
-async function serveOwnKinds(server: TestApiServer, api: KubeApi): Promise<void> {
+export async function serveOwnKinds(server: TestApiServer, api: KubeApi): Promise<void> {
   await Promise.all(customResourceDefinitions().map((definition) => api.create(crds, definition as never)));
   await eventually('the kinds', async () => {
     await Promise.all(allKinds.map((kind) => api.list(kind)));
