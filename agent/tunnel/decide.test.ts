@@ -84,13 +84,13 @@ describe('a link whose peer is heard', () => {
     return { ...rest, phase: 'dialling', attempts: 1, tried: [a], ...more };
   };
   const stepsOf = (state: DialState, seen: Omit<Sightings, 'now'>) =>
-    [499, 500, 999, 1_249, 1_250, 2_000].map((now) => dialStep(state, { now, ...seen }).dial);
+    [499, 500, 999, 1_000, 1_749, 2_000].map((now) => dialStep(state, { now, ...seen }).dial);
   const never = undefined;
 
   test.each([
     { what: 'nothing', seen: {}, dials: [never, b, b, b, b, b] },
-    { what: 'bytes of a handshake', seen: { receivedAt: 250 }, dials: [never, never, never, never, b, b] },
-    { what: 'a handshake', seen: { handshakeAt: 250 }, dials: [never, never, never, never, b, b] },
+    { what: 'bytes of a handshake', seen: { receivedAt: 250 }, dials: [never, never, never, b, b, b] },
+    { what: 'a handshake', seen: { handshakeAt: 250 }, dials: [never, never, never, b, b, b] },
     {
       what: 'bytes, at the side that gives way',
       seen: { receivedAt: 1, givesWay: true },

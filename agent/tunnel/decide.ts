@@ -11,8 +11,11 @@ export const dialTiming = {
   attemptMs: 500,
   /** How long, beside two round trips, a peer that was heard may take to answer a ping before it is dialled again. */
   proofMs: 750,
-  /** The side that is dialled waits so much longer: two handshakes that cross leave neither side a session. */
-  wayMs: 500,
+  /**
+   * The side that is dialled waits so much longer: two handshakes that cross leave neither side a session. It has to exceed a round trip and
+   * the time between two looks, or the next two cross as well.
+   */
+  wayMs: 1_000,
   /** A peer that made this many handshakes and never answered a ping is one that answers none. */
   muteAfter: 3,
   /** Bytes keep a link up for so long without a pong of a peer that answers pings. */
@@ -141,10 +144,7 @@ function attemptEndsAt(state: DialState, seen: Sightings): number {
   const signs = [seen.handshakeAt, seen.receivedAt].filter((at) => at !== undefined && isAfter(at, state));
   if (signs.length === 0) return endsAt;
   const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.givesWay === true ? dialTiming.wayMs : 0);
-  const last = Math.max(...signs.map(Number));
-  // What the handshake took is about what a ping will take.
-  const provenAt = last + proofMs + Math.min(last - state.since, dialTiming.proofMs);
-  return Math.min(Math.max(endsAt, provenAt), endsAt + 2 * proofMs);
+  return Math.min(Math.max(endsAt, Math.max(...signs.map(Number)) + proofMs), endsAt + 2 * proofMs);
 }
 
 function attempt(state: DialState, seen: Sightings): DialStep {
