@@ -8,22 +8,26 @@ interface Server {
 function poolOf(clean: (server: Server) => Promise<void> = async () => undefined) {
   const ended: number[] = [];
   const lines: string[] = [];
+  const renewed: number[] = [];
   let started = 0;
   const pool = new Pool<Server>({
     start: async () => ({ number: ++started }),
     clean,
+    renew: async ({ number }) => void renewed.push(number),
     end: async ({ number }) => void ended.push(number),
     log: (line) => lines.push(line),
   });
-  return { pool, ended, lines };
+  return { pool, ended, renewed, lines };
 }
 
 test('a returned server is leased again, and no second one is started', async () => {
-  const { pool } = poolOf();
+  const { pool, renewed } = poolOf();
   const first = await pool.lease();
+  expect(renewed).toEqual([]);
   await first.release();
   const second = await pool.lease();
   expect(second.server).toBe(first.server);
+  expect(renewed).toEqual([1]);
   expect(pool.counts).toEqual({ started: 1, leased: 2, discarded: 0, held: 1 });
 });
 

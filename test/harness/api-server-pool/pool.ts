@@ -4,6 +4,8 @@ export interface PoolPorts<S> {
   start(): Promise<S>;
   /** Brings a returned server back to how it was when it had started. Rejects when it cannot: the server is ended then. */
   clean(server: S): Promise<void>;
+  /** Before a clean server is leased again: what cannot be cleaned, but started afresh. */
+  renew(server: S): Promise<void>;
   end(server: S): Promise<void>;
   log(line: string): void;
 }
@@ -47,7 +49,9 @@ export class Pool<S> {
 
   async lease(): Promise<Lease<S>> {
     if (this.#closed) throw new Error('the pool is closed');
-    const server = this.#idle.pop() ?? (await this.#soonClean()) ?? (await this.#start());
+    const used = this.#idle.pop() ?? (await this.#soonClean());
+    if (used !== undefined) await this.#ports.renew(used);
+    const server = used ?? (await this.#start());
     this.#counts.leased++;
     this.#held++;
     let released: Promise<void> | undefined;

@@ -29,6 +29,11 @@ export const createApiServerPool = (
         throw error;
       }
     },
+    /**
+     * kube-controller-manager remembers by name: a node that was silent in one file would be given up at once when the next file makes one of
+     * the same name.
+     */
+    renew: ({ server }) => server.restartControllerManager([]),
     clean: ({ api, initial }) => restoreState(api, initial, { withinMs: cleanWithinMs }),
     async end({ api, server }) {
       api.close();
