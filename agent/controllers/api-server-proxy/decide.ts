@@ -114,8 +114,8 @@ export interface Heard {
 export const tokenGraceMs = 30_000;
 
 /**
- * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. A CONNECT without a token names nobody, and the node
- * that leads to the proxy hides who it is from: all that is known of a consumer is that it shows no token while such CONNECTs go on.
+ * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. A CONNECT without a token names nobody, and
+ * its source address is no proof of a link: all that is known of a consumer is that it shows no token while such CONNECTs go on.
  */
 export function tokenConditions(
   { spec, status }: Tenant,
