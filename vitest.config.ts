@@ -1,10 +1,13 @@
-// Four test projects: `fast` for every save, `real` for real components, `system` for what takes the whole machine, `examples` for the pages of examples/.
+// Five test projects: `fast` for every save, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
+// waits, `examples` for the pages of examples/.
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
 
 const rooms = ['shared', 'kube', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
+/** Part of `npm run test:long` only. */
+const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /**
@@ -17,8 +20,13 @@ const system = [
   'test/testbed/**/*.real.test.ts',
 ];
 
+/** A pool of API servers for all files of a run. */
+const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
+
 /** What a failure says is read where nobody can look again: pages of it are not cut to a line. */
 const chaiConfig = { truncateThreshold: 20_000 };
+
+const setupFiles = ['test/harness/fail-on-warnings.ts'];
 
 export default defineConfig({
   // How long each file took last, by which the longest begin first, also in a fresh clone.
@@ -29,8 +37,9 @@ export default defineConfig({
         test: {
           name: 'fast',
           chaiConfig,
+          setupFiles,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
-          exclude: ['**/*.real.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.real.test.ts', long, '**/node_modules/**'],
           // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
           isolate: false,
           testTimeout: 60_000,
@@ -40,7 +49,9 @@ export default defineConfig({
         test: {
           name: 'real',
           chaiConfig,
+          setupFiles,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
+          globalSetup,
           exclude: ['**/node_modules/**', ...system, ...examples],
           maxWorkers: 3,
           testTimeout: 120_000,
@@ -49,8 +60,21 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'long',
+          chaiConfig,
+          include: [long],
+          globalSetup,
+          exclude: ['**/node_modules/**'],
+          maxWorkers: 2,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
           name: 'examples',
           chaiConfig,
+          setupFiles,
           include: examples,
         },
       },
@@ -58,6 +82,7 @@ export default defineConfig({
         test: {
           name: 'system',
           chaiConfig,
+          setupFiles,
           include: system,
           maxWorkers: 2,
           testTimeout: 120_000,

@@ -10,15 +10,18 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { freePort } from '#test/aws/free-port.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { inOrder } from '#test/harness/in-order.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
+import { runtimeWarnings } from '#test/harness/runtime-warnings.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let dir = '';
 let broker: BrokerChild;
-let server: TestApiServer;
+let server: ApiServer;
 let kube: KubeClient;
 let agent: ChildProcess | undefined;
 const log: string[] = [];
@@ -28,12 +31,11 @@ const account = { namespace: 'liqo', name: 'isthmus-agent' };
 const cli = (line: string): Promise<Ran> =>
   isthmus(line.split(' '), { env: { ISTHMUS_CONFIG: path.join(dir, 'config.json') } });
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
-  [server, broker] = await Promise.all([
-    startApiServer({ controllerManager: true }),
-    serveBroker(path.join(dir, 'data'), '127.0.0.1:0'),
-  ]);
+  [server, broker] = await Promise.all([leaseApiServer(), serveBroker(path.join(dir, 'data'), '127.0.0.1:0')]);
   kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
   await cli(`login ${broker.url} --ca-hash ${broker.caHash} --key ${broker.adminKey}`);
 }, 900_000);
@@ -199,4 +201,9 @@ test('the agent says nothing secret in its log', async () => {
   const config = JSON.parse(await readFile(path.join(dir, 'config.json'), 'utf8')) as { key: string };
   expect(log.join('')).not.toContain(config.key);
   expect(log.join('')).not.toContain('isthmus1.');
+});
+
+test('the agent is warned of no leak by Node', () => {
+  expect(log.join('')).toContain('"level"');
+  expect(runtimeWarnings(log.join(''))).toEqual([]);
 });

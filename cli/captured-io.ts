@@ -13,6 +13,7 @@ export interface Ran {
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  readonly home?: string;
   readonly signal?: AbortSignal;
   readonly tty?: boolean;
   /** Sees what goes to stdout as it comes. */
@@ -24,6 +25,7 @@ export interface Options {
 export function capturedIo({
   env = {},
   stdin = '',
+  home = '/nonexistent',
   signal,
   tty = false,
   onOut,
@@ -48,7 +50,7 @@ export function capturedIo({
     },
     readStdin: async () => stdin,
     env,
-    home: '/nonexistent',
+    home,
     clock: clock ?? {
       now: () => Date.now(),
       sleep: (ms, abort) => timer(ms, undefined, abort === undefined ? {} : { signal: abort }),

@@ -18,6 +18,7 @@ import { type Configuration, configurations } from '#shared/schema/liqo/configur
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
@@ -27,6 +28,8 @@ let kube: KubeClient;
 const liqo = { namespace: 'liqo' };
 const agent = { ...liqo, name: 'isthmus-agent' };
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   server = await startApiServer({ controllerManager: true });
   kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
@@ -169,8 +172,7 @@ describe('uninstall', () => {
     await kube.delete(foreignClusters, { name: 'milan' });
     const { code, err } = await cli('uninstall --purge');
     expect(code, err).toBe(0);
-    // A CRD goes once its last object has.
-    await eventually('the kinds to go', async () => (await kube.list(customResourceDefinitions)).length === 0);
+    expect(await kube.list(customResourceDefinitions)).toEqual([]);
     const left = [...(await kube.list(clusterRoles)), ...(await kube.list(namespaces))];
     expect(left.map(({ metadata }) => metadata.name).filter((name) => /liqo|isthmus/.test(name))).toEqual([]);
     expect(await kube.list(nodes, 'networking.isthmus.dev/node-process')).toEqual([]);

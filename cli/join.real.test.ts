@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import {
   configMaps,
+  customResourceDefinitions,
   type DaemonSet,
   type Deployment,
   daemonSets,
@@ -20,6 +21,7 @@ import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peer
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { isthmus, type Ran } from './captured-io.ts';
@@ -40,6 +42,8 @@ const join = (more = ''): Promise<Ran> =>
     `join rome --kubeconfig ${server.kubeconfigPath} --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 --timeout 60s${more}`,
   );
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-join-'));
   [server, broker] = await Promise.all([
@@ -297,8 +301,12 @@ describe('isthmus leave', () => {
       metadata: { name: 'a', finalizers: left },
       spec: { interface: ends },
     });
+    const dry = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge --dry-run`);
+    expect([dry.code, dry.out], dry.err).toEqual([0, expect.stringMatching(/^at the broker: cluster rome\nKIND /)]);
+    expect(dry.out).toMatch(/^InternalNode +- +a +removed$/m);
+    expect(dry.out).toMatch(/^Namespace +- +liqo +removed$/m);
     const { code, out, err } = await cli(`leave rome --kubeconfig ${server.kubeconfigPath} --purge`);
-    expect([code, out], err.slice(-600)).toEqual([0, 'cluster rome has left\n']);
+    expect([code, out], err.slice(-600)).toEqual([0, 'cluster rome has left\nnothing of it is left\n']);
     expect(await kube.get(namespaces, { name: 'liqo' })).toBeUndefined();
     const roles = await kube.list<KubeObject>(
       {
@@ -311,7 +319,7 @@ describe('isthmus leave', () => {
       'app.kubernetes.io/part-of in (isthmus,liqo)',
     );
     expect(roles.map(({ metadata }) => metadata.name)).toEqual([]);
-    await eventually('the CRDs to go', async () => (await kube.get(brokerLinks, { name: 'x' })) === undefined);
+    expect(await kube.list(customResourceDefinitions)).toEqual([]);
     expect((await cli('get clusters')).err).toContain('no cluster has joined');
   });
 

@@ -13,6 +13,7 @@ import { installCommand } from './commands/install.ts';
 import { inviteCommand } from './commands/invite.ts';
 import { joinCommand } from './commands/join.ts';
 import { keyCommand } from './commands/key.ts';
+import { settleKubeconfig } from './commands/kubeconfig-option.ts';
 import { labelCommand } from './commands/label.ts';
 import { leaveCommand } from './commands/leave.ts';
 import { loginCommand } from './commands/login.ts';
@@ -99,8 +100,11 @@ From nothing to a pod that runs next door:
   isthmus peer rome milan --cpu 2 --memory 4Gi --wait   milan becomes a node of rome
   isthmus offload namespace demo --kubeconfig rome.kubeconfig
 
+Without --kubeconfig, commands take KUBECONFIG, then ~/.kube/config, as kubectl does.
+
 Exit codes: 0 done${exitCodes.map((exit) => `, ${exit} ${meaning[exit] ?? 'failed'}`).join('')}.`,
     );
+  program.hook('preAction', (_program, command) => settleKubeconfig(io, command));
   settle(program, io);
   return program;
 }

@@ -10,12 +10,12 @@ import { silentLog } from '#shared/ports/log.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { serveOwnKinds } from '#test/harness/own-kinds.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { isthmus, type Ran } from './captured-io.ts';
 
-let server: TestApiServer;
+let server: ApiServer;
 let cluster: Cluster;
 const stop = new AbortController();
 const run = (...args: string[]): Promise<Ran> => isthmus([...args, '--kubeconfig', server.kubeconfigPath], {});
@@ -62,10 +62,9 @@ const setSlice = (consumer: string, name: string, status: ResourceSlice['status'
   );
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await leaseApiServer();
   const deps = { clock: systemClock, log: silentLog };
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, stop.signal);
-  await serveOwnKinds(server, cluster.api);
   await makeGuest('rome');
   await makeGuest('turin');
   await makeNamespace('demo');

@@ -99,6 +99,10 @@ const full: PeeringRecord = {
     proxyUrl: 'URL',
     granted: { cpu: '2', [`${inner.consumer} !`]: '1', memory: inner.consumer },
     leftBehind: [`rome: ${inner.consumer}`, `milan: ${inner.provider}`],
+    warnings: [
+      { side: 'consumer', message: inner.consumer },
+      { side: 'provider', message: inner.provider },
+    ],
     removal: { startedAt: 9 },
     conditions: [
       condition('Consented', 'provider', 'PolicyRefuses'),

@@ -4,16 +4,24 @@ import { createHooks } from '#agent/webhooks.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import { mutatingWebhookConfigurations, namespaces, secrets } from '#shared/domain/core-kinds.ts';
-import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
+import {
+  mutatingWebhookConfigurations,
+  namespaces,
+  secrets,
+  validatingWebhookConfigurations,
+} from '#shared/domain/core-kinds.ts';
+import type { Pod, PodSpec, ResourceType } from '#shared/domain/kube-object.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { deps, offloading, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
-import { removeAdmission, startAdmission } from './admission.ts';
+import { startAdmission } from './admission.ts';
 
 let under: WebhookCluster;
 let cluster: Cluster;
 let { kubectl, create, makeNamespace }: Pick<WebhookCluster, 'kubectl' | 'create' | 'makeNamespace'> =
   {} as WebhookCluster;
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   under = await startWebhookCluster();
   ({ cluster, kubectl, create, makeNamespace } = under);
@@ -243,14 +251,14 @@ describe('NamespaceOffloadings', () => {
 });
 
 describe('leaving', () => {
-  test('takes the registration away, so that nothing is refused for want of an answer', async () => {
+  test('nothing is refused for want of an answer once the registration is gone', async () => {
     await under.leave();
     const { api } = openCluster(await connectKubeconfig(under.kubeconfig), deps, new AbortController().signal);
     expect(await create(offloading('plain', {}, 'offloading'), '--dry-run=server')).toMatch(
       /failed calling webhook "nsoff.validate.liqo.io"/,
     );
-    await removeAdmission({ api });
-    await removeAdmission({ api });
+    for (const type of [mutatingWebhookConfigurations, validatingWebhookConfigurations])
+      await api.delete(type as ResourceType, { name: 'isthmus-webhook' });
     await until(async () => expect(await create(offloading('plain'))).toMatch(/created/));
     expect(
       await kubectl(['get', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '-o', 'name']),

@@ -39,7 +39,7 @@ export interface AdmissionDeps {
 
 export interface Admission {
   readonly port: number;
-  /** Keeps certificate and registration in order until the signal aborts, then stops serving. The registration stays: see `removeAdmission`. */
+  /** Keeps certificate and registration in order until the signal aborts, then stops serving. The registration stays: `isthmus leave` and `uninstall` take it away. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -114,15 +114,4 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
       }
     },
   };
-}
-
-/** At `leave`: without it, an API server would go on refusing what it can no longer ask about. */
-export async function removeAdmission(
-  { api }: Pick<Cluster, 'api'>,
-  systemNamespace = defaultNamespace,
-  signal?: AbortSignal,
-): Promise<void> {
-  await api.delete(mutatingWebhookConfigurations, { name: configurationName }, {}, signal);
-  await api.delete(validatingWebhookConfigurations, { name: configurationName }, {}, signal);
-  await api.delete(secrets, { namespace: systemNamespace, name: certificateSecret }, {}, signal);
 }

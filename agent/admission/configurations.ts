@@ -1,14 +1,12 @@
 /** Which requests the API server asks us about: the two webhook configurations, as objects. */
 import { toBase64 } from '#agent/pki/pem.ts';
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
+import { admission, label } from '#shared/domain/liqo-keys.ts';
 
-export const configurationName = 'isthmus-webhook';
-export const webhookService = 'isthmus-webhook';
+export const { configuration: configurationName, service: webhookService, label: webhookLabel } = admission;
 export const webhookPort = 9443;
 /** Of the Service in front of it, as `isthmus join` makes it. */
 const servicePort = 443;
-export const webhookLabel = 'liqo.io/webhook';
 
 export interface Endpoint {
   readonly bundle: string;

@@ -239,3 +239,25 @@ describe('limits', () => {
     expect(buckets.take('b', 0)).toBe(true);
   });
 });
+
+test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', () => {
+  const told: unknown[] = [];
+  const gate = new Gate({
+    clusterId: 'milan',
+    targets: new Set([target]),
+    nonce,
+    clock: new ManualClock(start),
+    keysOf: () => [rome.publicKey],
+    heard: (news) => void told.push(news),
+  });
+  const ask = (authorization: string | undefined, method = 'CONNECT', to = target) =>
+    gate.judge({ method, target: to, authorization, from: '192.0.2.7' }).pass;
+  expect([ask(token({}, mallory.privateKey)), ask('Basic eDp5'), ask(undefined, 'GET', '/certificate')]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect(told).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
+  expect([ask(undefined), ask(token())]).toEqual([false, true]);
+  expect(told.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
+});

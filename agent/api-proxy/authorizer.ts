@@ -23,7 +23,11 @@ export interface GateOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
   readonly keysOf: (consumer: string, errand: Errand) => readonly KeyObject[];
+  /** Told of what says whether consumers make tokens: `consumer` showed a good one, or somebody came for the API server without any. */
+  readonly heard?: (news: GateNews) => void;
 }
+
+export type GateNews = { readonly consumer: string } | { readonly tokenlessFrom: string };
 
 export interface Caller {
   readonly method: string;
@@ -61,7 +65,10 @@ export class Gate {
     const errand = errandOf(method, target);
     if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
-    if (text === undefined) return refuse(407, 'a token of a consumer cluster is missing');
+    if (text === undefined) {
+      if (errand === 'api-server') this.#options.heard?.({ tokenlessFrom: from });
+      return refuse(407, 'a token of a consumer cluster is missing');
+    }
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
@@ -69,6 +76,7 @@ export class Gate {
     if (objection !== undefined) return refuse(407, objection);
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
     this.#remember(token, now);
+    this.#options.heard?.({ consumer });
     if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
     return { pass: true, consumer, errand };

@@ -8,7 +8,7 @@ import { ensureExposedService } from '#agent/network/ranges/ip/exposed-service.t
 import { fromBase64 } from '#agent/pki/pem.ts';
 import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { covers, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
@@ -16,15 +16,18 @@ import { ipType, networkPort, networkType } from '#shared/domain/network-keys.ts
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { type Errand, Gate } from './authorizer.ts';
+import { tenantConditionType, tenants as tenantKind } from '#shared/schema/liqo/tenant.ts';
+import { type Errand, Gate, type GateNews } from './authorizer.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,
+  leadsHere,
   linkedClusters,
   proxyKey,
   proxyServiceName,
   proxyTargets,
   proxyUsers,
+  tokenConditions,
 } from './decide.ts';
 
 export interface ApiServerProxyDeps extends ControllerDeps {
@@ -45,6 +48,8 @@ export interface ApiServerProxyDeps extends ControllerDeps {
 }
 
 const key = 'proxy';
+/** A consumer without tokens comes all the time. */
+const tokenlessEveryMs = 5_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
   const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp } = deps;
@@ -59,6 +64,10 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const targets = proxyTargets(deps.apiServerUrl);
   const place = { namespace, name: proxyServiceName };
   let proxy: ApiProxy | undefined;
+  /** Of this run of the proxy. */
+  const welcomeSince = new Map<string, number>();
+  const withToken = new Set<string>();
+  let tokenless: { readonly at: number; readonly from: string } | undefined;
 
   // Asked at each connection: what a Tenant says now counts.
   const usersOf = (consumer: string) =>
@@ -72,9 +81,52 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     return certificate && fromBase64(certificate);
   };
 
+  function heard(news: GateNews): void {
+    if ('consumer' in news) {
+      if (withToken.has(news.consumer)) return;
+      withToken.add(news.consumer);
+    } else {
+      const before = tokenless?.at ?? Number.NEGATIVE_INFINITY;
+      if (clock.now() - before < tokenlessEveryMs) return;
+      tokenless = { at: clock.now(), from: news.tokenlessFrom };
+    }
+    controller.enqueue(key);
+  }
+
+  /** Says on Tenants which consumers come without the tokens that they need here. */
+  async function tell(signal: AbortSignal): Promise<void> {
+    const linked = linkedClusters(configurations.list());
+    const exposed = ips.get({ namespace, name: ipType.apiServerProxy });
+    for (const tenant of tenants.list()) {
+      const { clusterID } = tenant.spec;
+      const [user] = proxyUsers([tenant], linked);
+      const isWelcome = user?.isInBand === true && leadsHere(tenant.spec.proxyURL, exposed);
+      if (!isWelcome) {
+        welcomeSince.delete(clusterID);
+        withToken.delete(clusterID);
+      } else if (!welcomeSince.has(clusterID)) welcomeSince.set(clusterID, clock.now());
+      const since = welcomeSince.get(clusterID);
+      const known = since !== undefined && {
+        welcomeSince: since,
+        hasShownToken: withToken.has(clusterID),
+        tokenless,
+      };
+      const conditions = tokenConditions(tenant, isWelcome, known || undefined, clock.now());
+      const said = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
+      const isNew = said !== undefined && !tenant.status?.conditions?.some(({ type }) => type === said.type);
+      const { conditions: _, ...status } = tenant.status ?? {};
+      const wanted = conditions.length > 0 ? { ...status, conditions: [...conditions] } : status;
+      if (tenant.status === undefined || !(await writeStatus(api, tenantKind, tenant, wanted, signal))) continue;
+      if (isNew) cluster.events.emit(tenant, 'Warning', 'NoProxyToken', said.message);
+    }
+  }
+
   async function open(): Promise<ApiProxy> {
+    welcomeSince.clear();
+    withToken.clear();
+    tokenless = undefined;
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
-    const gate = new Gate({ clusterId, targets, nonce, clock, keysOf });
+    const gate = new Gate({ clusterId, targets, nonce, clock, keysOf, heard });
     const { upstream, port = networkPort.apiServerProxy, host } = deps;
     const opened = await startApiProxy({
       gate,
@@ -112,6 +164,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     proxy?.retain((consumer) => users.some((user) => user.consumer === consumer && user.isInBand));
     if (users.length === 0) await close();
     else proxy ??= await open();
+    await tell(signal);
     // Where there is no network, nobody comes this way.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
     const service = serviceCache.get(place);

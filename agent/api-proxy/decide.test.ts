@@ -1,14 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import {
   forgeProxyEndpoints,
   forgeProxyService,
+  leadsHere,
   linkedClusters,
   proxyKey,
   proxyTargets,
   proxyUsers,
+  tokenConditions,
+  tokenGraceMs,
 } from './decide.ts';
 
 const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -82,4 +86,43 @@ test('the Service selects nobody, and its endpoint is the replica that listens',
     endpoints: [{ addresses: ['10.200.1.9'] }],
     ports: [{ name: 'proxy', port: 8118 }],
   });
+});
+
+const heard = (change: object = {}) => ({
+  welcomeSince: 1_000,
+  hasShownToken: false,
+  tokenless: { at: 1_000 + tokenGraceMs, from: '10.200.1.1' },
+  ...change,
+});
+const told = tokenConditions(tenant(), true, heard(), 40_000);
+const saying = tenant({}, { authParams: {}, conditions: told });
+test.each([
+  { what: 'shows no token for half a minute while others come without one', of: tenant(), heard: heard(), is: true },
+  { what: 'came a moment ago', of: tenant(), heard: heard({ tokenless: { at: 2_000, from: 'x' } }), is: false },
+  { what: 'shows tokens', of: tenant(), heard: heard({ hasShownToken: true }), is: false },
+  { what: 'has not been heard, like any other', of: tenant(), heard: heard({ tokenless: undefined }), is: false },
+  { what: 'was told so before another leader', of: saying, heard: heard({ tokenless: undefined }), is: true },
+  { what: 'was told so, and shows tokens now', of: saying, heard: heard({ hasShownToken: true }), is: false },
+])('of a consumer that $what the Tenant says that it makes no tokens: $is', ({ of, heard: news, is }) => {
+  const conditions = tokenConditions(of, true, news, 40_000);
+  expect(conditions.some(({ type, status }) => type === 'InBandToken' && status === 'False')).toBe(is);
+});
+test('a consumer that no longer comes through the link is not told about tokens, and other conditions stay', () => {
+  const handshake = { type: 'Handshake', status: 'False', reason: 'x', message: '', lastTransitionTime: 't' };
+  const of = tenant({ proxyURL: '' }, { authParams: {}, conditions: [...told, handshake] });
+  expect(tokenConditions(of, false, undefined, 40_000)).toEqual([handshake]);
+});
+
+const exposed = { status: { ip: '10.70.0.3', cidr: '10.70.0.0/16' } } as unknown as Ip;
+test.each([
+  ['http://10.171.0.3:8118', exposed, true],
+  ['http://10.70.0.3:8118', exposed, true],
+  ['http://10.171.0.4:8118', exposed, false],
+  ['http://10.171.0.3:3128', exposed, false],
+  ['http://proxy.example:8118', exposed, false],
+  ['http://10.171.0.3:8118', undefined, false],
+  ['nonsense', exposed, false],
+  [undefined, exposed, false],
+] as const)('a consumer told %s comes to the proxy of this cluster: %s, %s', (url, ip, is) => {
+  expect(leadsHere(url, ip)).toBe(is);
 });

@@ -2,11 +2,14 @@
 import type { EndpointSlice } from '#agent/network/ranges/ip/decide.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Applied } from '#kube/model/types.ts';
+import { type Condition, removeCondition, setCondition } from '#kube/writes/conditions.ts';
+import { parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import type { Ip } from '#shared/schema/liqo/ip.ts';
+import { type Tenant, tenantConditionType } from '#shared/schema/liqo/tenant.ts';
 
 export const proxyServiceName = 'isthmus-api-server-proxy';
 const portName = 'proxy';
@@ -94,4 +97,51 @@ export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
     'kubernetes.default.svc:443',
     'kubernetes.default.svc.cluster.local:443',
   ]);
+}
+
+/** What the proxy has heard since it opened. Times as of the clock, in ms. */
+export interface Heard {
+  /** Since when the consumer may come. */
+  readonly welcomeSince: number;
+  /** Whether it has shown a good token. */
+  readonly hasShownToken: boolean;
+  /** The last CONNECT without a token, by whomever: it names no consumer. */
+  readonly tokenless?: { readonly at: number; readonly from: string } | undefined;
+}
+
+/** A consumer that makes tokens has shown one within this, whatever its first attempts were. */
+export const tokenGraceMs = 30_000;
+
+/**
+ * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. A CONNECT without a token names nobody, and
+ * its source address is no proof of a link: all that is known of a consumer is that it shows no token while such CONNECTs go on.
+ */
+export function tokenConditions(
+  { spec, status }: Tenant,
+  welcome: boolean,
+  heard: Heard | undefined,
+  nowMs: number,
+): readonly Condition[] {
+  const type = tenantConditionType.inBandToken;
+  const known = status?.conditions as readonly Condition[] | undefined;
+  if (!welcome || heard?.hasShownToken) return removeCondition(known, type);
+  const { tokenless, welcomeSince = nowMs } = heard ?? {};
+  const isTold = known?.some((one) => one.type === type);
+  if (isTold || tokenless === undefined || tokenless.at < welcomeSince + tokenGraceMs) return known ?? [];
+  const message = `consumer ${spec.clusterID} is to come through the link and has shown no good token, while CONNECTs without a token are refused with 407 (the last from ${tokenless.from}). Liqo makes no tokens: peer a consumer that runs it without --in-band, or give it a proxy of your own with --proxy-url. Of one that runs Isthmus, the log of this agent says why its tokens are refused`;
+  return setCondition(known, { type, status: 'False', reason: 'NoToken', message }, nowMs);
+}
+
+/**
+ * Whether a consumer's proxyURL is its view of `exposed`, the address that this cluster's proxy was given. How the consumer calls the range is its
+ * own affair; the place within it stays.
+ */
+export function leadsHere(proxyURL: string | undefined, exposed: Ip | undefined): boolean {
+  const { ip, cidr } = exposed?.status ?? {};
+  const [own, range] = [parseAddress(ip ?? ''), parseCidr(cidr ?? '')];
+  if (!proxyURL || own === undefined || range === undefined || !URL.canParse(proxyURL)) return false;
+  const { hostname, port } = new URL(proxyURL);
+  const called = parseAddress(hostname);
+  const size = sizeOf(range.length);
+  return port === String(networkPort.apiServerProxy) && called !== undefined && called % size === own % size;
 }

@@ -1,5 +1,6 @@
 /** A provider with a real API server: from a Tenant that names a proxy to a consumer's `kubectl`, and back to nothing. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
@@ -27,6 +28,10 @@ let world: GatewayWorld;
 let server: URL;
 let leader: { stop(): Promise<void> } | undefined;
 
+/** Added to the agent's clock. */
+let shiftMs = 0;
+const shifted = { ...systemClock, now: () => systemClock.now() + shiftMs };
+
 /** One replica of the agent that leads. */
 function lead(): { stop(): Promise<void> } {
   const stop = new AbortController();
@@ -41,7 +46,7 @@ function lead(): { stop(): Promise<void> } {
       clusterId: 'rome',
       systemNamespace: 'liqo',
       ids: systemIds,
-      clock: systemClock,
+      clock: shifted,
       log: silentLog,
       apiServerUrl: server.origin,
       upstream: { host: server.hostname, port: Number(server.port) },
@@ -159,6 +164,73 @@ test('a consumer comes through while its Tenant says so, after a change of leade
   await noEndpoint();
   await expect(later.api.getPath('/readyz')).rejects.toMatchObject({ code: 'kube_unreachable' });
   for (const each of [oslos, stranger, later]) each.close();
+});
+
+/** As a consumer that runs Liqo comes. */
+function connectWithoutToken(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port }, () =>
+      socket.write(`CONNECT ${server.host} HTTP/1.1\r\nHost: ${server.host}\r\n\r\n`),
+    );
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(data.toString('latin1').split('\r\n')[0] ?? '');
+    });
+    socket.once('error', reject);
+  });
+}
+
+test('a Tenant says that its consumer shows no tokens, keeps that over another leader, and takes it back with the first good one', async () => {
+  const { api } = world.cluster;
+  const place = { namespace: 'liqo-tenant-bern', name: 'bern' };
+  const bern = generateKeyPairSync('ed25519');
+  const own = await eventually('the address', async () => {
+    const ip = await api.get(networkKinds.ips, { namespace: 'liqo', name: 'api-server-proxy' });
+    return ip?.status?.ip;
+  });
+  await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: place.namespace } });
+  await api.create(tenants, {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'Tenant',
+    metadata: { ...place, labels: { 'liqo.io/remote-cluster-id': 'bern' } },
+    spec: {
+      clusterID: 'bern',
+      publicKey: Buffer.from(bern.publicKey.export({ type: 'spki', format: 'pem' })).toString('base64'),
+      // Its view of the external range, and the same place in it.
+      proxyURL: `http://${own.replace('10.70.', '10.171.')}:8118`,
+    },
+  } as never);
+  const authParams = { ca: 'Y2E=', signedCRT: 'Y3J0', apiServer: server.origin };
+  await api.mergePatch(
+    tenants,
+    place,
+    { status: { tenantNamespace: place.namespace, authParams } },
+    { subresource: 'status' },
+  );
+  const told = async () => (await api.get(tenants, place))?.status?.conditions?.find((c) => c.type === 'InBandToken');
+  const port = await endpoint();
+  expect(await connectWithoutToken(port)).toBe('HTTP/1.1 407 Proxy Authentication Required');
+  expect(await told()).toBeUndefined();
+  shiftMs += 31_000;
+  const condition = await eventually('the condition', async () => {
+    await connectWithoutToken(port);
+    return told();
+  });
+  expect(condition).toMatchObject({ status: 'False', reason: 'NoToken' });
+  expect(condition.message).toContain('the last from');
+  expect(condition.message).toContain('without --in-band');
+  expect((await api.get(tenants, place))?.status?.authParams).toEqual(authParams);
+
+  await leader?.stop();
+  leader = lead();
+  await eventually('another listener', async () => (await endpoint()) !== port);
+  expect(await told()).toEqual(condition);
+  const berns = await consumer(await endpoint(), bern.privateKey, 'bern');
+  expect(await berns.api.getPath('/readyz')).toBe('ok');
+  await eventually('the condition taken back', async () => (await told()) === undefined);
+  berns.close();
+  await api.delete(tenants, place);
+  await noEndpoint();
 });
 
 test('a consumer that comes directly finds its certificate there once it has a link, and not the API server', async () => {

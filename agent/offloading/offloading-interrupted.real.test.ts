@@ -10,9 +10,9 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { mortal } from '#test/harness/mortal-api.ts';
-import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { createOffloadingControllers } from './offloading.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -21,7 +21,7 @@ const own = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const copy = { namespace: 'liqo-tenant-cons', name: 'prov' };
 const moments = [0, 1, 2, 3, 4, 5];
 
-let server: TestApiServer;
+let server: ApiServer;
 let cluster: Cluster;
 const end = new AbortController();
 const until = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 60_000, interval: 25 });
@@ -59,9 +59,8 @@ const makeMap = (ref: typeof own, labels: Record<string, string>) =>
   cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await leaseApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
-  await serveOwnKinds(server, cluster.api);
   const tenant = (id: string) => ({ 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': id });
   for (const id of ['prov', 'cons']) await makeNamespace(`liqo-tenant-${id}`, tenant(id));
   const group = 'rbac.authorization.k8s.io';

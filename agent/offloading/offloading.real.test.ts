@@ -17,8 +17,9 @@ import {
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { serveOwnKinds } from '#test/harness/own-kinds.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { inOrder } from '#test/harness/in-order.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadingControllers } from './offloading.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -27,7 +28,7 @@ const apiVersion = 'offloading.liqo.io/v1beta1';
 const original = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const replica = { namespace: 'liqo-tenant-cons', name: 'prov' };
 
-let server: TestApiServer;
+let server: ApiServer;
 let cluster: Cluster;
 const end = new AbortController();
 let running: { stop(): Promise<void> };
@@ -78,10 +79,10 @@ async function makeMap(ref: typeof replica, labels: Record<string, string>): Pro
   await cluster.api.create(namespaceMaps, { apiVersion, kind: 'NamespaceMap', metadata: { ...ref, labels }, spec: {} });
 }
 
+inOrder('file');
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await leaseApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
-  await serveOwnKinds(server, cluster.api);
   const tenant = (id: string) => ({ 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': id });
   await makeNamespace('liqo-tenant-prov', tenant('prov'));
   await makeNamespace('liqo-tenant-cons', tenant('cons'));

@@ -5,6 +5,7 @@ import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreig
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import {
   createVirtualNode,
   mapNamespaces,
@@ -70,6 +71,8 @@ async function linkIs(
   });
 }
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   world = await startReflectionWorld();
   sides = sidesOf(world);

@@ -6,6 +6,7 @@ import { configMaps, coreEvents, ingresses, pods, secrets, services } from '#sha
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import {
   boundPod,
   createVirtualNode,
@@ -20,6 +21,8 @@ let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 const writes = new ReflectedWrites();
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   world = await startReflectionWorld();
   sides = sidesOf(world);

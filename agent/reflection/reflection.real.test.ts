@@ -8,6 +8,7 @@ import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import {
   createVirtualNode,
   mapNamespaces,
@@ -21,6 +22,8 @@ let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 const writes = new ReflectedWrites();
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   world = await startReflectionWorld();
   sides = sidesOf(world);

@@ -13,31 +13,46 @@ import { type BenchResult, median, medianPhases, thisMachine } from '../result.t
 import { gatewayRestarts } from './gateway-restart.ts';
 import { type BenchWorld, names, openBenchWorld } from './peering-clusters.ts';
 import { startStopwatch } from './stopwatch.ts';
+import { type Waits, waitLines, waitsUntilReady } from './waits.ts';
 
 const namespace = 'bench';
 const deadlineMs = 60_000;
+/** A run in which any step came later tells what it waited for. */
+const tellsBeyondSeconds = 5;
+
+interface Run {
+  /** Seconds from acceptance to each step on the way to Ready. */
+  readonly steps: Readonly<Record<string, number>>;
+  readonly waits: Waits;
+  /** Everything that was measured, in seconds. */
+  readonly sample: Readonly<Record<string, number>>;
+}
 
 export async function run({ root, runs = 10, log }: BenchOptions): Promise<BenchResult> {
   const world = await openBenchWorld(root, log);
   try {
     await world.world.cluster(names.consumer).kubectl('create', 'namespace', namespace);
     await once(world); // warms up both sides: the first certificate of a cluster takes longer to sign
-    const samples: Record<string, number>[] = [];
+    const done: Run[] = [];
     for (let i = 0; i < runs; i += 1) {
-      const sample = await once(world);
-      samples.push(sample);
+      const one = await once(world);
+      const { sample, steps, waits } = one;
+      done.push(one);
       log(
-        `run ${i + 1} of ${runs}: node ready after ${sample['node ready']?.toFixed(2)} s, first pod ${sample['first pod running after node ready']?.toFixed(2)} s later, unpeered in ${sample.unpeer?.toFixed(2)} s`,
+        `run ${i + 1} of ${runs}: Ready after ${waits.ready.toFixed(2)} s, node ready after ${sample['node ready']?.toFixed(2)} s, first pod ${sample['first pod running after node ready']?.toFixed(2)} s later, unpeered in ${sample.unpeer?.toFixed(2)} s`,
       );
+      if (Math.max(...Object.values(steps)) > tellsBeyondSeconds) for (const line of waitLines(steps, waits)) log(line);
     }
     const restarts = await withLink(world, () => gatewayRestarts(world, log));
+    const samples = done.map(({ sample }) => sample);
     const ready = samples.map((sample) => sample['node ready'] ?? Number.NaN);
     return {
       name: 'peering',
       unit: 's',
       value: median(ready),
       samples: ready,
-      phases: { ...medianPhases(samples), ...restarts },
+      phases: { ...medianPhases(samples), 'slowest run, until Ready': slowest(done), ...restarts },
+      raw: done,
       machine: thisMachine(root),
     };
   } finally {
@@ -45,7 +60,9 @@ export async function run({ root, runs = 10, log }: BenchOptions): Promise<Bench
   }
 }
 
-async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Record<string, number>> {
+const slowest = (runs: readonly Run[]): number => Math.max(...runs.flatMap(({ steps }) => Object.values(steps)));
+
+async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Run> {
   const { caches } = consumer;
   const kept = [
     caches.cache(identities),
@@ -55,6 +72,7 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
     caches.cache(nodes),
     caches.cache(pods, { namespace }),
     provider.caches.cache(tenants),
+    provider.caches.cache(networkKinds.connections),
   ];
   await Promise.all(kept.map((cache) => cache.synced()));
   const begun = performance.now();
@@ -77,6 +95,11 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
       (c) => c.status?.value === 'Connected',
       'Connection Connected',
     ),
+    'link connected at the provider': watch.first(
+      provider.caches.cache<Connection>(networkKinds.connections),
+      (c) => c.status?.value === 'Connected',
+      'Connection Connected at the provider',
+    ),
     'node ready': watch.first(
       caches.cache(nodes),
       (n) => n.metadata.name === names.provider && isReady(n.status?.conditions),
@@ -90,12 +113,17 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Rec
     network: {},
   });
   const accepted = performance.now() - begun;
+  const waiting = waitsUntilReady(ask, id, deadlineMs);
+  // Handled below, after the steps: a step that never comes is the better message.
+  waiting.catch(() => undefined);
   const entries = await Promise.all(
     Object.entries(seen).map(async ([what, at]) => [what, ((await at) - accepted) / 1000] as const),
   );
+  const waits = await waiting;
+  const steps = { ...Object.fromEntries(entries), 'peering Ready': waits.ready };
   const pod = await firstPod({ consumer, world });
   const unpeer = await endPeering(ask, id);
-  return { 'request accepted': accepted / 1000, ...Object.fromEntries(entries), ...pod, unpeer };
+  return { steps, waits, sample: { 'request accepted': accepted / 1000, ...steps, ...pod, unpeer } };
 }
 
 /** The namespace is offloaded and the pod created at once when the node is ready, as an impatient user would. */

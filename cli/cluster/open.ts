@@ -9,8 +9,10 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
+import { readKubeconfig } from './kubeconfig-files.ts';
 
 export interface KubeTarget {
+  /** One file, or several separated as in KUBECONFIG. */
   readonly kubeconfig: string;
   readonly context?: string | undefined;
 }
@@ -20,7 +22,8 @@ export interface KubeClient {
   readonly server: string;
   /** Undefined when absent. */
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef): Promise<T | undefined>;
-  list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string): Promise<T[]>;
+  /** Of all namespaces unless one is named. Empty for a kind that is not served. */
+  list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string, namespace?: string): Promise<T[]>;
   /** Server-side apply, taking fields over from other managers. */
   apply<T extends KubeObject>(type: ResourceType, object: T, fieldManager: string): Promise<T>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T>;
@@ -34,17 +37,7 @@ export interface KubeClient {
 const timeoutMs = 15_000;
 
 export async function loadKubeconfig({ kubeconfig, context }: KubeTarget): Promise<KubeConfig> {
-  // Loaded late: it is the heaviest import of the command line, and most commands talk to the broker alone.
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
-  try {
-    config.loadFromFile(kubeconfig);
-  } catch (cause) {
-    throw new AppError('invalid_input', `the kubeconfig ${kubeconfig} cannot be read: ${(cause as Error).message}`, {
-      cause,
-      detail: { field: 'kubeconfig', value: kubeconfig, remedy: 'name a kubeconfig file with --kubeconfig FILE' },
-    });
-  }
+  const config = await readKubeconfig(kubeconfig);
   if (context !== undefined) {
     const known = config.getContexts().map(({ name }) => name);
     if (!known.includes(context)) {
@@ -74,7 +67,19 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
     const url = new URL(server + path);
     const text = body === undefined ? undefined : JSON.stringify(body);
     const options: RequestOptions = { method, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
-    await config.applyToHTTPSOptions(options);
+    try {
+      await config.applyToHTTPSOptions(options);
+    } catch (cause) {
+      const said = cause instanceof Error ? cause.message : String(cause);
+      throw new AppError(
+        'invalid_input',
+        `the credentials of context ${config.getCurrentContext()} do not work: ${said}`,
+        {
+          cause,
+          detail: { field: 'kubeconfig', value: target.kubeconfig, remedy: 'try them with `kubectl get nodes`' },
+        },
+      );
+    }
     options.headers = {
       ...options.headers,
       accept: 'application/json',
@@ -94,9 +99,11 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
   return {
     server,
     get: (type, ref) => found(call('GET', pathOf(type, ref))),
-    async list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string) {
+    async list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string, namespace?: string) {
       const query = labelSelector === undefined ? '' : `?labelSelector=${encodeURIComponent(labelSelector)}`;
-      const answer = await found(call<{ items: T[] }>('GET', pathOf(type, {}) + query));
+      const answer = await found(
+        call<{ items: T[] }>('GET', pathOf(type, namespace === undefined ? {} : { namespace }) + query),
+      );
       return (answer?.items ?? []).map((item) => ({ ...item, apiVersion: apiVersionOf(type), kind: type.kind }));
     },
     apply: (type, object, fieldManager) =>

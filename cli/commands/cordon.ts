@@ -11,7 +11,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
-import { contextOption, kubeconfigOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { timeoutMsOf, timeoutOption } from './options.ts';
 
 interface Target {
   readonly kubeconfig: string;
@@ -27,13 +28,13 @@ const onTenant = (description: string): Command =>
   new Command('tenant')
     .description(description)
     .argument('<name>', 'cluster ID of the consumer, or name of its Tenant')
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption());
 const onSlice = (description: string): Command =>
   new Command('slice')
     .description(description)
     .argument('<name>', 'name of the ResourceSlice')
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--consumer <id>', 'whose slice, where several consumers have one of this name');
 

@@ -8,7 +8,7 @@ import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
-import { contextOption, kubeconfigOption } from './options.ts';
+import { contextOption, kubeconfigOption } from './kubeconfig-option.ts';
 
 interface PodRef {
   readonly namespace: string;

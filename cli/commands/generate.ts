@@ -4,15 +4,8 @@ import { openCluster } from '#cli/cluster/open.ts';
 import { generatePeering, type PeeringOptions } from '#cli/gitops/generate-peering.ts';
 import { createPeeringUser, deletePeeringUser } from '#cli/gitops/peering-user.ts';
 import type { CliIo } from '#cli/output/io.ts';
-import {
-  clusterName,
-  collect,
-  contextOption,
-  kubeconfigOption,
-  lifetime,
-  positiveInt,
-  resourceOptions,
-} from './options.ts';
+import { changingKubeconfigOption, contextOption, kubeconfigOption } from './kubeconfig-option.ts';
+import { clusterName, collect, lifetime, positiveInt, resourceOptions } from './options.ts';
 
 function port(text: string): number {
   const value = Number(text);
@@ -30,7 +23,13 @@ const peeringCommand = (io: CliIo): Command =>
   resourceOptions(
     new Command('peering')
       .description('write the manifests of both sides of a peering, for Git')
-      .requiredOption('--consumer <file>', 'kubeconfig of the cluster whose pods will run elsewhere')
+      .addOption(
+        kubeconfigOption({
+          flag: 'consumer',
+          of: 'the cluster whose pods will run elsewhere',
+          contextKey: 'consumerContext',
+        }),
+      )
       .requiredOption('--provider <file>', 'kubeconfig of the cluster that will run them')
       .option('--consumer-context <name>', 'context in the kubeconfig of the consumer')
       .option('--provider-context <name>', 'context in the kubeconfig of the provider')
@@ -86,7 +85,7 @@ const peeringUserCommand = (io: CliIo): Command =>
   new Command('peering-user')
     .description('let the administrator of one consumer peer with this provider, and nothing else')
     .argument('<consumer>', 'cluster ID of the consumer', clusterName)
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--lifetime <duration>', 'how long the credentials are valid', lifetime, 86_400)
     .addHelpText(
@@ -112,7 +111,7 @@ export const deleteCommand = (io: CliIo): Command =>
     new Command('peering-user')
       .description('take the rights of a peering user back, at once')
       .argument('<consumer>', 'cluster ID of the consumer', clusterName)
-      .addOption(kubeconfigOption())
+      .addOption(changingKubeconfigOption())
       .addOption(contextOption())
       .action(async (consumer: string, options: Omit<UserOptions, 'lifetime'>) => {
         const kube = await openCluster(options, io.signal);

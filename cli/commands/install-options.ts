@@ -2,14 +2,15 @@
 import { type Command, Option } from 'commander';
 import { agentImage } from '#cli/output/version.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
-import { collect, contextOption, kubeconfigOption, labelList, positiveInt, timeoutOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { collect, labelList, positiveInt, timeoutOption } from './options.ts';
 
 const listOption = (flags: string, description: string, preset: string): Option =>
   new Option(flags, description).argParser(collect).default([], preset);
 
 export const installOptions = (command: Command): Command =>
   command
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--image <ref>', `image of the agent (default: what is installed, else ${agentImage})`)
     .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")

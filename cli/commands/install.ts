@@ -1,6 +1,6 @@
 /** isthmus install: the agent without a broker. Peerings come from manifests or liqoctl. */
 import { Command } from 'commander';
-import { openCluster } from '#cli/cluster/open.ts';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
@@ -8,7 +8,7 @@ import type { InstallFlags } from '../install/install-flags.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
-type Options = InstallFlags & { readonly clusterId: string };
+export type InstallOptions = InstallFlags & { readonly clusterId: string };
 
 export const installCommand = (io: CliIo): Command =>
   installOptions(
@@ -25,13 +25,12 @@ liqoctl. It may join a broker later: isthmus join ID. Running it again updates t
 Example:
   isthmus install --kubeconfig rome.kubeconfig --cluster-id rome`,
     )
-    .action((options: Options) => install(io, options));
+    .action(async (options: InstallOptions) => install(io, await openCluster(options, io.signal), options));
 
-async function install(io: CliIo, options: Options): Promise<void> {
+export async function install(io: CliIo, kube: KubeClient, options: InstallOptions): Promise<void> {
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);
-  const kube = await openCluster(options, io.signal);
   const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
   const state = await lookAt(
     progress,

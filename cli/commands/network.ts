@@ -1,6 +1,7 @@
 /** isthmus network test: the whole matrix between two clusters, and where packets end. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type KubeTarget, openCluster } from '#cli/cluster/open.ts';
+import { halfOf, testHomeHalf } from '#cli/network-test/home-half.ts';
 import { removeTest } from '#cli/network-test/place.ts';
 import { reportText } from '#cli/network-test/print.ts';
 import { type Report, testNetwork } from '#cli/network-test/run.ts';
@@ -10,6 +11,7 @@ import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { paintFor } from '#cli/output/style.ts';
 import { parseAddress } from '#shared/domain/cidr.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { announceCluster, kubeconfigOption } from './kubeconfig-option.ts';
 import { clusterName, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface NetworkTestOptions {
@@ -37,7 +39,7 @@ export const networkCommand = (io: CliIo): Command =>
       .description('call every node and pod network of each cluster from the other, and name the hop that fails')
       .argument('<consumer>', 'cluster that has the node', clusterName)
       .argument('<provider>', 'cluster that runs the pods', clusterName)
-      .requiredOption('--kubeconfig <file>', 'kubeconfig of the consumer')
+      .addOption(kubeconfigOption({ of: 'the consumer' }))
       .option('--context <name>', 'context in it (default: the current one)')
       .requiredOption('--peer-kubeconfig <file>', 'kubeconfig of the provider')
       .option('--peer-context <name>', 'context in it (default: the current one)')
@@ -55,7 +57,8 @@ export const networkCommand = (io: CliIo): Command =>
         'after',
         `
 Puts one pod into the pods' network and one into the node's network on every node, from the agent's own image, in namespace
-isthmus-network-test, which is removed at the end, also after Ctrl-C. Asks no broker. Fails with exit code 7 when a probe fails.`,
+isthmus-network-test, which is removed at the end, also after Ctrl-C. Asks no broker. Fails with exit code 7 when a probe fails.
+Where one of the two clusters runs Liqo, nothing is put into it: the half of the other is tested, and the link as both say it is.`,
       )
       .action((consumer: string, provider: string, options: NetworkTestOptions) =>
         networkTest(io, [consumer, provider], options),
@@ -77,6 +80,8 @@ async function networkTest(
     { kubeconfig: options.kubeconfig, context: options.context },
     { kubeconfig: options.peerKubeconfig, context: options.peerContext },
   ] as const;
+  await announceCluster(io, targets[0], targets[0].kubeconfig);
+  await announceCluster(io, targets[1], targets[1].kubeconfig);
   const clusters = await during(progress, 'clusters', async () => {
     const opened = [await openCluster(targets[0], io.signal), await openCluster(targets[1], io.signal)] as const;
     await mustBeCluster(opened[0], consumer, '--kubeconfig');
@@ -97,7 +102,9 @@ async function networkTest(
       ] as const;
       const { basic = false, nodePort = false, externalIp: external } = options;
       const asked = { basic, nodePort, timeoutMs: timeoutMsOf(options), ...(external && { external }) };
-      return testNetwork(grounds, asked, { clock: io.clock, progress, signal: io.signal });
+      const outside = { clock: io.clock, progress, signal: io.signal };
+      const halved = halfOf(grounds);
+      return halved ? testHomeHalf(halved, asked, outside) : testNetwork(grounds, asked, outside);
     },
     () => removeAll(io, progress, targets, 'removing the test'),
   );

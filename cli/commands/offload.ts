@@ -17,7 +17,8 @@ import {
   namespaceOffloadings,
   PodOffloadingStrategy,
 } from '#shared/schema/liqo/namespace-offloading.ts';
-import { collect, contextOption, kubeconfigOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { collect, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface OffloadOptions {
   readonly kubeconfig: string;
@@ -37,7 +38,7 @@ export const offloadCommand = (io: CliIo): Command =>
       .alias('ns')
       .description('let the pods of a namespace run at the providers of its cluster')
       .argument('<namespace>', 'namespace of the consumer cluster')
-      .addOption(kubeconfigOption())
+      .addOption(changingKubeconfigOption())
       .addOption(contextOption())
       .addOption(
         new Option('--pod-offloading-strategy <strategy>', 'where its pods may run')
@@ -262,7 +263,7 @@ export const unoffloadCommand = (io: CliIo): Command =>
       .alias('ns')
       .description('remove a namespace from the providers; its pods there end')
       .argument('<namespace>', 'namespace of the consumer cluster')
-      .addOption(kubeconfigOption())
+      .addOption(changingKubeconfigOption())
       .addOption(contextOption())
       .addOption(timeoutOption('2m'))
       .action((name: string, options: { kubeconfig: string; context?: string; timeout: string }) =>

@@ -5,12 +5,6 @@ import { formats } from '#cli/output/print.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 
-export const kubeconfigOption = (): Option =>
-  new Option('--kubeconfig <file>', 'kubeconfig of the cluster').makeOptionMandatory();
-
-export const contextOption = (): Option =>
-  new Option('--context <name>', 'context in the kubeconfig (default: the current one)');
-
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'output format').choices([...formats]).default('table');
 
@@ -22,6 +16,9 @@ export const timeoutOption = (preset: string): Option =>
         throw new InvalidArgumentError('Accepted are durations like 30s, 5m or 1h.');
       return text;
     });
+
+export const dryRunOption = (): Option =>
+  new Option('--dry-run', 'print what is in the cluster and what would happen to it, and change nothing');
 
 /** Of a value that `timeoutOption` let through. */
 export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;

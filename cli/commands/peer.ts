@@ -7,16 +7,9 @@ import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
 import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
+import { announceCluster, contextOption } from './kubeconfig-option.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
-import {
-  clusterName,
-  contextOption,
-  extraResource,
-  labelList,
-  quantity,
-  timeoutMsOf,
-  timeoutOption,
-} from './options.ts';
+import { clusterName, extraResource, labelList, quantity, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
@@ -165,6 +158,7 @@ interface UnpeerOptions {
 async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {
   const { force = false, kubeconfig, context, yes = false } = options;
   if (kubeconfig !== undefined && force) {
+    await announceCluster(io, { kubeconfig, context }, kubeconfig);
     const target = { kubeconfig, ...(context !== undefined && { context }), yes };
     return forceUnpeer(io, consumer, provider, { ...target, timeoutMs: timeoutMsOf(options) });
   }

@@ -8,7 +8,7 @@ import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/do
 import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
-import { contextOption, kubeconfigOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
 
 interface Options {
   readonly kubeconfig: string;
@@ -18,7 +18,7 @@ interface Options {
 export const rotateKeyCommand = (io: CliIo): Command =>
   new Command('rotate-key')
     .description('give a cluster a new key pair; peerings and pods go on')
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .addHelpText(
       'after',

@@ -12,11 +12,10 @@ import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { changingKubeconfigOption, contextOption, kubeconfigOption } from './kubeconfig-option.ts';
 import {
   askedResources,
   clusterName,
-  contextOption,
-  kubeconfigOption,
   outputOption,
   type ResourceOptions,
   resourceOptions,
@@ -41,7 +40,7 @@ export const sliceCommand = (io: CliIo): Command =>
         new Command('create')
           .description('ask a provider for (more) capacity; each slice is a node of its own')
           .argument('<name>', 'name of the slice, and of its node', clusterName)
-          .addOption(kubeconfigOption())
+          .addOption(changingKubeconfigOption())
           .addOption(contextOption())
           .requiredOption(
             '--provider <id>',

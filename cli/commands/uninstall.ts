@@ -2,51 +2,59 @@
 import { Command } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { readCluster } from '#cli/install/cluster-state.ts';
+import { isKept, leftText, ownObjects, printed } from '#cli/install/own-objects.ts';
 import { remainingPeerings } from '#cli/install/remaining-peerings.ts';
-import { removeAgent, removeTenantNamespaces } from '#cli/install/remove.ts';
+import { removeIsthmus } from '#cli/install/remove.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { contextOption, kubeconfigOption, timeoutMsOf, timeoutOption } from './options.ts';
+import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { dryRunOption, timeoutMsOf, timeoutOption } from './options.ts';
 
-interface Options {
+export interface UninstallOptions {
   readonly kubeconfig: string;
   readonly context?: string;
   readonly purge?: boolean;
+  readonly dryRun?: boolean;
   readonly timeout: string;
 }
 
 export const uninstallCommand = (io: CliIo): Command =>
   new Command('uninstall')
     .description('remove the agent from a cluster that peers without a broker')
-    .addOption(kubeconfigOption())
+    .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--purge', 'also remove the tenant namespaces and the custom resource definitions')
+    .addOption(dryRunOption())
     .addOption(timeoutOption('2m'))
-    .addHelpText('after', '\nRefused while the cluster has peerings or offloaded namespaces; it says which.')
-    .action((options: Options) => uninstall(io, options));
+    .addHelpText(
+      'after',
+      `
+Refused while the cluster has peerings or offloaded namespaces; it says which. The agent is stopped first, then what it and the
+installation made is removed, then the cluster is looked through for what is left. Interrupted, it goes on when run again.`,
+    )
+    .action(async (options: UninstallOptions) => uninstall(io, await openCluster(options, io.signal), options));
 
-async function uninstall(io: CliIo, options: Options): Promise<void> {
+export async function uninstall(io: CliIo, kube: KubeClient, options: UninstallOptions): Promise<void> {
   const progress = createProgress(io);
-  const kube = await openCluster(options, io.signal);
-  const { clusterId, link, image } = await readCluster(kube);
+  const purge = options.purge === true;
+  const { clusterId, link } = await readCluster(kube);
+  const found = await ownObjects(io, kube, purge);
+  if (options.dryRun) io.stdout.write(found.length === 0 ? '' : printed(found));
+  if (found.every(isKept)) {
+    io.stdout.write(`Isthmus is not installed in namespace ${systemNamespace} of this cluster; nothing to remove\n`);
+    return;
+  }
   if (link !== undefined) {
     throw new AppError('in_use', `this cluster is connected to the broker ${link.spec.url} as ${link.spec.clusterId}`, {
       detail: { remedy: `let it leave: isthmus leave ${link.spec.clusterId} --kubeconfig ${options.kubeconfig}` },
     });
   }
-  if (clusterId === undefined && image === undefined && options.purge !== true) {
-    io.stdout.write(`Isthmus is not installed in namespace ${systemNamespace} of this cluster; nothing to remove\n`);
-    return;
-  }
   await during(progress, 'peerings', () => refuseWhilePeered(io, kube));
-  const removal = { purge: options.purge === true, timeoutMs: timeoutMsOf(options) };
-  if (removal.purge) {
-    await during(progress, 'tenant namespaces', (step) => removeTenantNamespaces(io, kube, removal.timeoutMs, step));
-  }
-  await during(progress, 'removing the agent', (step) => removeAgent(io, kube, removal, step));
-  io.stdout.write(`Isthmus is removed from cluster ${clusterId ?? kube.server}\n`);
+  if (options.dryRun) return;
+  const kept = await removeIsthmus(io, progress, kube, { purge, timeoutMs: timeoutMsOf(options) });
+  io.stdout.write(`Isthmus is removed from cluster ${clusterId ?? kube.server}\n${leftText(kept)}`);
 }
 
 const shown = 10;

@@ -23,6 +23,7 @@ import { fabricName } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
 import { agentName, controllerLabels } from './manifests.ts';
 
 const kinds: readonly ResourceType[] = [
@@ -103,6 +104,39 @@ async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): 
   });
 }
 
+const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
+const goneWithinMs = 15_000;
+
+/** API servers go on asking for a moment after a registration is gone, each for itself. */
+export async function pastWebhooks<T>(io: Pick<CliIo, 'clock' | 'signal'>, write: () => Promise<T>): Promise<T> {
+  let refusal: Error | undefined;
+  const done = await poll(
+    io,
+    goneWithinMs,
+    async () => {
+      try {
+        return { value: await write() };
+      } catch (error) {
+        if (codeOf(error) !== 'kube_failed' || !ourWebhook.test((error as Error).message)) throw error;
+        refusal = error as Error;
+        return undefined;
+      }
+    },
+    () =>
+      new AppError(
+        'kube_failed',
+        `for ${goneWithinMs / 1_000} s the agent's webhooks did not answer: ${refusal?.message}`,
+        {
+          ...(refusal && { cause: refusal }),
+          detail: {
+            remedy: `the agent is installed and does not run: see \`kubectl -n ${systemNamespace} describe deployment ${agentName}\`, or take it out with \`isthmus uninstall\` or \`isthmus leave\` and install it again`,
+          },
+        },
+      ),
+  );
+  return done.value;
+}
+
 /** The path of a fresh CRD answers 404 for a moment after it is established. */
 const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): Promise<true> =>
   poll(
@@ -110,7 +144,7 @@ const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): P
     10_000,
     async () => {
       try {
-        await write();
+        await pastWebhooks(io, write);
         return true;
       } catch (error) {
         if (codeOf(error) === 'kube_not_found') return undefined;
@@ -150,8 +184,17 @@ function troubleOf(pod: Pod): string | undefined {
   return ended ? `it ended with code ${ended.exitCode}; see its log` : undefined;
 }
 
-export async function waitForAgent(io: CliIo, kube: KubeClient, timeoutMs: number, step: Step): Promise<void> {
+/** `note` is told at once when a node cannot get the image. */
+export async function waitForAgent(
+  io: CliIo,
+  kube: KubeClient,
+  timeoutMs: number,
+  step: Step,
+  note: (text: string) => void,
+): Promise<void> {
   let news = 'no pod yet';
+  let pull: PullTrouble | undefined;
+  const watchPulls = createPullWatch(note);
   await poll(
     io,
     timeoutMs,
@@ -162,6 +205,7 @@ export async function waitForAgent(io: CliIo, kube: KubeClient, timeoutMs: numbe
       const current = observedGeneration >= (agent?.metadata.generation ?? 0);
       if (current && updatedReplicas === wanted && replicas === wanted && availableReplicas >= wanted) return true;
       const running = await kube.list(pods, selector);
+      pull = watchPulls(running);
       const trouble = running.map(troubleOf).find((text) => text !== undefined);
       news = `${availableReplicas} of ${wanted} available${trouble ? `, ${trouble}` : ''}`;
       step.update(news);
@@ -170,7 +214,10 @@ export async function waitForAgent(io: CliIo, kube: KubeClient, timeoutMs: numbe
     () =>
       new AppError('deadline_exceeded', `the agent is not ready: ${news}`, {
         detail: {
-          remedy: `look at it with \`kubectl -n ${systemNamespace} describe pods -l ${selector}\`; is the image on the nodes or in a registry they reach? (--image)`,
+          remedy:
+            pull === undefined
+              ? `look at it with \`kubectl -n ${systemNamespace} describe pods -l ${selector}\`; is the image on the nodes or in a registry they reach? (--image)`
+              : pullRemedy(pull),
         },
       }),
   );
@@ -182,7 +229,9 @@ export async function waitForFabric(
   kube: KubeClient,
   timeoutMs: number,
   step: Step,
+  note: (text: string) => void,
 ): Promise<string | undefined> {
+  const watchPulls = createPullWatch(note);
   const deadline = io.clock.now() + timeoutMs;
   for (;;) {
     const fabric = await kube.get(daemonSets, { namespace: systemNamespace, name: fabricName });
@@ -197,6 +246,7 @@ export async function waitForFabric(
       desiredNumberScheduled === 0 ? 'beside the controllers' : `${numberReady} of ${desiredNumberScheduled} nodes`,
     );
     if (isCurrent && numberReady >= desiredNumberScheduled && updatedNumberScheduled >= desiredNumberScheduled) return;
+    watchPulls(await kube.list(pods, `app.kubernetes.io/name=${fabricName}`));
     if (io.clock.now() >= deadline)
       return `the node process runs on ${numberReady} of ${desiredNumberScheduled} nodes: kubectl -n ${systemNamespace} describe pods -l app.kubernetes.io/name=${fabricName}`;
     await io.clock.sleep(lookAgainMs, io.signal);

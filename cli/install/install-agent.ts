@@ -7,6 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
+import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
@@ -103,13 +104,16 @@ export async function installAgent(
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
+  await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
   });
-  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step));
+  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));
   if (network === undefined) return;
   const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());
-  const trouble = await during(progress, 'node processes', (step) => waitForFabric(io, kube, patience, step));
+  const trouble = await during(progress, 'node processes', (step) =>
+    waitForFabric(io, kube, patience, step, progress.note),
+  );
   if (trouble !== undefined) progress.note(trouble);
 }

@@ -7,7 +7,7 @@ import type {
   ServiceAccount,
 } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
-import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { admission, clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricTenantRole, type NodeProcess } from '#shared/domain/network-keys.ts';
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
@@ -48,7 +48,6 @@ export interface NetworkInstallOptions {
 
 export const agentName = 'isthmus-agent';
 export const joinSecret = 'isthmus-join';
-export const webhookService = 'isthmus-webhook';
 export const defaultPolicy = 'default';
 
 /** On the pod template. */
@@ -188,7 +187,7 @@ const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEnc
 const service = (): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name: webhookService, ...within, labels: { ...installLabel } },
+  metadata: { name: admission.service, ...within, labels: { ...installLabel } },
   spec: {
     selector: { ...controllerLabels },
     ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],

@@ -12,7 +12,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { listPatiently } from './remove-network.ts';
+import { listPatiently } from './patience.ts';
 
 /** Kinds of which every object belongs to a peering or an offloaded namespace. */
 const tying: readonly ResourceType[] = [

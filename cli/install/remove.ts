@@ -1,135 +1,166 @@
-/** Takes the agent out of a cluster. What is absent already is fine. */
+/**
+ * Takes Isthmus out of a cluster. After each write the cluster works: pods of every namespace can be made, with or without the agent. Running it
+ * again goes on where it was interrupted; what is absent already is fine. The name of the cluster, in the system namespace, goes last.
+ */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
-import type { Step } from '#cli/output/progress.ts';
-import {
-  deployments,
-  mutatingWebhookConfigurations,
-  namespaces,
-  pods,
-  validatingWebhookConfigurations,
-} from '#shared/domain/core-kinds.ts';
-import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
-import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { during, type Progress, type Step } from '#cli/output/progress.ts';
+import { customResourceDefinitions, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
+import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
+import { finalizer, isthmusLabel, label, offloadingGate, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
-import { poll, typeOf } from './apply.ts';
-import { agentManifests, agentName, controllerLabels, type InstallOptions, webhookService } from './manifests.ts';
-import { unmarkServed } from './node-process.ts';
-import { removeFabric, removeNetworkObjects } from './remove-network.ts';
-
-interface Webhooks extends KubeObject {
-  readonly webhooks?: readonly {
-    readonly clientConfig?: { readonly service?: { readonly namespace?: string; readonly name?: string } };
-  }[];
-}
-
-const pointsHere = (object: KubeObject): boolean =>
-  ((object as Webhooks).webhooks ?? []).some(
-    ({ clientConfig }) =>
-      clientConfig?.service?.namespace === systemNamespace && clientConfig.service.name === webhookService,
-  );
-
-/** For the names of what is installed. Networks are found by their kind. */
-const anyOptions: InstallOptions = {
-  clusterId: 'any',
-  image: '',
-  apiServerUrl: '',
-  replicas: 1,
-  network: {
-    ranges: {
-      podCidrs: [],
-      serviceCidr: '',
-      externalCidr: '',
-      internalCidr: '',
-      reservedSubnets: [],
-      fixed: { external: false, internal: false },
-    },
-  },
-};
+import { allKinds } from '#shared/schema/all-kinds.ts';
+import { pastWebhooks, poll } from './apply.ts';
+import { orUndefined, readCluster } from './cluster-state.ts';
+import { isKept, nameOf, type OwnObject, ownObjects } from './own-objects.ts';
+import { agentRuns, stopAgent } from './stop-agent.ts';
+import { unregister } from './webhooks.ts';
 
 export interface Removal {
-  /** Also the CRDs, and with them every object of those kinds. */
+  /** Also tenant namespaces and the CRDs, and with them every object of those kinds. */
   readonly purge: boolean;
   readonly timeoutMs: number;
 }
 
-/** While the agent still runs: whatever finalizers are left in them are its own. */
-export async function removeTenantNamespaces(
+/** Resolves with what is kept. Fails with `in_use` beside Liqo, and with `deadline_exceeded` that names what does not go and why. */
+export async function removeIsthmus(
   io: CliIo,
+  progress: Progress,
   kube: KubeClient,
-  timeoutMs: number,
-  step: Step,
-): Promise<void> {
+  { purge, timeoutMs }: Removal,
+): Promise<OwnObject[]> {
+  await readCluster(kube);
+  const deadline = io.clock.now() + timeoutMs;
+  await during(progress, 'webhooks', () => unregister(io, kube));
+  if (purge && (await agentRuns(kube)))
+    await during(progress, 'tenant namespaces', (step) => removeTenantNamespaces(io, kube, deadline, step));
+  await during(progress, 'stopping the agent', (step) => stopAgent(io, kube, deadline, step));
+  // An agent that had the right from elsewhere, or that was starting, may have registered meanwhile: its configurations are objects, too.
+  return during(progress, 'removing its objects', (step) => removeAll(io, kube, { purge, deadline }, step));
+}
+
+/** While the agent still runs: it takes off its finalizers once peers have been told. */
+async function removeTenantNamespaces(io: CliIo, kube: KubeClient, deadline: number, step: Step): Promise<void> {
   const selector = `${label.tenantNamespace}=true`;
   let left = await kube.list(namespaces, selector);
-  await Promise.all(left.map((namespace) => kube.delete(namespaces, refOf(namespace))));
+  for (const namespace of left) await kube.delete(namespaces, refOf(namespace));
+  const names = () => left.map(({ metadata }) => metadata.name).join(', ');
   await poll(
     io,
-    timeoutMs,
+    deadline - io.clock.now(),
     async () => {
       left = await kube.list(namespaces, selector);
-      step.update(left.map(({ metadata }) => metadata.name).join(', '));
+      step.update(names());
       return left.length === 0 ? true : undefined;
     },
     () =>
-      new AppError(
-        'deadline_exceeded',
-        `the tenant namespaces ${left.map(({ metadata }) => metadata.name).join(', ')} do not go away`,
-        { detail: { remedy: 'see what is left in them: kubectl get liqo -n NAMESPACE' } },
-      ),
+      new AppError('deadline_exceeded', `the tenant namespaces ${names()} do not go away`, {
+        detail: {
+          remedy: `see what is left in them: kubectl get liqo -n NAMESPACE; then repeat. The agent still runs, without its webhooks`,
+        },
+      }),
   );
 }
 
-export async function removeAgent(
+const isCrd = ({ type }: OwnObject): boolean => type.plural === customResourceDefinitions.plural;
+const isSystemNamespace = ({ type, object }: OwnObject): boolean =>
+  type.plural === namespaces.plural && object.metadata.name === systemNamespace;
+const isCustom = ({ type }: OwnObject): boolean =>
+  allKinds.some(({ group, plural }) => group === type.group && plural === type.plural);
+/** Goes with its namespace. */
+const isInside = (one: OwnObject): boolean => one.object.metadata.namespace === systemNamespace && !isCustom(one);
+
+/** Of `all`, what goes and is not going yet. */
+async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObject[], step: Step): Promise<void> {
+  // What has gone meanwhile, or has changed, is seen by the next look.
+  const patch = (type: ResourceType, object: KubeObject, change: unknown) =>
+    orUndefined(
+      orUndefined(
+        pastWebhooks(io, () => kube.mergePatch(type, refOf(object), change)),
+        'kube_not_found',
+      ),
+      'kube_conflict',
+    );
+  const remove = async (objects: readonly OwnObject[]): Promise<void> => {
+    for (const one of objects) {
+      step.update(nameOf(one));
+      await pastWebhooks(io, () => kube.delete(one.type, refOf(one.object)));
+    }
+  };
+  for (const one of all.filter(({ fate }) => fate === 'unmark')) {
+    step.update(nameOf(one));
+    await patch(one.type, one.object, unmarking(one));
+  }
+  // Nothing takes finalizers off any more: with them neither object nor namespace would ever go.
+  for (const { type, object } of all.filter(isCustom))
+    if (object.metadata.finalizers?.length) await patch(type, object, { metadata: { finalizers: null } });
+  for (const secret of await kube.list<KubeObject>(secrets, label.remoteClusterId)) {
+    const { finalizers = [] } = secret.metadata;
+    if (!finalizers.includes(finalizer.replicatorSecret)) continue;
+    const others = finalizers.filter((name) => name !== finalizer.replicatorSecret);
+    await patch(secrets, secret, { metadata: { finalizers: others } });
+  }
+  const going = all
+    .filter(({ fate, object }) => fate === 'remove' && object.metadata.deletionTimestamp === undefined)
+    .filter((one) => !isInside(one));
+  const rest = going.filter((one) => !isSystemNamespace(one));
+  await remove(rest.filter((one) => !isCrd(one)));
+  await remove(rest.filter(isCrd));
+  await remove(going.filter(isSystemNamespace));
+}
+
+/** What is taken off an object that somebody else made. */
+function unmarking({ type, object }: OwnObject): unknown {
+  if (type.plural === nodes.plural) return { metadata: { labels: { [nodeProcessLabel]: null } } };
+  if (type.plural === namespaces.plural) return { metadata: { labels: { [label.schedulingEnabled]: null } } };
+  if (type.plural !== pods.plural) throw new TypeError(`no mark is known of kind ${type.kind}`);
+  const { metadata, spec } = object as Pod;
+  return {
+    metadata: { resourceVersion: metadata.resourceVersion, labels: { [isthmusLabel.gated]: null } },
+    spec: { schedulingGates: (spec?.schedulingGates ?? []).filter(({ name }) => name !== offloadingGate) },
+  };
+}
+
+const shown = 5;
+
+/** Looks, removes, and looks again until nothing but what is kept is there. */
+async function removeAll(
   io: CliIo,
   kube: KubeClient,
-  { purge, timeoutMs }: Removal,
+  { purge, deadline }: { readonly purge: boolean; readonly deadline: number },
   step: Step,
-): Promise<void> {
-  step.update('webhooks');
-  for (const type of [mutatingWebhookConfigurations, validatingWebhookConfigurations]) {
-    const ours = (await kube.list<KubeObject>(type)).filter(pointsHere);
-    await Promise.all(ours.map((object) => kube.delete(type, refOf(object))));
-  }
-  await removeFabric(io, kube, timeoutMs, step);
-  step.update('agent');
-  await kube.delete(deployments, { namespace: systemNamespace, name: agentName });
-  const selector = Object.entries(controllerLabels)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
-  await poll(
+): Promise<OwnObject[]> {
+  let left: OwnObject[] = [];
+  const text = (): string => {
+    const more = left.length > shown ? ` and ${left.length - shown} more` : '';
+    return `${left.slice(0, shown).map(withReason).join(', ')}${more}`;
+  };
+  return poll(
     io,
-    timeoutMs,
-    async () => ((await kube.list(pods, selector)).length === 0 ? true : undefined),
+    deadline - io.clock.now(),
+    async () => {
+      const found = await ownObjects(io, kube, purge);
+      left = found.filter((one) => !isKept(one));
+      if (left.length === 0) {
+        step.update('nothing is left that had to go');
+        return found;
+      }
+      await removeObjects(io, kube, found, step);
+      step.update(`waiting for ${text()} to go`);
+      return undefined;
+    },
     () =>
-      new AppError('deadline_exceeded', 'the pods of the agent do not end', {
-        detail: { remedy: 'look at the nodes of the cluster, then repeat' },
-      }),
-  );
-
-  await unmarkServed(kube);
-  await removeNetworkObjects(io, kube, step);
-  const all = agentManifests({ ...anyOptions, joinToken: '' });
-  const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
-  const rest = all.filter(({ kind }) => kind !== 'CustomResourceDefinition').reverse();
-  for (const link of await kube.list<KubeObject>(brokerLinks)) await kube.delete(brokerLinks, refOf(link));
-  for (const object of rest) {
-    step.update(`${object.kind} ${object.metadata.name}`);
-    await kube.delete(typeOf(object), refOf(object));
-  }
-  if (purge) {
-    step.update('custom resource definitions');
-    await Promise.all(crds.map((crd) => kube.delete(typeOf(crd), refOf(crd))));
-  }
-  step.update(`namespace ${systemNamespace}`);
-  await poll(
-    io,
-    timeoutMs,
-    async () => ((await kube.get(namespaces, { name: systemNamespace })) === undefined ? true : undefined),
-    () =>
-      new AppError('deadline_exceeded', `the namespace ${systemNamespace} does not go away`, {
-        detail: { remedy: `see what is left in it: kubectl get all -n ${systemNamespace}` },
+      new AppError('deadline_exceeded', `these objects do not go away: ${text()}`, {
+        detail: {
+          remedy:
+            'the agent is stopped and pods can be made; what is named waits for a finalizer or for kube-controller-manager: see `kubectl get KIND NAME -o yaml`, then repeat',
+        },
       }),
   );
 }
+
+const withReason = (one: OwnObject): string => {
+  const { finalizers = [] } = one.object.metadata;
+  return finalizers.length === 0 ? nameOf(one) : `${nameOf(one)} (finalizers ${finalizers.join(', ')})`;
+};

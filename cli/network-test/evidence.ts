@@ -35,7 +35,10 @@ export type What =
   | 'node-to-pod'
   | 'pod-to-nodeport'
   | 'outside-to-nodeport'
-  | 'pod-to-external';
+  | 'pod-to-external'
+  /** Of a peer that runs Liqo: as far as this cluster's half goes. */
+  | 'node-to-gateway'
+  | 'gateway-to-peer';
 
 export interface Evidence {
   readonly what: What;

@@ -217,7 +217,7 @@ function externalRows(from: TestSide, to: TestSide): Row[] {
 }
 
 /** From each node to the overlay address of its cluster's gateway, once with as many bytes as the link takes. */
-function legs({ side, pods }: TestSide): Inner[] {
+export function legs({ side, pods }: TestSide): Inner[] {
   const { fabric, cluster } = side;
   if (fabric === undefined) return [];
   return pods

@@ -11,12 +11,14 @@ const words: Readonly<Record<Verdict['what'], string>> = {
   'pod-to-nodeport': 'pod to NodePort',
   'outside-to-nodeport': 'outside to NodePort',
   'pod-to-external': 'pod to external IP',
+  'node-to-gateway': 'node to gateway',
+  'gateway-to-peer': 'gateway to peer',
 };
 
 const target = ({ to, via, address }: Verdict): string =>
   `${to}${via === undefined ? '' : ` by ${via}`}${address === '' ? '' : ` (${address})`}`;
 
-export function reportText({ rows, missing }: Report, paint: Paint): string {
+export function reportText({ rows, missing, untried = [] }: Report, paint: Paint): string {
   const failed = rows.filter(({ ok }) => !ok);
   const lines = table(rows, [
     { head: 'what', cell: ({ what }) => words[what] },
@@ -32,7 +34,12 @@ export function reportText({ rows, missing }: Report, paint: Paint): string {
   ]);
   const summary =
     failed.length === 0 ? `all ${rows.length} probes got through` : `${failed.length} of ${rows.length} probes failed`;
-  return [lines, ...hops(failed), ...missing.map((why) => `not tested: ${why}\n`), `${summary}\n`].join('');
+  return [
+    lines,
+    ...hops(failed),
+    ...[...missing, ...untried].map((why) => `not tested: ${why}\n`),
+    `${summary}\n`,
+  ].join('');
 }
 
 /** Each place once, however many probes end there. */

@@ -23,9 +23,11 @@ export interface Report {
   readonly rows: readonly Verdict[];
   /** Nodes that could not take part, and why. */
   readonly missing: readonly string[];
+  /** What this command cannot test, and what does. No failure. */
+  readonly untried?: readonly string[];
 }
 
-interface Outside {
+export interface Outside {
   readonly clock: Clock;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -108,7 +110,7 @@ const prepare = (
   );
 
 /** Every pod does all of its probes in one go. */
-async function probeAll(
+export async function probeAll(
   grounds: readonly Ground[],
   matrix: Matrix,
   { clock, signal }: Omit<Outside, 'progress'>,

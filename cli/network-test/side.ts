@@ -1,7 +1,8 @@
 /** What one cluster knows of its link to the other: read once when the test begins and once more when something failed. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { fullMasqueradeEnv } from '#cli/install/arrangement.ts';
-import { configMaps, daemonSets, nodes, pods } from '#shared/domain/core-kinds.ts';
+import { agentName } from '#cli/install/manifests.ts';
+import { configMaps, daemonSets, deployments, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import {
@@ -43,6 +44,8 @@ export interface NodeFacts {
 export interface Side {
   readonly cluster: string;
   readonly peer: string;
+  /** Image tag of Liqo's own controller manager: this cluster runs Liqo, not Isthmus. */
+  readonly liqo?: string;
   /** Of the agent; test pods run it too. */
   readonly image?: string;
   readonly fullMasquerade: 'true' | 'false' | 'auto';
@@ -62,6 +65,18 @@ export interface Side {
   readonly nodes: readonly NodeFacts[];
 }
 
+const liqoManager = 'liqo-controller-manager';
+
+/** Undefined: an agent of Isthmus is there, or nothing of Liqo is. */
+async function liqoVersion(kube: KubeClient): Promise<string | undefined> {
+  const [agent, manager] = await Promise.all(
+    [agentName, liqoManager].map((name) => kube.get(deployments, { namespace: systemNamespace, name })),
+  );
+  if (agent !== undefined || manager === undefined) return undefined;
+  const image = manager.spec?.template?.spec?.containers?.[0]?.image ?? '';
+  return /:([^/:@]+)(?:@.*)?$/.exec(image)?.[1] ?? 'of an unknown version';
+}
+
 export async function readSide(kube: KubeClient, cluster: string, peer: string): Promise<Side> {
   const within = { namespace: systemNamespace };
   const ofPeer = async <T extends KubeObject>(type: ResourceType<T>): Promise<T | undefined> =>
@@ -77,6 +92,7 @@ export async function readSide(kube: KubeClient, cluster: string, peer: string):
     kube.list(networkKinds.internalNodes),
     kube.list(networkKinds.ips),
   ]);
+  const liqo = await liqoVersion(kube);
   const processes = await kube.list(pods, nodeProcessLabel);
   const gateway = server ?? client;
   const namespace = gateway?.metadata.namespace;
@@ -97,6 +113,7 @@ export async function readSide(kube: KubeClient, cluster: string, peer: string):
     gatewayPods: gatewayPods.length,
     fullMasquerade: masqueradeOf(container?.env?.find(({ name }) => name === fullMasqueradeEnv)?.value),
     hostErrors: await hostErrors(kube),
+    ...(liqo !== undefined && { liqo }),
     ...(container?.image !== undefined && { image: container.image }),
     ...(configuration && {
       ranges: {

@@ -132,7 +132,7 @@ function comparisons(
   };
 }
 
-function endOf(cluster: string, node: string | undefined, { sides, results }: Outcome): EndEvidence {
+export function endOf(cluster: string, node: string | undefined, { sides, results }: Outcome): EndEvidence {
   const side = sides.get(cluster);
   const facts = side?.nodes.find(({ name }) => name === node);
   const leg = node === undefined ? undefined : legOf(cluster, node, results);

@@ -5,7 +5,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { age, elapsed, parseDuration } from './duration.ts';
 import { explain } from './failure.ts';
-import { createProgress, during } from './progress.ts';
+import { createProgress, during, lineMs } from './progress.ts';
 import { memoryText } from './quantity-text.ts';
 import { paintFor } from './style.ts';
 import { table } from './table.ts';
@@ -100,15 +100,31 @@ describe('colour', () => {
 });
 
 describe('progress', () => {
-  test('is plain lines where nobody looks, each news once', async () => {
-    const io = capturedIo({});
+  test('is plain lines off a terminal: the latest news every few seconds, and each once', async () => {
+    let now = 0;
+    let wake: (() => void) | undefined;
+    const sleep = () => new Promise<void>((resolve) => (wake = resolve));
+    const io = capturedIo({ clock: { now: () => now, sleep } });
     await during(createProgress(io), 'waiting', async (step) => {
-      step.update('a');
-      step.update('a');
-      step.update('b');
+      for (const [at, news] of [
+        [0, 'a'],
+        [100, 'b'],
+        [200, 'b'],
+        [2_900, 'c'],
+      ] as const) {
+        now = at;
+        step.update(news);
+      }
+      now = lineMs;
+      wake?.();
+      await Promise.resolve();
+      await Promise.resolve();
+      now = 2 * lineMs;
+      step.update('d');
+      step.update('e');
     });
     const lines = io.err.replaceAll(/\[ *[\d.]+s\] /g, '').split('\n');
-    expect(lines).toEqual(['waiting', 'waiting: a', 'waiting: b', 'ok waiting: b', '']);
+    expect(lines).toEqual(['waiting', 'waiting: c', 'waiting: d', 'ok waiting: e', '']);
     expect(io.out).toBe('');
   });
 

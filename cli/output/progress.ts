@@ -1,6 +1,6 @@
 /**
- * What a command is waiting for, with elapsed seconds. On a terminal the running step is one line that is rewritten; elsewhere each news is
- * one plain line. Goes to stderr, so that stdout stays for results.
+ * What a command is waiting for, with elapsed seconds. On a terminal the running step is one line that is rewritten; elsewhere news are plain
+ * lines, the latest every few seconds. Goes to stderr, so that stdout stays for results.
  */
 import { elapsed } from './duration.ts';
 import type { CliIo } from './io.ts';
@@ -20,6 +20,8 @@ export interface Progress {
 }
 
 const redrawMs = 250;
+/** Between two lines of a step where there is no terminal. */
+export const lineMs = 3_000;
 
 export function createProgress(io: CliIo): Progress {
   const out = io.stderr;
@@ -34,10 +36,13 @@ export function createProgress(io: CliIo): Progress {
 
   return {
     note(text) {
-      out.write(`${stamp()} ${text}\n`);
+      out.write(`${live ? '\r\x1b[2K' : ''}${stamp()} ${text}\n`);
     },
     step(title) {
       let news = '';
+      let saidAt = io.clock.now();
+      const end = new AbortController();
+      let pending = false;
       let ended = false;
       const line = () => (news === '' ? title : `${title}: ${news}`);
       const draw = () => out.write(`\r\x1b[2K${stamp()} ${paint('wait', '•')} ${clip(line())}`);
@@ -46,10 +51,28 @@ export function createProgress(io: CliIo): Progress {
       if (live) draw();
       else out.write(`${stamp()} ${title}\n`);
 
-      const end = (mark: string, last: string | undefined) => {
+      const say = () => {
+        saidAt = io.clock.now();
+        out.write(`${stamp()} ${line()}\n`);
+      };
+      /** The latest news when it is time again, unless the step ends before. */
+      const sayLater = (): void => {
+        if (pending) return;
+        pending = true;
+        io.clock
+          .sleep(saidAt + lineMs - io.clock.now(), end.signal)
+          .then(() => {
+            pending = false;
+            if (!ended) say();
+          })
+          .catch(() => undefined);
+      };
+
+      const finish = (mark: string, last: string | undefined) => {
         if (ended) return;
         ended = true;
         clearInterval(timer);
+        end.abort();
         if (last !== undefined) news = last;
         out.write(live ? `\r\x1b[2K${stamp()} ${mark} ${line()}\n` : `${stamp()} ${mark} ${line()}\n`);
       };
@@ -58,10 +81,11 @@ export function createProgress(io: CliIo): Progress {
           if (ended || latest === news) return;
           news = latest;
           if (live) draw();
-          else out.write(`${stamp()} ${line()}\n`);
+          else if (io.clock.now() - saidAt >= lineMs) say();
+          else sayLater();
         },
-        done: (last) => end(paint('good', live ? '✓' : 'ok'), last),
-        fail: (last) => end(paint('bad', live ? '✗' : 'failed'), last),
+        done: (last) => finish(paint('good', live ? '✓' : 'ok'), last),
+        fail: (last) => finish(paint('bad', live ? '✗' : 'failed'), last),
       };
     },
   };

@@ -62,6 +62,12 @@ Next step:   look at the agent of rome
 `);
 });
 
+test('says which fields of a report were left out', () => {
+  const message = 'Connection gw-milan: latency is "fast": must be a number with ms, μs or s, or N/A';
+  const warned = { ...peering, warnings: [{ side: 'consumer' as const, message }] };
+  expect(describePeering(warned, plain, 0)).toContain(`Reports that could not be read in full:\n  rome: ${message}\n`);
+});
+
 test('says what a dead side left behind', () => {
   const gone = { ...peering, phase: 'Gone' as const, leftBehind: ['Namespace liqo-tenant-rome in milan'] };
   expect(describePeering(gone, plain, 0)).toContain(

@@ -84,6 +84,10 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     if (here.length === 0) continue;
     lines.push('', `Conditions of ${title}:`, ...here.flatMap((condition) => conditionLines(condition, paint, now)));
   }
+  if (peering.warnings?.length) {
+    const told = peering.warnings.map(({ side, message }) => `  ${peering[side]}: ${message}`);
+    lines.push('', 'Reports that could not be read in full:', ...told);
+  }
   if (peering.leftBehind.length > 0) {
     lines.push('', 'Left behind on a dead side:', ...peering.leftBehind.map((what) => `  ${what}`));
   }

@@ -1,6 +1,7 @@
 /** The link of a peering: its two ends and its ranges. */
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { NetworkTerms } from './network-terms.ts';
+import type { linkValues } from '#shared/schema/protocol/observed-data.ts';
 
 /** How it is laid out. The same in both peerings of a pair. */
 export interface LinkLayout {
@@ -41,7 +42,8 @@ export interface Link {
 }
 
 export interface ConnectionReport {
-  readonly value: 'Connected' | 'Connecting' | 'Error' | 'Unknown';
+  readonly value: (typeof linkValues)[number] | 'Unknown';
+  /** Absent: not measured. */
   readonly latency?: string;
   readonly mtu?: number;
   readonly peerEndpoint?: string;

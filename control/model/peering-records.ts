@@ -11,7 +11,7 @@ import type { Across } from './cross-tenant.ts';
 import type { Labels } from './labels.ts';
 import type { Link } from './link.ts';
 import type { NetworkTerms } from './network-terms.ts';
-import type { PeeringCondition, Phase, Resources } from './peering.ts';
+import type { PeeringCondition, Phase, ReportWarning, Resources } from './peering.ts';
 
 /** What was asked for. Changed by people only. */
 export interface PeeringSpec {
@@ -90,6 +90,8 @@ export interface PeeringState {
   readonly proxyUrl?: string;
   readonly removal?: Removal;
   readonly leftBehind: readonly string[];
+  /** What the clusters reported and could not be read. Absent: nothing. */
+  readonly warnings?: readonly ReportWarning[];
 }
 
 export interface PeeringRecord {

@@ -33,6 +33,12 @@ export interface PeeringCondition {
   readonly action: string;
 }
 
+/** A field of a report that does not have its form and was left out. */
+export interface ReportWarning {
+  readonly side: PeeringRole;
+  readonly message: string;
+}
+
 export interface NetworkView extends NetworkTerms {
   readonly link?: LinkView;
 }
@@ -77,6 +83,7 @@ export interface PeeringView {
   readonly unpeerRequestedAt?: number;
   /** What could not be cleaned because a side was dead; empty when nothing was left behind. */
   readonly leftBehind: readonly string[];
+  readonly warnings?: readonly ReportWarning[];
   /** Present when the other cluster is of another tenant. */
   readonly across?: {
     readonly side: PeeringRole;

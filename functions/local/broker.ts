@@ -1,6 +1,6 @@
 /** The whole broker in one process: HTTPS and WebSocket in front of the very handlers of the cloud, SQLite and the outbox bus behind. */
 import type { RequestListener } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
@@ -26,9 +26,10 @@ import { lockDirectory } from './data-lock.ts';
 import { createDoorbells } from './doorbells.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
-import { answerBrokenRequest, createHttpGateway } from './http-gateway.ts';
+import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
 import { makePrivateDirectory } from './private-files.ts';
+import { createTlsServer } from './tls-server.ts';
 
 export interface BrokerOptions {
   readonly dataDir: string;
@@ -88,13 +89,10 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   await makePrivateDirectory(dataDir);
   const unlock = await lockDirectory(dataDir);
   const stopping = new AbortController();
-  const server = createServer();
-  // Idle connections outlive the pauses of agents, so that a request never meets a connection that is just being closed.
-  server.keepAliveTimeout = 75_000;
+  const server = createTlsServer();
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
-  server.on('clientError', answerBrokenRequest);
   server.on('request', (request, response) => gateway(request, response));
   const store = openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock });
   try {

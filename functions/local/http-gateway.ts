@@ -55,6 +55,9 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
   };
 }
 
+/** For the client to read what it was told. */
+const lingerMs = 2_000;
+
 /** What node:http itself refuses: headers beyond 16 KiB, and what is no HTTP. Nothing of it is logged or repeated. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
@@ -68,6 +71,9 @@ export function answerBrokenRequest(error: Error & { readonly code?: string }, s
   const { statusCode, headers, body = '' } = problemResponse(problem, '');
   const fields = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(body) };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  // A client that keeps its half open would keep the descriptor.
+  const linger = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(linger));
   socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode ?? 400]}\r\n${lines.join('')}\r\n${body}`);
 }
 

@@ -77,6 +77,7 @@ export const peeringResource = (view: PeeringView): Peering => ({
   phaseSince: Object.fromEntries(Object.entries(view.phaseSince).map(([phase, since]) => [phase, time(since)])),
   ...(view.unpeerRequestedAt !== undefined && { unpeerRequestedAt: time(view.unpeerRequestedAt) }),
   leftBehind: [...view.leftBehind],
+  ...(view.warnings ? { warnings: view.warnings.map((one) => ({ ...one })) } : {}),
   ...(view.across && {
     across: {
       ...view.across,

@@ -4,7 +4,8 @@ import { configMaps, events, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createKubeApi } from '../http/client.ts';
 import { connectKubeconfig } from '../http/kubeconfig.ts';
 import type { KubeApi } from '../model/types.ts';
@@ -12,10 +13,10 @@ import { createEventRecorder } from './event-recorder.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
 const author = { reportingController: 'isthmus-test', reportingInstance: 'isthmus-test-0' };
-let server: TestApiServer;
+let server: ApiServer;
 let api: KubeApi;
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await leaseApiServer();
   api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock: systemClock, log: silentLog });
 }, 900_000);
 afterAll(async () => await server?.stop());

@@ -6,16 +6,23 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { openBroker } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
 import { buildKubebox } from '#test/testbed/build.ts';
+import { brokerAddressFor } from './broker-address.ts';
 import type { Stage } from './main.ts';
+import { workloadIn, workloadOfAgent } from './workload.ts';
 
 export interface ExistingOptions {
   readonly root: string;
   /** Two files, separated by a comma: consumer, then provider. Their base names become the clusters' names. */
   readonly kubeconfigs: string;
   readonly image: string | undefined;
+  /** Default: the address from which this machine reaches both API servers. */
   readonly brokerAddress: string | undefined;
+  /** Of an image that takes the words of test/testbed/workload; default: pods from the agent's image. */
+  readonly workloadImage: string | undefined;
   readonly usage: string;
 }
+
+const brokerPort = 7443;
 
 export async function openExisting(options: ExistingOptions): Promise<Stage> {
   const files = options.kubeconfigs.split(',').map((file) => path.resolve(file.trim()));
@@ -25,16 +32,16 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
   if (files.length !== 2 || !consumerFile || !providerFile)
     throw refuse(`--kubeconfigs is ${options.kubeconfigs}, accepted are two files separated by a comma`);
   if (missing !== undefined) throw refuse(`--kubeconfigs names ${missing}, which does not exist`);
-  const { image, brokerAddress } = options;
+  const { image } = options;
   if (image === undefined)
     throw refuse(
       '--image is missing: where both clusters can pull the agent image (`npm run image` writes it as a tar)',
     );
-  if (brokerAddress === undefined)
-    throw refuse('--broker-address is missing: HOST:PORT of this machine as both clusters reach it');
+  const listen = options.brokerAddress ?? (await brokerAddressFor(files, brokerPort));
+  console.log(`           the broker listens on ${listen}`);
   const state = path.join(options.root, '.testbed', 'world');
   mkdirSync(state, { recursive: true });
-  const { mustIsthmus } = await openBroker({ root: options.root, state, listen: brokerAddress });
+  const { mustIsthmus } = await openBroker({ root: options.root, state, listen });
   const kubectl = await buildKubebox({ cache: cacheDir(), log: (line) => console.log(line) });
   const kubectlLink = path.join(state, 'kubectl');
   if (!existsSync(kubectlLink)) copyFileSync(kubectl, kubectlLink);
@@ -54,6 +61,7 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
   return {
     consumer: nameOf(consumerFile),
     provider: nameOf(providerFile),
+    workload: options.workloadImage === undefined ? workloadOfAgent(image) : workloadIn(options.workloadImage),
     mustIsthmus,
     kubeconfigPath,
     kubectl: async (name, ...args) =>

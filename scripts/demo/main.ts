@@ -8,15 +8,16 @@ import { eventually } from '#test/harness/eventually.ts';
 import { openWorld, removeWorld, type World } from '#test/harness/product-clusters.ts';
 import { openExisting } from './existing.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
-import { demoManifests, home, namespace, port } from './workload.ts';
+import { demoManifests, home, namespace, port, type Workload, workloadIn } from './workload.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
 const usage = `usage: npm run demo                                     two clusters made here, rome and milan
        npm run demo -- --down                            remove them and everything else
-       npm run demo -- --kubeconfigs A,B --image REF --broker-address HOST:PORT [--workload-image REF]
+       npm run demo -- --kubeconfigs A,B --image REF [--broker-address HOST:PORT] [--workload-image REF]
                                                          two clusters that exist: REF is the agent's image where both can pull it,
-                                                         HOST:PORT an address of this machine that both can reach; the
-                                                         workload's image is test/testbed/workload's unless named`;
+                                                         HOST:PORT an address of this machine that pods of both reach,
+                                                         unless named the one from which it reaches them; the pods run from
+                                                         REF, too, unless --workload-image names what speaks as test/testbed/workload does`;
 
 const { values } = parseArgs({
   options: {
@@ -33,6 +34,7 @@ const { values } = parseArgs({
 export type Stage = Pick<World, 'mustIsthmus' | 'join'> & {
   readonly consumer: string;
   readonly provider: string;
+  readonly workload: Workload;
   kubeconfigPath(name: string): string;
   kubectl(name: string, ...args: readonly string[]): Promise<string>;
 };
@@ -49,6 +51,7 @@ async function ownStage(timeline: Timeline): Promise<Stage> {
   return {
     consumer: 'rome',
     provider: 'milan',
+    workload: workloadIn(values['workload-image']),
     mustIsthmus: world.mustIsthmus,
     join: world.join,
     kubeconfigPath: (name) => world.cluster(name).kubeconfigPath,
@@ -83,7 +86,7 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     await stage.mustIsthmus('offload', 'namespace', namespace, ...target);
   });
   const pods = await timeline.step('a Deployment of two pods starts', async () => {
-    await apply(stage, demoManifests.workload(values['workload-image']));
+    await apply(stage, demoManifests.workload(stage.workload));
     return eventually('both pods are Running', () => runningPods(stage), { withinMs: 120_000 });
   });
   const line = await timeline.step(`a log line, read through ${consumer} from a pod that runs on ${provider}`, () =>
@@ -93,7 +96,7 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     }),
   );
 
-  const call = (url: string) => stage.kubectl(consumer, '-n', home, 'exec', 'caller', '--', 'get', url);
+  const call = (url: string) => stage.kubectl(consumer, '-n', home, 'exec', 'caller', '--', ...stage.workload.get(url));
   const address = await podAddress(stage, pods[0] ?? '');
   const answers = await timeline.step(`a pod of ${consumer} calls a pod and a Service on ${provider}`, async () => {
     await stage.kubectl(consumer, '-n', home, 'wait', '--for=condition=Ready', 'pod/caller', '--timeout=60s');
@@ -155,15 +158,17 @@ const indent = (text: string) =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-function next({ consumer, provider, kubeconfigPath }: Stage): string {
+const quoted = (word: string): string => (/^[\w./:-]+$/.test(word) ? word : `'${word}'`);
+
+function next({ consumer, provider, kubeconfigPath, workload }: Stage): string {
   const kubeconfig = path.relative(process.cwd(), kubeconfigPath(consumer));
   const config = path.relative(process.cwd(), path.join(root, '.testbed', 'world', 'config.json'));
   return `
 Everything is left running. To try next:
   export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/.testbed:$PATH
   kubectl -n ${namespace} get pods -o wide --watch
-  kubectl -n ${namespace} exec -it deploy/hello -- cat
-  kubectl -n ${home} exec caller -- get http://hello.${namespace}/remote
+  kubectl -n ${namespace} logs deploy/hello
+  kubectl -n ${home} exec caller -- ${workload.get(`http://hello.${namespace}/`).map(quoted).join(' ')}
   npx isthmus describe peering ${consumer} ${provider}
   npx isthmus get events
   npx isthmus unoffload namespace ${namespace} --kubeconfig ${kubeconfig}
@@ -190,6 +195,7 @@ if (values.help) {
           kubeconfigs: values.kubeconfigs,
           image: values.image,
           brokerAddress: values['broker-address'],
+          workloadImage: values['workload-image'],
           usage,
         });
   await play(stage, timeline);

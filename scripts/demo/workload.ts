@@ -3,9 +3,41 @@
 export const namespace = 'hello';
 export const home = 'hello-home';
 export const port = 8080;
-const testWorkload = 'isthmus.test/workload:1';
 
-const deployment = (image: string) => ({
+/** Where the pods come from, and how they are told what to do. */
+export interface Workload {
+  readonly image: string;
+  /** What `command` and `args` of a container say. */
+  readonly serve: Readonly<Partial<Record<'command' | 'args', readonly string[]>>>;
+  readonly sleep: Readonly<Partial<Record<'command' | 'args', readonly string[]>>>;
+  /** Run in a container: prints what is at the URL. */
+  get(url: string): readonly string[];
+}
+
+/** test/testbed/workload, or an image that takes the same words. */
+export const workloadIn = (image = 'isthmus.test/workload:1'): Workload => ({
+  image,
+  serve: { args: ['serve', '--port', String(port)] },
+  sleep: { args: ['sleep'] },
+  get: (url) => ['get', url],
+});
+
+const server = `require('node:http').createServer((q, r) => r.end(require('node:os').hostname() + '\n')).listen(${port}, () => console.log('serving'))`;
+const fetching = `fetch(process.argv[1]).then((r) => r.text()).then(console.log)`;
+const ending = `process.on('SIGTERM', () => process.exit());`;
+
+/** On clusters that have the agent's image and perhaps no other: the Node in it. */
+export const workloadOfAgent = (image: string): Workload => {
+  const node = (script: string): readonly string[] => ['/usr/local/bin/node', '-e', script];
+  return {
+    image,
+    serve: { command: node(`${ending} ${server}`) },
+    sleep: { command: node(`${ending} setInterval(() => {}, 60_000)`) },
+    get: (url) => [...node(fetching), url],
+  };
+};
+
+const deployment = ({ image, serve }: Workload) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name: 'hello', namespace },
@@ -21,7 +53,7 @@ const deployment = (image: string) => ({
             name: 'hello',
             image,
             imagePullPolicy: 'IfNotPresent',
-            args: ['serve', '--port', String(port)],
+            ...serve,
             ports: [{ containerPort: port }],
             resources: { requests: { cpu: '10m', memory: '16Mi' } },
           },
@@ -38,13 +70,13 @@ const service = {
   spec: { selector: { app: 'hello' }, ports: [{ port: 80, targetPort: port }] },
 };
 
-const caller = (image: string) => ({
+const caller = ({ image, sleep }: Workload) => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'caller', namespace: home },
   spec: {
     terminationGracePeriodSeconds: 1,
-    containers: [{ name: 'caller', image, imagePullPolicy: 'IfNotPresent', args: ['sleep'] }],
+    containers: [{ name: 'caller', image, imagePullPolicy: 'IfNotPresent', ...sleep }],
   },
 });
 
@@ -53,5 +85,5 @@ const list = (...items: readonly unknown[]) => ({ apiVersion: 'v1', kind: 'List'
 export const demoManifests = {
   namespaces: () =>
     list(...[namespace, home].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))),
-  workload: (image = testWorkload) => list(deployment(image), service, caller(image)),
+  workload: (workload: Workload) => list(deployment(workload), service, caller(workload)),
 };

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { type BuildPart, systemPorts, watchBuild } from './build-progress.ts';
 import { cacheDir } from './cache-dir.ts';
 import { withFileLock } from './file-lock.ts';
 import { findGo, type GoToolchain } from './go-toolchain.ts';
@@ -10,6 +11,8 @@ import { runCommand } from './run-command.ts';
 export interface BuildOptions {
   readonly cache?: string;
   readonly log?: (line: string) => void;
+  /** Which part it is of a greater whole. */
+  readonly place?: BuildPart['place'];
 }
 
 export interface GoProgram {
@@ -18,7 +21,10 @@ export interface GoProgram {
   /** A folder that holds a Go module, or `package@version` to install. */
   readonly source: { readonly folder: string } | { readonly module: string };
   readonly flags: readonly string[];
+  /** In words. */
   readonly about: string;
+  /** On two cores, with nothing in Go's own caches. */
+  readonly expectedSeconds: number;
   readonly minimumGo: string;
 }
 
@@ -39,13 +45,21 @@ async function sourceKey({ source, flags }: GoProgram, go: GoToolchain): Promise
   return hash.digest('hex').slice(0, 16);
 }
 
-async function compile({ name, source, flags }: GoProgram, go: GoToolchain, into: string): Promise<void> {
+/** `compiled` is called with the number of packages that are. */
+async function compile(
+  { name, source, flags }: GoProgram,
+  go: GoToolchain,
+  into: string,
+  compiled: (packages: number) => void,
+): Promise<void> {
+  // With -v, each package is a line.
+  const onStderr = (text: string): void => compiled(text.split('\n').length - 1);
   const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GOBIN: into };
   const binary = path.join(into, name);
   if ('folder' in source) {
-    await runCommand(go.command, ['build', ...flags, '-o', binary, '.'], { cwd: source.folder, env });
+    await runCommand(go.command, ['build', '-v', ...flags, '-o', binary, '.'], { cwd: source.folder, env, onStderr });
   } else {
-    await runCommand(go.command, ['install', ...flags, source.module], { env, cwd: into });
+    await runCommand(go.command, ['install', '-v', ...flags, source.module], { env, cwd: into, onStderr });
     const installed = path.basename(source.module.replace(/@.*$/, ''));
     if (installed !== name) await rename(path.join(into, installed), binary);
   }
@@ -59,14 +73,32 @@ export async function buildGoProgram(program: GoProgram, options: BuildOptions =
   const folder = path.join(cache, 'bin', `${program.name}-${await sourceKey(program, go)}`);
   const binary = path.join(folder, program.name);
   if (await exists(binary)) return binary;
-  return await withFileLock(path.join(cache, 'bin', `${program.name}.lock`), async () => {
+  const { name, about, expectedSeconds } = program;
+  const part = { what: `${name} (${about})`, expectedSeconds, ...(options.place && { place: options.place }) };
+  const build = async (compiled: (packages: number) => void): Promise<string> => {
     if (await exists(binary)) return binary;
-    log(`building ${program.name} (${program.about})`);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });
     await mkdir(partial, { recursive: true });
-    await compile(program, go, partial);
+    await compile(program, go, partial, compiled);
     await rename(partial, folder);
     return binary;
-  });
+  };
+  // Another process that builds the same is waited for.
+  const locked = (compiled: (packages: number) => void) =>
+    withFileLock(path.join(cache, 'bin', `${name}.lock`), () => build(compiled));
+  return options.log === undefined ? await locked(() => undefined) : await watchBuild(part, systemPorts(log), locked);
+}
+
+/** Builds one after the other, each said to be which part of how many. Resolves with their binaries under the names of the builders. */
+export async function buildInParts<K extends string>(
+  builders: Readonly<Record<K, (options: BuildOptions) => Promise<string>>>,
+  options: BuildOptions,
+): Promise<Record<K, string>> {
+  const names = Object.keys(builders) as K[];
+  const built: Partial<Record<K, string>> = {};
+  for (const [index, name] of names.entries()) {
+    built[name] = await builders[name]({ ...options, place: { number: index + 1, of: names.length } });
+  }
+  return built as Record<K, string>;
 }

@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly input?: string;
   /** An open file that becomes the program's standard input, instead of `input`. */
   readonly stdin?: number;
+  /** Called with what the program prints on its standard error, as it comes. */
+  readonly onStderr?: (text: string) => void;
 }
 
 const tail = (text: string): string => text.trim().split('\n').slice(-15).join('\n');
@@ -26,7 +28,10 @@ export function runCommand(command: string, args: readonly string[], options: Ru
     });
     const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
     child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
-    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr.push(chunk);
+      options.onStderr?.(chunk.toString());
+    });
     child.stdin?.on('error', () => undefined); // a program that ends without reading its input
     child.stdin?.end(options.input ?? '');
     child.once('error', (cause) =>

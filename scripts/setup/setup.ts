@@ -1,8 +1,9 @@
 /** Makes this machine able to run every test: Debian packages, a Go toolchain, and the test bed's programs built into the cache. */
-import { buildCoreDns, buildKubebox, buildWorkload } from '#test/testbed/build.ts';
+import { bedPrograms } from '#test/testbed/build.ts';
 import { checkHost } from '#test/testbed/host-check.ts';
 import { cacheDir } from './cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from './debian-packages.ts';
+import { buildInParts } from './go-program.ts';
 import { buildWireGuardGo } from './wireguard-go.ts';
 
 export interface SetUpOptions {
@@ -15,8 +16,5 @@ export async function setUpMachine(options: SetUpOptions): Promise<void> {
   const cache = options.cache ?? cacheDir();
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, options.log);
-  await buildKubebox({ cache, log: options.log });
-  await buildCoreDns({ cache, log: options.log });
-  await buildWorkload({ cache, log: options.log });
-  await buildWireGuardGo({ cache, log: options.log });
+  await buildInParts({ ...bedPrograms, wireGuardGo: buildWireGuardGo }, { cache, log: options.log });
 }

@@ -1,175 +1,129 @@
-/** `npm test`: every check of the repository in the order in which a failure is cheapest, then one line that counts. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/** `npm test` and `npm run test:long`: the suites of one list, then one line that counts. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
+import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
+import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
-import { type Failure, type Outcome, readReport, secondRun } from './vitest-report.ts';
+import { chosen, type ListName, lists, needsMachine, type Suite } from './suites.ts';
+import { runVitest } from './vitest.ts';
+import { secondRun } from './vitest-report.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
+const relative = (file: string): string => path.relative(root, file);
+const [first = '', ...rest] = process.argv.slice(2);
+const isList = (word: string): word is ListName => Object.hasOwn(lists, word);
+const list = isList(first) ? first : 'test';
+const rows = chosen(lists[list], isList(first) ? rest : [first, ...rest].filter((word) => word !== ''));
+
+const cache = cacheDir();
+const record = path.join(cache, 'test-durations.json');
+const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
-
-interface Tally {
-  passed: number;
-  failed: number;
-  /** For the end of the output, where it is found. */
-  told?: readonly string[];
-}
-interface Step {
-  readonly name: string;
-  readonly run: (execute: Execute) => Promise<Ended>;
-}
-interface Ended {
-  readonly tally: Tally;
-  /** What failed beside others is tried once more with the machine to itself; that tally counts. */
-  readonly again?: { readonly files: readonly string[]; readonly run: (execute: Execute) => Promise<Tally> };
-}
-
-/** One passed or failed check by exit code. */
-const check = (name: string, ...argv: [string, ...string[]]): Step => ({
-  name,
-  run: async (execute) => ({
-    tally: (await execute(argv)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1, told: [name] },
-  }),
-});
-
-const telling = ({ file, title, message }: Failure): string =>
-  [path.relative(root, file), ...(title === undefined ? [] : [title])].join(' > ').concat('\n', message);
-
-async function vitest(execute: Execute, name: string, node: string, args: readonly string[]): Promise<Outcome> {
-  const report = path.join(scratch, `${name.replaceAll(/\W+/g, '-')}.json`);
-  const program = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const code = await execute([node, program, 'run', ...args, ...reporters]);
-  const outcome = existsSync(report) ? readReport(report) : { passed: new Map<string, number>(), failures: [] };
-  if (code === 0 || outcome.failures.length > 0) return outcome;
-  const message = `the test runner ended with code ${code}, and no test failed: see its output`;
-  return { ...outcome, failures: [{ file: root, message }] };
-}
-
-/** Counts single tests from vitest's own report. */
-const tests = (name: string, node: string, ...args: string[]): Step => ({
-  name,
-  run: async (execute) => ({ tally: tallyOf(await vitest(execute, name, node, args)) }),
-});
-
-/**
- * Tests that wait for real time to pass, or share it with another step. A file that fails beside others runs once more alone; its second outcome
- * counts, and its first is told at the end.
- */
-const testsBeside = (name: string, node: string, ...args: string[]): Step => ({
-  name,
-  run: async (execute) => {
-    const first = await vitest(execute, name, node, args);
-    const tally = tallyOf(first);
-    if (first.failures.length === 0 || first.failures.some(({ file }) => file === root)) return { tally };
-    const files = [...new Set(first.failures.map(({ file }) => path.relative(root, file)))];
-    const project = args.slice(0, 2);
-    const run = async (alone: Execute): Promise<Tally> => {
-      const second = await vitest(alone, `${name} again`, node, [...project, '--no-file-parallelism', ...files]);
-      const counted = tallyOf(secondRun(first, second));
-      return {
-        ...counted,
-        told: [...(counted.told ?? []), ...first.failures.map((one) => `(beside others) ${telling(one)}`)],
-      };
-    };
-    return { tally, again: { files, run } };
-  },
-});
-
-const tallyOf = ({ passed, failures }: Outcome): Tally => ({
-  passed: [...passed.values()].reduce((sum, count) => sum + count, 0),
-  failed: failures.length,
-  told: failures.map(telling),
-});
-
-const tool = (file: string) => path.join(root, 'node_modules', file);
-
-const onBoth = ['agent/', 'shared/', 'control/', 'functions/', 'cli/'];
-
-/** One after the other; what stands together in a row runs at the same time, the first of them before the reader's eyes and the others on the time that it leaves. */
-const rows = (node24: string): Step[][] => [
-  [check('lint', process.execPath, tool('@biomejs/biome/bin/biome'), 'ci', '.')],
-  [check('types', process.execPath, tool('typescript/bin/tsc'), '-b')],
-  [check('generated files are current', process.execPath, 'scripts/run.mjs', 'scripts/gen/main.ts', '--check')],
-  [tests('unit and contract tests', process.execPath, '--project', 'fast')],
-  [testsBeside('tests on real components', process.execPath, '--project', 'real')],
-  [
-    // Whole clusters mostly wait.
-    testsBeside('whole clusters', process.execPath, '--project', 'system'),
-    check('cloud templates', process.execPath, 'scripts/run.mjs', 'scripts/templates/main.ts'),
-    // What builds, deploys and tests runs on Node 20 only; what users run, on both.
-    testsBeside('unit tests on Node 24', node24, '--project', 'fast', ...onBoth),
-    testsBeside('API server tests on Node 24', node24, '--project', 'real', 'kube/', 'test/contract/crds'),
-  ],
-];
-
-/** Whole clusters mostly wait; what runs beside them gets a share of what they leave. */
-const niceness = 10;
-const only = process.argv.slice(2);
-const total: Tally = { passed: 0, failed: 0 };
-const told: string[] = [];
 const started = Date.now();
-await setUpMachine({ log: (line) => console.log(line) });
-await ensureAwsCounterparts({ root, cache: cacheDir(), log: (line) => console.log(line) });
-const node24 = await ensureNode24({ root, cache: cacheDir(), log: (line) => console.log(line) });
 
-interface Taken extends Ended {
+let prepared: Promise<void> | undefined;
+/** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
+function prepare(): Promise<void> {
+  prepared ??= setUpMachine({ log }).then(async () => void (await ensureAwsCounterparts({ root, cache, log })));
+  return prepared;
+}
+
+const nodeOf = async (node: '24' | 'this'): Promise<string> =>
+  node === 'this' ? process.execPath : ensureNode24({ root, cache, log });
+
+/** How the suites beside the first one of a row run: whole clusters mostly wait, and the others get a share of what they leave. */
+const niceness = 10;
+const everyMs = 60_000;
+
+interface Ended {
   readonly name: string;
   readonly seconds: number;
+  readonly result: Result;
+  /** Runs what failed once more, with the machine to itself; that result counts. */
+  readonly again?: (execute: Execute) => Promise<Result>;
 }
 
-async function take({ name, run }: Step, execute: Execute): Promise<Taken> {
+async function take(suite: Suite, execute: Execute): Promise<Ended> {
   const at = Date.now();
-  return { ...(await run(execute)), name, seconds: (Date.now() - at) / 1000 };
+  const ended = suite.kind === 'check' ? await check(suite, execute) : await tests(suite, execute);
+  const seconds = (Date.now() - at) / 1000;
+  if (ended.result.failed === 0) recordDuration(record, suite.name, seconds);
+  return { name: suite.name, seconds, ...ended };
 }
 
-const tell = ({ name, seconds }: Taken, tally: Tally): void =>
-  console.log(`== ${name}: ${tally.failed === 0 ? 'ok' : `${tally.failed} failed`} in ${seconds.toFixed(0)} s`);
+type Of<K extends Suite['kind']> = Extract<Suite, { kind: K }>;
+type Taken = Pick<Ended, 'result' | 'again'>;
 
-/** The first before the reader's eyes; the others one after the other beside it, and told when it has ended, so that two outputs never mix. */
-async function takeRow([first, ...others]: readonly [Step, ...Step[]]): Promise<Taken[]> {
-  console.log(`\n== ${first.name}`);
-  const before = take(first, foreground({ cwd: root })).then((taken) => {
-    tell(taken, taken.tally);
-    return taken;
-  });
-  const beside: { readonly taken: Taken; readonly logFile: string }[] = [];
-  for (const [i, step] of others.entries()) {
+async function check({ name, argv }: Of<'check'>, execute: Execute): Promise<Taken> {
+  const code = await execute([process.execPath, ...argv]);
+  return { result: code === 0 ? { ...nothing, passed: 1 } : { ...nothing, failed: 1, told: [name] } };
+}
+
+async function tests({ name, node, project, paths, again }: Of<'tests'>, execute: Execute): Promise<Taken> {
+  const place = { root, scratch, node: await nodeOf(node) };
+  const args = ['--project', project];
+  const outcome = await runVitest(place, execute, name, [...args, ...paths]);
+  const result = resultOf(outcome, relative);
+  const files = [...new Set(outcome.failures.map(({ file }) => relative(file)))];
+  // The runner itself failed: no file to run again.
+  if (!again || files.length === 0 || files.includes('')) return { result };
+  return {
+    result,
+    async again(alone) {
+      console.log(`\n== ${name}, once more and alone: ${files.join(', ')}`);
+      const second = await runVitest(place, alone, `${name} again`, [...args, '--no-file-parallelism', ...files]);
+      return resultOfTwo(outcome, secondRun(outcome, second), relative);
+    },
+  };
+}
+
+const tell = (name: string, { failed }: Result, seconds: number): void =>
+  console.log(`== ${name}: ${failed === 0 ? 'ok' : `${failed} failed`} in ${seconds.toFixed(0)} s`);
+
+/** The first in the foreground; the others one after the other beside it, and told when it has ended, so that two outputs never mix. */
+async function takeRow([suite, ...others]: readonly [Suite, ...Suite[]], after: readonly string[]): Promise<Ended[]> {
+  const at = Date.now();
+  const progress = (): void => {
+    const elapsed = (Date.now() - at) / 1000;
+    console.log(progressLine({ suite: suite.name, elapsed, after }, readDurations(record)));
+  };
+  console.log(`\n== ${suite.name}`);
+  progress();
+  const timer = setInterval(progress, everyMs);
+  const before = take(suite, foreground({ cwd: root })).finally(() => clearInterval(timer));
+  const beside: { readonly ended: Ended; readonly logFile: string }[] = [];
+  for (const [i, other] of others.entries()) {
     const logFile = path.join(scratch, `beside-${i}.log`);
-    beside.push({ logFile, taken: await take(step, background({ cwd: root, logFile, niceness })) });
+    beside.push({ logFile, ended: await take(other, background({ cwd: root, logFile, niceness })) });
   }
   const shown = await before;
-  for (const { taken, logFile } of beside) {
-    console.log(`\n== ${taken.name}, beside ${first.name}\n${readFileSync(logFile, 'utf8')}`);
-    tell(taken, taken.tally);
+  tell(shown.name, shown.result, shown.seconds);
+  for (const { ended, logFile } of beside) {
+    console.log(`\n== ${ended.name}, beside ${suite.name}\n${readFileSync(logFile, 'utf8')}`);
+    tell(ended.name, ended.result, ended.seconds);
   }
-  return [shown, ...beside.map(({ taken }) => taken)];
+  return [shown, ...beside.map(({ ended }) => ended)];
 }
 
-async function count(taken: Taken): Promise<void> {
-  let { tally } = taken;
-  if (taken.again !== undefined) {
-    console.log(`\n== ${taken.name}, once more and alone: ${taken.again.files.join(', ')}`);
-    const at = Date.now();
-    tally = await taken.again.run(foreground({ cwd: root }));
-    tell({ ...taken, seconds: (Date.now() - at) / 1000 }, tally);
-  }
-  total.passed += tally.passed;
-  total.failed += tally.failed;
-  told.push(...(tally.told ?? []));
+async function count({ name, result, again }: Ended): Promise<Result> {
+  if (again === undefined) return result;
+  const at = Date.now();
+  const counted = await again(foreground({ cwd: root }));
+  tell(name, counted, (Date.now() - at) / 1000);
+  return counted;
 }
 
-const isWanted = ({ name }: Step): boolean => only.length === 0 || only.some((word) => name.includes(word));
-for (const row of rows(node24)) {
-  const [first, ...others] = row.filter(isWanted);
-  if (first !== undefined) for (const taken of await takeRow([first, ...others])) await count(taken);
+let total = nothing;
+for (const [i, row] of rows.entries()) {
+  const after = rows.slice(i + 1).map(([suite]) => suite.name);
+  if (row.some(needsMachine)) await prepare();
+  for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
 }
 rmSync(scratch, { recursive: true, force: true });
-if (told.length > 0) console.log(`\nwhat failed:\n\n${told.join('\n\n')}`);
-console.log(`\nall of it took ${((Date.now() - started) / 1000).toFixed(0)} s`);
-console.log(`${total.passed} passed, ${total.failed} failed`);
+for (const line of closingLines(total, (Date.now() - started) / 1000)) console.log(line);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;

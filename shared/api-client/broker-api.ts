@@ -428,6 +428,13 @@ export interface Peering {
   unpeerRequestedAt?: string | undefined;
   /** What could not be removed because a side was dead. */
   leftBehind: string[];
+  /** Fields of what your clusters report that do not have their form and were left out. Absent: none. */
+  warnings?:
+    | {
+        side: 'consumer' | 'provider';
+        message: string;
+      }[]
+    | undefined;
   /** Present when the other cluster is of another tenant. */
   across?:
     | {

@@ -72,6 +72,12 @@ export const controlPlaneGroup = 'liqo.io';
 /** Where Isthmus itself lives in a cluster; liqoctl looks for `liqo`. */
 export const systemNamespace = 'liqo';
 export const clusterIdConfigMap = 'liqo-clusterid-configmap';
+/** Of the agent's webhooks: both configurations have the one name and the label, the Service the other. */
+export const admission = {
+  configuration: 'isthmus-webhook',
+  service: 'isthmus-webhook',
+  label: 'liqo.io/webhook',
+} as const;
 export const authenticationKeysSecret = 'authentication-keys';
 /** Ours, in that Secret: the pair before the last rotation, for as long as a provider has certified no other. */
 export const keyFields = { previousPrivate: 'previousPrivateKey', previousPublic: 'previousPublicKey' } as const;
@@ -94,6 +100,8 @@ export const isthmusLabel = {
   /** On local pods that wait behind our scheduling gate until their namespace is offloaded. */
   gated: 'isthmus.dev/waiting-for-offloading',
 } as const;
+/** Scheduling gate of local pods that may run on virtual nodes only, until a provider has their namespace. */
+export const offloadingGate = 'isthmus.dev/offloading';
 export const isthmusAnnotation = {
   /** On ShadowPods: UID of the local pod they stand for; a different one means the pod was replaced under the same name. */
   localPodUid: 'isthmus.dev/local-pod-uid',
@@ -115,6 +123,8 @@ export const isthmusAnnotation = {
   keySuccession: 'isthmus.dev/key-succession',
   /** On a ForeignCluster: which ways the peerings with it were made, and so where they are changed. */
   owner: 'isthmus.dev/owner',
+  /** On a ForeignCluster that gives capacity, `OutOfBand` or `InBand`: its API server is asked directly, or through the link. */
+  peeringType: 'isthmus.dev/peering-type',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
   /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */

@@ -20,6 +20,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import type { DeclaredCluster } from '#test/system/declarative/cluster.ts';
 import { applyAll } from '#test/system/declarative/orders.ts';
 import { getKubeconfig } from './liqoctl/authenticate.ts';
@@ -40,6 +41,8 @@ const target = (cluster: DeclaredCluster): Target => stage.target(cluster);
 
 const gatewayAtMilan = async () => (await milan().api.list(networkKinds.gatewayServers))[0];
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   stage = await openStage();
 }, 900_000);

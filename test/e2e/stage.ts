@@ -6,12 +6,13 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type DeclaredCluster, playLink, startCluster } from '#test/system/declarative/cluster.ts';
+import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { type DeclaredCluster, playLink, startOwnCluster } from '#test/system/declarative/cluster.ts';
 import type { Target } from './liqoctl/requests.ts';
 
 export interface Stage {
-  readonly rome: DeclaredCluster;
-  readonly milan: DeclaredCluster;
+  readonly rome: DeclaredCluster<TestApiServer>;
+  readonly milan: DeclaredCluster<TestApiServer>;
   /** With looks every 100 ms, where liqoctl's waits are not what is measured. */
   target(cluster: DeclaredCluster): Target;
   /** At liqoctl's own pace. */
@@ -28,8 +29,8 @@ const patience = { withinMs: 60_000 } as const;
 
 export async function openStage(): Promise<Stage> {
   const [rome, milan] = await Promise.all([
-    startCluster({ id: 'rome', ...ranges, nodeAddress: '192.0.2.11' }),
-    startCluster({ id: 'milan', ...ranges, nodeAddress: '192.0.2.21' }),
+    startOwnCluster({ id: 'rome', ...ranges, nodeAddress: '192.0.2.11' }),
+    startOwnCluster({ id: 'milan', ...ranges, nodeAddress: '192.0.2.21' }),
   ]);
   const both = [rome, milan];
   const stop = new AbortController();

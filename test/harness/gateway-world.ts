@@ -11,9 +11,8 @@ import { silentLog } from '#shared/ports/log.ts';
 import type { GatewayClient, GatewayClientSpec } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer, GatewayServerSpec } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { leaseApiServer } from './api-server-pool/lease.ts';
 import { eventually } from './eventually.ts';
-import { startApiServer } from './kube-apiserver.ts';
-import { serveOwnKinds } from './own-kinds.ts';
 
 export const peer = 'milan';
 export const namespace = 'liqo-tenant-milan';
@@ -67,13 +66,12 @@ export interface GatewayWorld {
 }
 
 export async function startGatewayWorld(): Promise<GatewayWorld> {
-  const apiServer = await startApiServer();
+  const apiServer = await leaseApiServer();
   const stopClients = new AbortController();
   const cluster = openCluster(await connectKubeconfig(apiServer.kubeconfig), deps, stopClients.signal);
   const { api } = cluster;
   let agent: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined;
 
-  await serveOwnKinds(apiServer, api);
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   const labels = { 'liqo.io/tenant-namespace': 'true', ...peerLabels };
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });

@@ -26,7 +26,8 @@ export interface ApiServerOptions {
   readonly controllerManager?: boolean;
 }
 
-export interface TestApiServer {
+/** What a test needs to be a client of an API server, and nothing with which to harm it. */
+export interface ApiServer {
   readonly url: string;
   readonly ca: string;
   readonly adminCert: string;
@@ -35,8 +36,12 @@ export interface TestApiServer {
   readonly kubeconfigPath: string;
   readonly dir: string;
   readonly kubebox: string;
-  /** Ends everything; removes the folder unless the caller named it. */
+  /** The caller is done with it. Of a server of its own: ends everything; removes the folder unless the caller named it. */
   stop(): Promise<void>;
+}
+
+/** A server of the caller's own. */
+export interface TestApiServer extends ApiServer {
   /** Kills kube-apiserver as a crash would (SIGKILL), etcd stays. */
   kill(): Promise<void>;
   /** Starts what is not running, with the same data, address and certificates; resolves when ready. */

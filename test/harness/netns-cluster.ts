@@ -14,6 +14,7 @@ import { planNode } from '#agent/network/plan/node-plan.ts';
 import { wireGuardGoMemory } from '#cli/install/gateway-templates.ts';
 import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { eventually } from './eventually.ts';
+import { macOf } from './mac.ts';
 import { connect, type Netns, type NetnsWorld } from './netns.ts';
 
 export const nodePort = 31_820;
@@ -116,28 +117,35 @@ export class TestCluster {
     return node;
   }
 
-  /** Node and pods are gone, and come again with nothing but what they have at their start. What runs in them is up to the caller. */
-  async rebootNode(node: TestNode, whileDown: () => Promise<void>): Promise<void> {
+  /**
+   * Node and pods are gone, and come again with nothing but what they have at their start: a machine keeps its link-layer address, another one
+   * that takes its place has `mac`. What runs in them is up to the caller.
+   */
+  async rebootNode(node: TestNode, whileDown: () => Promise<void>, mac?: string): Promise<void> {
     const pods = this.pods.filter((pod) => pod.node === node);
     node.host.close();
     for (const { netns } of [...pods, node]) await this.#world.remove(netns);
     await whileDown();
-    Object.assign(node, await this.#wire(node));
+    Object.assign(node, await this.#wire(node, mac));
     for (const pod of pods) Object.assign(pod, { netns: await this.#plug(node, pod.ip) });
   }
 
-  async #wire({ name, ip, bridgeIp }: Pick<TestNode, 'name' | 'ip' | 'bridgeIp'>) {
+  async #wire(
+    { name, ip, bridgeIp }: Pick<TestNode, 'name' | 'ip' | 'bridgeIp'>,
+    mac = macOf(`${this.name}-${name} eth0`),
+  ) {
     const netns = await this.#world.add(`${this.name}-${name}`);
     const cable = `v${this.index}-${name.replace('node', '')}`;
     const others = this.nodes.filter((node) => node.name !== name);
     // The cable of its former life goes when the kernel gets round to it.
     const isFree = async () => (await this.#net.tryExec('ip', 'link', 'show', cable)).code !== 0;
     await eventually(`${cable} is free`, isFree, { everyMs: 20 });
-    await connect({ netns, device: 'eth0' }, { netns: this.#net, device: cable });
+    await connect({ netns, device: 'eth0', mac }, { netns: this.#net, device: cable });
     await this.#net.ip([`link set dev ${cable} master under`]);
     await netns.ip([
       `address add ${ip}/16 dev eth0`,
-      'link add name cni0 type bridge',
+      // A bridge without an address of its own changes it with its ports, unheard by the pods that know it.
+      `link add name cni0 address ${macOf(`${this.name}-${name} cni0`)} type bridge`,
       `address add ${bridgeIp}/24 dev cni0`,
       'link set dev cni0 up',
       ...others.map((node) => `route add ${node.podCidr} via ${node.ip}`),
@@ -165,7 +173,8 @@ export class TestCluster {
   async #plug(node: TestNode, ip: string): Promise<Netns> {
     const host = ip.slice(ip.lastIndexOf('.') + 1);
     const netns = await this.#world.add(`${this.name}-${node.name}-pod${host}`);
-    await connect({ netns: node.netns, device: `pod${host}` }, { netns, device: 'eth0' });
+    const mac = macOf(`${this.name}-${node.name}-pod${host} eth0`);
+    await connect({ netns: node.netns, device: `pod${host}` }, { netns, device: 'eth0', mac });
     await node.netns.ip([`link set dev pod${host} master cni0`]);
     await netns.ip([`address add ${ip}/24 dev eth0`, `route add default via ${node.bridgeIp}`]);
     return netns;
@@ -325,7 +334,11 @@ export async function startWireGuard(netns: Netns): Promise<ChildProcess> {
 /** The switch between all nodes, and what the default routes lead to. */
 export async function openUnderlay(world: NetnsWorld): Promise<Netns> {
   const net = await world.add('underlay');
-  await net.ip(['link add name under type bridge', 'address add 172.30.255.254/16 dev under', 'link set dev under up']);
+  await net.ip([
+    `link add name under address ${macOf('underlay')} type bridge`,
+    'address add 172.30.255.254/16 dev under',
+    'link set dev under up',
+  ]);
   return net;
 }
 

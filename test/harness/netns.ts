@@ -222,16 +222,18 @@ function end(pid: number): void {
   }
 }
 
+export interface CableEnd {
+  readonly netns: Netns;
+  readonly device: string;
+  /** Chosen by the kernel at random unless told: then whoever knew an earlier device of this address goes on sending to that for up to 45 s. */
+  readonly mac?: string;
+}
+
 /** Puts one end of a cable into each namespace. */
-export async function connect(
-  a: { readonly netns: Netns; readonly device: string },
-  b: { readonly netns: Netns; readonly device: string },
-  mtu = 1500,
-): Promise<void> {
-  await a.netns.ip([
-    `link add name ${a.device} mtu ${mtu} type veth peer name ${b.device} mtu ${mtu} netns ${b.netns.pid}`,
-    `link set dev ${a.device} up`,
-  ]);
+export async function connect(a: CableEnd, b: CableEnd, mtu = 1500): Promise<void> {
+  const end = ({ device, mac }: CableEnd): string =>
+    `name ${device} ${mac === undefined ? '' : `address ${mac}`} mtu ${mtu}`;
+  await a.netns.ip([`link add ${end(a)} type veth peer ${end(b)} netns ${b.netns.pid}`, `link set dev ${a.device} up`]);
   await b.netns.ip([`link set dev ${b.device} up`]);
 }
 

@@ -9,17 +9,18 @@ import { silentLog } from '#shared/ports/log.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { type VirtualNodeSpec, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { leaseApiServer } from './api-server-pool/lease.ts';
 import { eventually } from './eventually.ts';
-import { startApiServer, type TestApiServer } from './kube-apiserver.ts';
-import { serveOwnKinds } from './own-kinds.ts';
+import type { ApiServer, TestApiServer } from './kube-apiserver.ts';
+import { startOwnKindsServer } from './own-kinds.ts';
 
 export const tenantNamespace = 'liqo-tenant-prov';
 const deps = { clock: systemClock, log: silentLog };
 
-export interface OffloadingWorld {
+export interface OffloadingWorld<S extends ApiServer = ApiServer> {
   readonly consumer: Cluster;
   readonly provider: Cluster;
-  readonly servers: { readonly consumer: TestApiServer; readonly provider: TestApiServer };
+  readonly servers: { readonly consumer: S; readonly provider: S };
   /** What the player does with pods that are being deleted at the provider: end them (default) or leave them. */
   endsPods: boolean;
   stop(): Promise<void>;
@@ -32,13 +33,22 @@ async function ready(api: Cluster['api'], namespace: string): Promise<void> {
   );
 }
 
-export async function startOffloadingWorld(localNamespaces: readonly string[]): Promise<OffloadingWorld> {
-  const [consumer, provider] = await Promise.all([startApiServer(), startApiServer()]);
+export const startOffloadingWorld = (localNamespaces: readonly string[]): Promise<OffloadingWorld> =>
+  openOffloadingWorld(localNamespaces, leaseApiServer);
+
+/** With API servers that the test may kill and reconfigure. */
+export const startOwnOffloadingWorld = (localNamespaces: readonly string[]): Promise<OffloadingWorld<TestApiServer>> =>
+  openOffloadingWorld(localNamespaces, startOwnKindsServer);
+
+async function openOffloadingWorld<S extends ApiServer>(
+  localNamespaces: readonly string[],
+  start: () => Promise<S>,
+): Promise<OffloadingWorld<S>> {
+  const [consumer, provider] = await Promise.all([start(), start()]);
   const stop = new AbortController();
-  const open = async ({ kubeconfig }: TestApiServer): Promise<Cluster> =>
+  const open = async ({ kubeconfig }: ApiServer): Promise<Cluster> =>
     openCluster(await connectKubeconfig(kubeconfig), deps, stop.signal);
   const clusters = { consumer: await open(consumer), provider: await open(provider) };
-  await Promise.all([serveOwnKinds(consumer, clusters.consumer.api), serveOwnKinds(provider, clusters.provider.api)]);
   await clusters.consumer.api.create(namespaces, {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -48,7 +58,7 @@ export async function startOffloadingWorld(localNamespaces: readonly string[]): 
   await Promise.all(localNamespaces.map((name) => ready(clusters.provider.api, `${name}-cons`)));
   const worker = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as Node;
   await clusters.provider.api.create(nodes, worker);
-  const world: OffloadingWorld = {
+  const world: OffloadingWorld<S> = {
     ...clusters,
     servers: { consumer, provider },
     endsPods: true,

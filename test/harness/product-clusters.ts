@@ -10,6 +10,7 @@ import type { ClusterRequest } from '#test/testbed/spec.ts';
 import { type Bed, type BedCluster, down, up } from '#test/testbed/testbed.ts';
 import { eventually } from './eventually.ts';
 import { background, type Ended, must, run } from './program.ts';
+import { ownLogs, warningsIn } from './world-warnings.ts';
 
 export interface WorldOptions {
   readonly root: string;
@@ -60,6 +61,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const { root, log = () => undefined } = options;
   const dir = path.resolve(options.dir ?? path.join(root, '.testbed'));
   const state = path.join(dir, 'world');
+  opened.add(dir);
   const image = await buildAgentImage(root, { unique: true, log });
   const clusters = options.clusters.map((cluster) => (typeof cluster === 'string' ? { name: cluster } : cluster));
   const bed = await up({ dir, clusters, log });
@@ -89,11 +91,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
       tools: pidsOf(dir, bed.cluster(name), /^(ip\0(.*\0)?monitor|nft\0(.*\0)?-i)\0/),
     }),
-    async close() {
-      await broker.stop();
-      await down({ dir, log });
-      rmSync(state, { recursive: true, force: true });
-    },
+    close: () => removeWorld({ root, dir, log }),
   };
 }
 
@@ -116,13 +114,19 @@ export async function openBroker({ root, state, listen }: BrokerPlace): Promise<
   return { broker, isthmus, mustIsthmus };
 }
 
-/** Removes what `openWorld` left in `dir`, whether or not it finished. */
+/** By this process: what earlier ones were warned of is not its failure. */
+const opened = new Set<string>();
+
+/** Removes what `openWorld` left in `dir`, whether or not it finished. Rejects after that when Node has warned a process in there of a leak. */
 export async function removeWorld(options: Pick<WorldOptions, 'root' | 'dir' | 'log'>): Promise<void> {
   const dir = path.resolve(options.dir ?? path.join(options.root, '.testbed'));
   const state = path.join(dir, 'world');
-  await createBroker({ root: options.root, state, listen: '' }).stop();
+  const broker = createBroker({ root: options.root, state, listen: '' });
+  await broker.stop();
+  const warnings = opened.delete(dir) ? warningsIn([broker.logFile, ...ownLogs(dir)]) : [];
   await down({ dir, ...(options.log === undefined ? {} : { log: options.log }) });
   rmSync(state, { recursive: true, force: true });
+  if (warnings.length > 0) throw new Error(`processes of ours were warned of a leak:\n${warnings.join('\n')}`);
 }
 
 async function importOnce(cluster: BedCluster, reference: string, tarPath: string, state: string): Promise<void> {

@@ -10,9 +10,8 @@ import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, serviceAccounts, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
-import { startApiServer } from '#test/harness/kube-apiserver.ts';
 import { run } from '#test/harness/program.ts';
-import { serveOwnKinds } from './own-kinds.ts';
+import { leaseApiServer } from './api-server-pool/lease.ts';
 
 const patience = { timeout: 60_000, interval: 25 };
 export const deps = { clock: systemClock, log: silentLog };
@@ -42,7 +41,7 @@ export interface WebhookCluster {
 
 /** With namespaces `liqo`, `plain` and the tenant namespace of consumer `cons`; this cluster is `here`. */
 export async function startWebhookCluster(): Promise<WebhookCluster> {
-  const server = await startApiServer();
+  const server = await leaseApiServer();
   const end = new AbortController();
   const cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
 
@@ -59,7 +58,6 @@ export async function startWebhookCluster(): Promise<WebhookCluster> {
     );
   }
 
-  await serveOwnKinds(server, cluster.api);
   for (const name of ['liqo', 'plain']) await makeNamespace(name);
   await makeNamespace('liqo-tenant-cons', { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'cons' });
   const common = { ...deps, cluster, clusterId: 'here' };

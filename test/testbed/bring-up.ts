@@ -20,7 +20,7 @@ import {
 } from './control-plane.ts';
 import type { BedImages } from './images.ts';
 import { connectCluster } from './internet.ts';
-import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForFile } from './node.ts';
+import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForSocket } from './node.ts';
 import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
@@ -188,7 +188,7 @@ class Bringing {
 
   async waitForRuntime(node: NodeSpec): Promise<void> {
     const alive = (): boolean => this.#isRunning(node.name, 'containerd');
-    if (!(await waitForFile(this.pid(node.name), containerdSocket, 30_000, alive))) {
+    if (!(await waitForSocket(this.pid(node.name), containerdSocket, 30_000, alive))) {
       throw new AppError('command_failed', lastWords(this.place(node.name), 'containerd'));
     }
   }
@@ -206,17 +206,20 @@ class Bringing {
     }
   }
 
-  /** All nodes Ready, cluster DNS answering. */
-  async waitForNodes(): Promise<void> {
+  /**
+   * All nodes Ready, cluster DNS answering, every daemon alive. `startedAgain`: nodes whose kubelet was; what their Nodes say counts from
+   * `sinceMs` on, since a dead kubelet is missed only 40 s later.
+   */
+  async waitForNodes(startedAgain: readonly string[] = [], sinceMs = 0): Promise<void> {
     const access = await adminAccess(this.#bed.dir, this.#spec);
     const end = Date.now() + 180_000;
     for (;;) {
-      const waiting = await this.#waitingFor(access);
-      if (waiting === undefined) return;
+      const waiting = (await this.#waitingFor(access)) ?? (await this.#silentSince(access, startedAgain, sinceMs));
       const dead = this.#spec.nodes
         .flatMap(({ name }) => componentsOf(this.#spec, name).map((component) => ({ name, component })))
         .find(({ name, component }) => !this.#isRunning(name, component));
       if (dead) throw new AppError('command_failed', lastWords(this.place(dead.name), dead.component));
+      if (waiting === undefined) return;
       if (Date.now() > end)
         throw new AppError(
           'deadline_exceeded',
@@ -224,6 +227,18 @@ class Bringing {
         );
       await delay(150);
     }
+  }
+
+  /** By the Leases, which kubelets renew as soon as they start. */
+  async #silentSince(access: Access, names: readonly string[], sinceMs: number): Promise<string | undefined> {
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+    for (const name of names) {
+      const answer = await callApi(access, `${leases}/${name}`).catch(() => undefined);
+      if (answer?.status !== 200) return `node ${name} has no Lease`;
+      const { spec } = JSON.parse(answer.body) as { spec?: { renewTime?: string } };
+      if (!(Date.parse(spec?.renewTime ?? '') >= sinceMs)) return `the kubelet of ${name} has not reported yet`;
+    }
+    return undefined;
   }
 
   async #waitingFor(access: Access): Promise<string | undefined> {
@@ -288,6 +303,7 @@ export async function repairCluster(
 ): Promise<void> {
   const bringing = new Bringing(bed, spec);
   bringing.adopt(runningComponents(bed.slot));
+  const beganAt = Date.now();
   const order: readonly Component[] = componentsOf(spec, spec.nodes[0]?.name ?? '');
   const sorted = [...missing].sort((a, b) => order.indexOf(a.component) - order.indexOf(b.component));
   for (const { node: name, component } of sorted) {
@@ -298,7 +314,8 @@ export async function repairCluster(
     if (component === 'kube-apiserver') await bringing.waitForApiServer();
     if (component === 'containerd') await bringing.waitForRuntime(node);
   }
-  await bringing.waitForNodes();
+  const kubelets = sorted.filter(({ component }) => component === 'kubelet').map(({ node }) => node);
+  await bringing.waitForNodes(kubelets, beganAt);
 }
 
 /** Starts the API server of a cluster and waits until it is ready. */

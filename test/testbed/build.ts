@@ -1,7 +1,7 @@
 /** The test bed's own Go programs, built once per content. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type BuildOptions, buildGoProgram } from '#scripts/setup/go-program.ts';
+import { type BuildOptions, buildGoProgram, type GoProgram } from '#scripts/setup/go-program.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { repositoryRoot } from './repository-root.ts';
 
@@ -19,18 +19,19 @@ export function requiredVersion(goMod: string, module: string): string {
 
 const readGoMod = (folder: string): Promise<string> => readFile(path.join(testbedFolder, folder, 'go.mod'), 'utf8');
 const goDirective = (goMod: string): string => /^go (\S+)/m.exec(goMod)?.[1] ?? '1.24';
+type About = Pick<GoProgram, 'about' | 'expectedSeconds'>;
 const stripped = ['-ldflags', '-s -w'];
 
 /** A module in a folder of the test bed. */
-async function buildOurs(name: string, flags: readonly string[], about: string, options: BuildOptions) {
+async function buildOurs(name: string, flags: readonly string[], about: About, options: BuildOptions) {
   const minimumGo = goDirective(await readGoMod(name));
   const source = { folder: path.join(testbedFolder, name) };
-  return await buildGoProgram({ name, source, flags, about, minimumGo }, options);
+  return await buildGoProgram({ name, source, flags, minimumGo, ...about }, options);
 }
 
-async function buildTheirs(name: string, module: string, about: string, options: BuildOptions) {
+async function buildTheirs(name: string, module: string, about: About, options: BuildOptions) {
   const minimumGo = goDirective(await readGoMod('kubebox'));
-  return await buildGoProgram({ name, source: { module }, flags: stripped, about, minimumGo }, options);
+  return await buildGoProgram({ name, source: { module }, flags: stripped, minimumGo, ...about }, options);
 }
 
 /** Every component of Kubernetes, etcd and kubectl in one binary: `kubebox kube-apiserver …`, `kubebox kubectl …`. */
@@ -40,24 +41,32 @@ export async function buildKubebox(options: BuildOptions = {}): Promise<string> 
   const stamps = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const stampFlags = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
   const flags = ['-tags', 'providerless,dockerless', '-ldflags', ['-s', '-w', ...stampFlags].join(' ')];
-  return await buildOurs('kubebox', flags, 'Kubernetes and etcd; minutes the first time', options);
+  return await buildOurs('kubebox', flags, { about: 'Kubernetes and etcd', expectedSeconds: 360 }, options);
 }
 
 export const buildCoreDns = (options: BuildOptions = {}): Promise<string> =>
-  buildTheirs('coredns', coreDnsModule, 'a minute or two the first time', options);
+  buildTheirs('coredns', coreDnsModule, { about: 'DNS of the clusters', expectedSeconds: 240 }, options);
 
 /** Plays kubelets of nodes that have no machine; for measurements. */
 export const buildKwok = (options: BuildOptions = {}): Promise<string> =>
-  buildTheirs('kwok', kwokModule, 'a minute the first time', options);
+  buildTheirs('kwok', kwokModule, { about: 'nodes without machines', expectedSeconds: 60 }, options);
 
 /** Not part of a bed; for tests of what it measures. */
 export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> =>
-  buildTheirs('metrics-server', metricsServerModule, 'a minute or two the first time', options);
+  buildTheirs('metrics-server', metricsServerModule, { about: 'measures pods', expectedSeconds: 120 }, options);
 
 /** The program in the test workload image; its sub-command `pause` is the sandbox container. */
 export const buildWorkload = (options: BuildOptions = {}): Promise<string> =>
-  buildOurs('workload', ['-trimpath', ...stripped], 'seconds', options);
+  buildOurs('workload', ['-trimpath', ...stripped], { about: 'what test pods run', expectedSeconds: 10 }, options);
 
 /** Process 1 of every node. */
 export const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
-  buildOurs('nodebox', ['-trimpath', ...stripped], 'seconds', options);
+  buildOurs('nodebox', ['-trimpath', ...stripped], { about: 'process 1 of nodes', expectedSeconds: 10 }, options);
+
+/** What a test bed is made of, the longest first. */
+export const bedPrograms = {
+  kubebox: buildKubebox,
+  coreDns: buildCoreDns,
+  workload: buildWorkload,
+  nodebox: buildNodebox,
+} as const;

@@ -1,6 +1,17 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { assess, componentsOf } from './cluster-state.ts';
+import {
+  assess,
+  clusterDir,
+  componentsOf,
+  readRecords,
+  removeClusterDir,
+  unrecordedRemains,
+  writeRecord,
+} from './cluster-state.ts';
 import { planCluster } from './spec.ts';
 
 const spec = planCluster(0, 1, { name: 'rome', nodes: 3 });
@@ -35,4 +46,22 @@ test('a cluster is broken when a node is gone or its creation never ended, whate
       expect(assess({ spec, phase: 'ready' }, running(alive)).state === 'broken').toBe(nodeGone);
     }),
   );
+});
+
+test('folders of clusters are known without their record; one that holds anything else, or is recorded, is not among them', async () => {
+  const bed = mkdtempSync(path.join(os.tmpdir(), 'isthmus-bed-'));
+  try {
+    writeRecord(bed, { spec, phase: 'ready' });
+    for (const folder of ['rome/pki', 'half/pki', 'half/nodes/half-1/var', 'mine/pki'])
+      mkdirSync(path.join(bed, folder), { recursive: true });
+    writeFileSync(path.join(bed, 'half', 'scheduler.conf'), '');
+    writeFileSync(path.join(bed, 'mine', 'notes.txt'), '');
+    writeFileSync(path.join(bed, 'kubectl'), '');
+    expect(unrecordedRemains(bed)).toEqual(['half']);
+    for (const name of ['rome', 'half', 'never']) await removeClusterDir(bed, name);
+    expect([existsSync(clusterDir(bed, 'rome')), readRecords(bed)]).toEqual([false, []]);
+    expect(readdirSync(bed).sort()).toEqual(['kubectl', 'mine']);
+  } finally {
+    rmSync(bed, { recursive: true, force: true });
+  }
 });

@@ -1,5 +1,6 @@
 /** What is known on disk about a bed's clusters, and what of it still runs. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { ClusterSpec } from './spec.ts';
 
@@ -25,6 +26,30 @@ export function readRecords(bedDir: string): ClusterRecord[] {
   return names
     .map((name) => JSON.parse(readFileSync(recordFile(bedDir, name), 'utf8')) as ClusterRecord)
     .sort((a, b) => a.spec.index - b.spec.index);
+}
+
+/** What is removed may be found written to once more by a process that is just ending. */
+const patiently = { recursive: true, force: true, maxRetries: 10 } as const;
+
+/** The record goes last: a removal that was interrupted is found, and ended, by the next one. */
+export async function removeClusterDir(bedDir: string, name: string): Promise<void> {
+  const dir = clusterDir(bedDir, name);
+  const record = recordFile(bedDir, name);
+  const others = existsSync(dir) ? readdirSync(dir).map((entry) => path.join(dir, entry)) : [];
+  for (const entry of others) if (entry !== record) await rm(entry, patiently);
+  await rm(dir, patiently);
+}
+
+/** Names of everything that a cluster's folder holds. */
+const ofCluster = /^(pki|etcd|nodes|logs|kubeconfig|[a-z-]+\.conf|cluster\.json(\.partial)?)$/;
+
+/** Folders of clusters that have no record: somebody deleted a part of them, or was interrupted. Folders that hold anything else are not ours. */
+export function unrecordedRemains(bedDir: string): string[] {
+  if (!existsSync(bedDir)) return [];
+  return readdirSync(bedDir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !existsSync(recordFile(bedDir, entry.name)))
+    .map(({ name }) => name)
+    .filter((name) => readdirSync(clusterDir(bedDir, name)).every((entry) => ofCluster.test(entry)));
 }
 
 const controlPlane = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;

@@ -1,6 +1,7 @@
 /** The "internet" between clusters: one network namespace with a bridge per cluster, and a leg to the host. */
 import { existsSync } from 'node:fs';
 import { runCommand } from '#scripts/setup/run-command.ts';
+import { macOf } from '../harness/mac.ts';
 import { type ClusterSpec, internetAddress, type NodeSpec, slotRange } from './spec.ts';
 
 /** Also the name of the host's interface into it. */
@@ -23,7 +24,7 @@ export async function makeInternet(slot: number): Promise<void> {
   await ipBatch(
     [],
     [
-      `link add ${name} type veth peer name host netns ${name}`,
+      `link add ${name} address ${macOf(`${name} leg`)} type veth peer name host address ${macOf(`${name} host`)} netns ${name}`,
       `addr add ${hostAddress(slot)}/24 dev ${name}`,
       `link set ${name} up`,
     ],
@@ -49,7 +50,10 @@ export async function removeInternet(slot: number): Promise<void> {
   if (namespaceExists(slot)) await runCommand('ip', ['netns', 'del', internetName(slot)]);
 }
 
-/** Connects the nodes, each by its process 1, with the internet and with each other. */
+/**
+ * Connects the nodes, each by its process 1, with the internet and with each other. Devices have the same link-layer addresses whenever a cluster
+ * of this name comes up in this slot: whoever knew the node before, and has not asked again, still reaches it.
+ */
 export async function connectCluster(
   slot: number,
   cluster: ClusterSpec,
@@ -57,11 +61,11 @@ export async function connectCluster(
 ): Promise<void> {
   const outside = ['-n', internetName(slot)];
   const wires = cluster.nodes.flatMap((node) => [
-    `link add ${node.link} type veth peer name eth0 netns ${pids.get(node.name)}`,
+    `link add ${node.link} type veth peer name eth0 address ${macOf(`${slot}-${cluster.name}-${node.name} eth0`)} netns ${pids.get(node.name)}`,
     `link set ${node.link} master ${cluster.bridge} up`,
   ]);
   await ipBatch(outside, [
-    `link add ${cluster.bridge} type bridge`,
+    `link add ${cluster.bridge} address ${macOf(`${slot}-${cluster.name} bridge`)} type bridge`,
     `addr add ${cluster.gateway}/24 dev ${cluster.bridge}`,
     `link set ${cluster.bridge} up`,
     ...wires,

@@ -1,6 +1,7 @@
 /** One node: its namespaces, held by nodebox as process 1, and what runs in them. */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type RunOptions, runCommand } from '#scripts/setup/run-command.ts';
@@ -118,17 +119,27 @@ export async function execInteractively(place: NodePlace, pid: number, argv: rea
   }
 }
 
-/** Waits for a file (a socket) in the node's own file system. */
-export async function waitForFile(
+/** Waits until something listens at a socket in the node's own file system: the file alone may be an earlier life's. */
+export async function waitForSocket(
   pid: number,
   file: string,
   deadlineMs: number,
   isAlive: () => boolean,
 ): Promise<boolean> {
   const end = Date.now() + deadlineMs;
-  while (!existsSync(`/proc/${pid}/root${file}`)) {
+  while (!(await listens(`/proc/${pid}/root${file}`))) {
     if (Date.now() > end || !isAlive()) return false;
     await delay(30);
   }
   return true;
 }
+
+const listens = (socketFile: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(socketFile);
+    const answer = (does: boolean): void => {
+      socket.destroy();
+      resolve(does);
+    };
+    socket.once('connect', () => answer(true)).once('error', () => answer(false));
+  });

@@ -92,10 +92,20 @@ export async function endProcess(pid: number, patienceMs: number): Promise<void>
   await killAll(() => [pid]);
 }
 
-/** Kills what `find` finds until it finds nothing: a process may fork between the look and the kill. */
+/**
+ * Kills what `find` finds until it finds nothing twice in a row: a look at all processes takes a while, in which one that had been seen may have
+ * forked and ended before its own turn came.
+ */
 export async function killAll(find: () => readonly number[]): Promise<void> {
   const end = Date.now() + 20_000;
-  for (let pids = find(); pids.length > 0; pids = find().filter(isAlive)) {
+  for (let nothing = 0; nothing < 2; ) {
+    const pids = find().filter(isAlive);
+    if (pids.length === 0) {
+      nothing += 1;
+      await delay(20);
+      continue;
+    }
+    nothing = 0;
     for (const pid of pids) signal(pid, 'SIGKILL');
     await waitUntilGone(pids, 2_000);
     if (Date.now() > end)

@@ -1,7 +1,6 @@
 /** Removes clusters and whatever else a bed, alive or dead, has left on the machine. */
-import { rm } from 'node:fs/promises';
 import { bedGroup, groupedNodes, groupProcesses, nodeGroup, removeGroups } from './cgroups.ts';
-import { clusterDir } from './cluster-state.ts';
+import { removeClusterDir } from './cluster-state.ts';
 import { clusterLinks, removeInternet, removeLinks } from './internet.ts';
 import { bedProcesses, killAll } from './processes.ts';
 import type { ClusterSpec } from './spec.ts';
@@ -20,7 +19,7 @@ async function endNodes(slot: number, nodes: ReadonlySet<string>): Promise<void>
 export async function removeCluster(slot: number, bedDir: string, spec: ClusterSpec): Promise<void> {
   await endNodes(slot, new Set(spec.nodes.map(({ name }) => name)));
   await removeLinks(slot, [...spec.nodes.map(({ link }) => link), spec.bridge]);
-  await rm(clusterDir(bedDir, spec.name), { recursive: true, force: true, maxRetries: 10 });
+  await removeClusterDir(bedDir, spec.name);
 }
 
 /** Removes what belongs to the slot but to none of these clusters; gives back what it found. */

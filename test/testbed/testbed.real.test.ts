@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '#scripts/setup/run-command.ts';
@@ -12,6 +12,7 @@ import { type Bed, type BedCluster, down, status, up } from './testbed.ts';
 
 // A bed of its own: the developer's `.testbed` may be up meanwhile.
 const dir = path.join(repositoryRoot, '.build', 'testbed-under-test');
+const aside = `${dir}-deleted`;
 const log = (line: string): void => console.error(line);
 const started = { rome: 0, milan: 0 };
 let bed: Bed;
@@ -20,8 +21,9 @@ let slot: number;
 beforeAll(async () => {
   await setUpMachine({ log });
   await down({ dir, log });
+  for (const left of [dir, aside]) await rm(left, { recursive: true, force: true });
 }, 1_800_000);
-afterAll(async () => await down({ dir, log }), 60_000);
+afterAll(async () => await down({ dir, log }), 120_000);
 
 const patient = { timeout: 30_000 } as const;
 const image = 'isthmus.test/workload:1';
@@ -43,6 +45,13 @@ async function apply(cluster: BedCluster, ...items: object[]): Promise<void> {
   await runCommand(path.join(dir, 'kubectl'), [`--kubeconfig=${cluster.kubeconfigPath}`, 'apply', '-f', '-'], {
     input,
   });
+}
+
+/** Process 0 would be this test and whatever started it. */
+function pidIn(running: ReadonlyMap<string, number>, component: string): number {
+  const pid = running.get(component);
+  if (pid === undefined) throw new Error(`${component} does not run; what does: ${[...running.keys()].join(', ')}`);
+  return pid;
 }
 
 /** What is on this machine of the bed: nothing after `down`. */
@@ -87,7 +96,18 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
       },
     });
     slot = slotOf(dir) ?? -1;
-  }, 180_000);
+    const [rome, milan] = [bed.cluster('rome'), bed.cluster('milan')];
+    await apply(
+      milan,
+      pod('web', 'milan-2', 'serve', '-text', 'hello from milan-2'),
+      service('web'),
+      pod('near', 'milan-2', 'sleep'),
+      pod('far', 'milan-1', 'sleep'),
+    );
+    await apply(rome, pod('lone', 'rome-1', 'sleep'));
+    await milan.kubectl('wait', '--for=condition=Ready', 'pod/web', 'pod/near', 'pod/far', '--timeout=120s');
+    await rome.kubectl('wait', '--for=condition=Ready', 'pod/lone', '--timeout=120s');
+  }, 480_000);
 
   test('are ready, each under its own address', () => {
     expect(started.rome).toBeGreaterThan(0);
@@ -98,16 +118,6 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
 
   test('run a pod on each node, resolve names, and reach a Service from the other node and from its own', async () => {
     const milan = bed.cluster('milan');
-    await apply(
-      milan,
-      pod('web', 'milan-2', 'serve', '-text', 'hello from milan-2'),
-      service('web'),
-      pod('near', 'milan-2', 'sleep'),
-      pod('far', 'milan-1', 'sleep'),
-    );
-    await apply(bed.cluster('rome'), pod('lone', 'rome-1', 'sleep'));
-    await milan.kubectl('wait', '--for=condition=Ready', 'pod/web', 'pod/near', 'pod/far', '--timeout=60s');
-    await bed.cluster('rome').kubectl('wait', '--for=condition=Ready', 'pod/lone', '--timeout=60s');
     for (const from of ['near', 'far']) {
       // The very first look-up may come before DNS has seen the Service.
       await expect
@@ -135,6 +145,9 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
 
   test('serve logs and an interactive exec', async () => {
     const milan = bed.cluster('milan');
+    await expect
+      .poll(() => milan.kubectl('exec', 'near', '--', 'get', 'http://web').catch(String), patient)
+      .toContain('hello');
     expect(await milan.kubectl('logs', 'web')).toMatch(/GET \/ from 10\.5\./);
     const echoed = await runCommand(
       path.join(dir, 'kubectl'),
@@ -163,7 +176,7 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
     expect(rome.controlPlanePids()).not.toHaveProperty('kube-apiserver');
     await rome.startApiServer();
     expect(await rome.kubectl('get', 'pod', 'lone', '-o', 'name')).toBe('pod/lone\n');
-  });
+  }, 240_000);
 
   test('are left alone by an `up` that asks for what is there, and refused when it asks for something else', async () => {
     const before = bed.cluster('milan').controlPlanePids();
@@ -177,28 +190,28 @@ describe('two clusters with equal pod ranges, one of them with two nodes', () =>
   test('get daemons back that were killed', async () => {
     const running = runningComponents(slot);
     for (const component of ['rome-1/kubelet', 'rome-1/containerd', 'rome-1/etcd'])
-      process.kill(running.get(component) ?? 0, 'SIGKILL');
+      process.kill(pidIn(running, component), 'SIGKILL');
     await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state, patient).toBe('lame');
     await up({ dir, clusters: [{ name: 'rome' }] });
     expect((await status({ dir })).clusters.map(({ health }) => health.state)).toEqual(['whole', 'whole']);
     expect(await bed.cluster('rome').kubectl('get', 'pod', 'lone', '-o', 'jsonpath={.status.phase}')).toBe('Running');
-  });
+  }, 240_000);
 
   test('are cleaned away when a node was killed, the other cluster untouched', async () => {
     const before = bed.cluster('milan').controlPlanePids();
-    process.kill(runningComponents(slot).get('rome-1/init') ?? 0, 'SIGKILL');
+    process.kill(pidIn(runningComponents(slot), 'rome-1/init'), 'SIGKILL');
     await expect.poll(async () => (await status({ dir })).clusters[0]?.health.state, patient).toBe('broken');
     const after = await up({ dir, clusters: [{ name: 'milan' }] });
     expect(after.clusters.map(({ name }) => name)).toEqual(['milan']);
     expect(after.cluster('milan').controlPlanePids()).toEqual(before);
     expect(bedProcesses(slot).filter(({ node }) => node === 'rome-1')).toEqual([]);
-  });
+  }, 240_000);
 
   test('leave nothing behind', async () => {
     await down({ dir });
     expect(await traces(slot)).toEqual([]);
     await down({ dir }); // nothing to do is fine
-  });
+  }, 240_000);
 });
 
 test('a killed `up` whose state folder was deleted leaves nothing that a `down` does not find', async () => {
@@ -214,12 +227,26 @@ test('a killed `up` whose state folder was deleted leaves nothing that a `down` 
   const bringer = spawn(process.execPath, cli, { stdio: 'ignore', cwd: repositoryRoot });
   const ended = new Promise((resolve) => bringer.once('exit', resolve));
   const running = (): string[] => [...runningComponents(slotOf(dir) ?? -1).keys()];
-  await expect.poll(running, { timeout: 60_000 }).toContain('half-1/kube-apiserver');
+  await expect.poll(running, { timeout: 120_000 }).toContain('half-1/kube-apiserver');
   slot = slotOf(dir) ?? -1;
   bringer.kill('SIGKILL');
   await ended;
   expect((await status({ dir })).clusters.map(({ health }) => health.state)).toEqual(['broken']);
-  await rm(dir, { recursive: true, force: true });
+  // At once, as far as a path goes: what is deleted piece by piece, its daemons write again meanwhile.
+  await rename(dir, aside);
   await down({ dir });
   expect(await traces(slot)).toEqual([]);
-});
+  await rm(aside, { recursive: true, force: true });
+}, 240_000);
+
+test('what is left of a state folder that was deleted by half goes with the next `down`; what is not of the bed stays', async () => {
+  await up({ dir, clusters: [{ name: 'half' }] });
+  slot = slotOf(dir) ?? -1;
+  await rm(path.join(dir, 'half', 'cluster.json'));
+  mkdirSync(path.join(dir, 'mine'));
+  writeFileSync(path.join(dir, 'mine', 'notes.txt'), 'not of the bed');
+  await down({ dir });
+  expect(await traces(slot)).toEqual([dir]);
+  expect(readdirSync(dir)).toEqual(['mine']);
+  await rm(dir, { recursive: true, force: true });
+}, 240_000);

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from '#scripts/setup/debian-packages.ts';
 import { withFileLock } from '#scripts/setup/file-lock.ts';
+import { buildInParts } from '#scripts/setup/go-program.ts';
 import type { RunOptions } from '#scripts/setup/run-command.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -18,7 +19,7 @@ import {
   restartController,
   startApiServerAgain,
 } from './bring-up.ts';
-import { buildKubebox, buildNodebox } from './build.ts';
+import { bedPrograms } from './build.ts';
 import {
   assess,
   type ClusterRecord,
@@ -26,6 +27,8 @@ import {
   componentsOf,
   type Health,
   readRecords,
+  removeClusterDir,
+  unrecordedRemains,
   writeRecord,
 } from './cluster-state.ts';
 import { checkHost, ensureKernelModules, ensureWatchers } from './host-check.ts';
@@ -203,8 +206,8 @@ async function prepareMachine(
   await ensureDebianPackages(testbedPackages, cache, log);
   await ensureKernelModules();
   ensureWatchers();
-  const kubebox = await buildKubebox({ cache, log });
-  return { kubebox, nodebox: await buildNodebox({ cache, log }), images: await buildImages(cache, log) };
+  const { kubebox, nodebox } = await buildInParts(bedPrograms, { cache, log });
+  return { kubebox, nodebox, images: await buildImages(cache, log) };
 }
 
 function planNew(slot: number, existing: readonly ClusterSpec[], requests: readonly ClusterRequest[]): ClusterSpec[] {
@@ -262,7 +265,7 @@ export async function up(options: BedOptions & { readonly clusters: readonly Clu
 
 /** The folder may hold what is not ours: then it stays. */
 async function removeState(dir: string, clusters: readonly string[]): Promise<void> {
-  for (const name of clusters) await rm(clusterDir(dir, name), { recursive: true, force: true });
+  for (const name of [...clusters, ...unrecordedRemains(dir)]) await removeClusterDir(dir, name);
   await rm(kubectlLink(dir), { force: true });
   await rmdir(dir).catch(() => undefined);
 }
@@ -289,13 +292,13 @@ export async function down(options: BedOptions & { readonly clusters?: readonly 
     for (const { spec } of gone) log(`${spec.name}: removed`);
     if (gone.length < records.length) return;
     await machineLock(cache, async () => {
+      // Without a slot nothing runs, for instance because the machine was restarted. What runs may still write into the folder.
+      if (slot !== undefined) await removeBed(slot);
       await removeState(
         dir,
         records.map(({ spec }) => spec.name),
       );
-      if (slot === undefined) return; // nothing runs, for instance because the machine was restarted
-      await removeBed(slot);
-      releaseSlot(slot);
+      if (slot !== undefined) releaseSlot(slot);
     });
   });
 }

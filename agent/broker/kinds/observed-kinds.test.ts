@@ -44,6 +44,28 @@ test('of a gateway the broker hears where it can be reached, not on which node i
   expect(observedObject('GatewayServer', networking, broken).data).toMatchObject({ candidates: [] });
 });
 
+test('the first latency that was measured is news', () => {
+  const clock = new ManualClock();
+  const told = createTold(clock);
+  const news = (latency: string) => {
+    const sets = [setOf({ value: 'Connected', latency: { value: latency } })];
+    const found = told.news(sets);
+    told.remember(found, sets);
+    return found.length;
+  };
+  expect(['N/A', 'N/A', '12ms', '13ms', 'N/A', '250μs'].map(news)).toEqual([1, 0, 1, 0, 1, 1]);
+});
+
+test('a field that does not have its form is left out and told, the others are sent', () => {
+  const { data, unfit } = connection({ value: 'Connected', latency: { value: 'fast' }, mtu: 1340, packetLoss: 101 });
+  expect(data).toEqual({ value: 'Connected', mtu: 1340 });
+  expect(unfit).toMatchObject([
+    { field: 'latency', value: '"fast"' },
+    { field: 'packetLoss', value: '101' },
+  ]);
+  expect(connection({ value: 'Connected' })).not.toHaveProperty('unfit');
+});
+
 test('latency alone is told every five minutes, a link that goes down at once', () => {
   const clock = new ManualClock();
   const told = createTold(clock);

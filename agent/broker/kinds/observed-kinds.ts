@@ -2,18 +2,34 @@
 import type * as z from 'zod';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
-import type { DesiredSet, ObservedObject, ObservedSet, Refusal } from '#shared/schema/protocol/agent-protocol.ts';
+import {
+  type DesiredSet,
+  mostUnfit,
+  type ObservedObject,
+  type ObservedSet,
+  type Refusal,
+} from '#shared/schema/protocol/agent-protocol.ts';
+import {
+  isObservedKind,
+  type ObservedData,
+  type ObservedKind,
+  readData,
+  unknownLatency,
+} from '#shared/schema/protocol/observed-data.ts';
 
 type Json = Record<string, unknown>;
 type Loose = KubeObject & { spec?: Json; status?: Json; data?: Json };
 
-const pick = (from: Json | undefined, ...keys: string[]): Json => {
-  const out: Json = {};
-  for (const key of keys) if (from?.[key] !== undefined) out[key] = from[key];
-  return out;
-};
+function pick<F extends string>(from: Json | undefined, ...fields: F[]): { readonly [K in F]?: unknown } {
+  return Object.fromEntries(fields.flatMap((field) => (from?.[field] === undefined ? [] : [[field, from[field]]]))) as {
+    readonly [K in F]?: unknown;
+  };
+}
 
-const selections: Readonly<Record<string, (object: Loose) => Json>> = {
+/** Values are as the cluster has them: `readData` is what makes them what the schema says. */
+type Selected<K extends ObservedKind> = { readonly [F in keyof ObservedData<K>]: unknown };
+
+const selections: { readonly [K in ObservedKind]: (object: Loose) => Selected<K> } = {
   Namespace: () => ({}),
   Secret: (o) => pick(o.data, 'signedNonce', 'csr', 'publicKey', 'succession'),
   Tenant: (o) => ({
@@ -54,7 +70,7 @@ function candidatesOf({ metadata }: Loose): string[] {
   }
 }
 
-const latencyOf = (status: Json | undefined): Json => {
+const latencyOf = (status: Json | undefined): { readonly latency?: unknown } => {
   const value = (status?.latency as Json | undefined)?.value;
   return value === undefined ? {} : { latency: value };
 };
@@ -62,24 +78,28 @@ const latencyOf = (status: Json | undefined): Json => {
 /** Of a Connection: what always changes a little. */
 const volatileFields: ReadonlySet<string> = new Set(['lastHandshakeTime', 'latency', 'packetLoss']);
 
-/** The set without what always changes a little: a difference here is news. */
+/** The set without what always changes a little: a difference here is news. That a latency is known at last is. */
 export const newsOf = (set: ObservedSet): ObservedSet => ({
   ...set,
   objects: set.objects.map((object) =>
-    object.kind === 'Connection'
-      ? { ...object, data: Object.fromEntries(Object.entries(object.data).filter(([key]) => !volatileFields.has(key))) }
-      : object,
+    object.kind === 'Connection' ? { ...object, data: steady(object.data) } : object,
   ),
 });
 
+const steady = (data: ObservedObject['data']): ObservedObject['data'] => ({
+  ...Object.fromEntries(Object.entries(data).filter(([field]) => !volatileFields.has(field))),
+  isMeasured: data.latency !== undefined && data.latency !== unknownLatency,
+});
+
 /** Certificates, the CA and the URL are public; AWS keys, which Liqo also keeps here, are not. */
-const authParams = (status: Json | undefined): Json =>
+const authParams = (status: Json | undefined): { readonly authParams?: unknown } =>
   status?.authParams === undefined
     ? {}
     : { authParams: pick(status.authParams as Json, 'ca', 'signedCRT', 'apiServer', 'proxyURL') };
 
 export function observedObject(kind: string, apiVersion: string, object: KubeObject): ObservedObject {
   const { metadata } = object;
+  const { data, unfit } = isObservedKind(kind) ? readData(kind, selections[kind](object)) : { data: {}, unfit: [] };
   return {
     apiVersion,
     kind,
@@ -88,7 +108,8 @@ export function observedObject(kind: string, apiVersion: string, object: KubeObj
     uid: metadata.uid ?? '',
     ...(metadata.generation === undefined ? {} : { generation: metadata.generation }),
     ...(metadata.deletionTimestamp === undefined ? {} : { deleting: true }),
-    data: selections[kind]?.(object) ?? {},
+    data,
+    ...(unfit.length === 0 ? {} : { unfit: unfit.slice(0, mostUnfit).map((one) => ({ ...one })) }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** What to write and what to remove so that a cluster matches one desired set. Pure: no client, no clock. */
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { nameList } from '#shared/domain/name-list.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
@@ -157,7 +158,7 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
       remove: here.filter((o) => stage.includes(o.kind) && !o.deleting),
       markPeerDead: set.peerDead,
       clean: false,
-      waitingOn: `removal of ${here.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+      waitingOn: `removal of ${nameList(here.map((o) => `${o.kind} ${o.ref.name}`))}`,
     };
   }
   return {
@@ -165,7 +166,7 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
     remove: [],
     markPeerDead: set.peerDead,
     clean: false,
-    waitingOn: `removal of ${left.map((o) => `${o.kind} ${o.ref.name}`).join(', ')}`,
+    waitingOn: `removal of ${nameList(left.map((o) => `${o.kind} ${o.ref.name}`))}`,
   };
 }
 

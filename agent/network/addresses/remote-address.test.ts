@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import { reachedAt, remoteRanges } from './remote-address.ts';
+import type { Network } from '#shared/schema/liqo/network.ts';
+import { reachedAt, remoteRanges, takenBy, unlinkedRanges } from './remote-address.ts';
 
 const real = { pod: ['10.50.0.0/16', '10.60.0.0/20'], external: ['10.68.0.0/16'] };
 const configuration = (views?: { pod: string[]; external: string[] }): Configuration =>
@@ -28,6 +29,39 @@ test('an address in a range that has no name here yet is not given out: it may b
   expect([reachedAt(half, '10.50.0.4'), reachedAt(half, '10.60.0.4')]).toEqual([undefined, '10.60.0.4']);
 });
 
-test('without a link addresses stay what they are', () => {
-  expect(reachedAt(remoteRanges(undefined), '10.50.0.4')).toBe('10.50.0.4');
+const network = (name: string, cidr: string | undefined, type?: string): Network =>
+  ({
+    metadata: { namespace: 'liqo', name, labels: type === undefined ? {} : { 'ipam.liqo.io/network-type': type } },
+    spec: { cidr: '10.9.0.0/16' },
+    status: cidr === undefined ? {} : { cidr },
+  }) as unknown as Network;
+const unlinked = unlinkedRanges([
+  network('pod-cidr', '10.50.0.0/16', 'pod-cidr'),
+  network('service-cidr', '10.96.0.0/12', 'service-cidr'),
+  network('other-peer', '10.71.0.0/16'),
+  network('vpc', '10.60.0.0/16', 'reserved'),
+  network('not-granted', undefined, 'external-cidr'),
+]);
+
+test.each([
+  ['of a pod here', '10.50.255.255', 'Network liqo/pod-cidr'],
+  ['of a Service here', '10.100.0.1', 'Network liqo/service-cidr'],
+  ['by which another peer is known here', '10.71.0.0', 'Network liqo/other-peer'],
+])('without a link an address %s is not given out, and it is said whose it is', (_, address, holder) => {
+  expect(reachedAt(unlinked, address)).toBeUndefined();
+  expect(takenBy(unlinked, address)?.holder).toBe(holder);
+});
+
+test.each([
+  ['nobody uses', '10.51.0.0'],
+  ['of a range that is only reserved', '10.60.0.1'],
+  ['of a range that was not granted', '10.9.0.1'],
+  ['of IPv6', 'fd00::7'],
+])('without a link an address %s stays what it is, since the networks may be one', (_, address) => {
+  expect(reachedAt(unlinked, address)).toBe(address);
+  expect(takenBy(unlinked, address)).toBeUndefined();
+});
+
+test('with a link nothing is taken: addresses have names of their own', () => {
+  expect(takenBy(remoteRanges(granted), '10.50.0.4')).toBeUndefined();
 });

@@ -1,11 +1,16 @@
 /** Addresses of a peer's pods as this cluster reaches them: prefix translation (reference/liqo-networking.md 4.7). Pure. */
 import { formatAddress, parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
+import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
+import type { Network } from '#shared/schema/liqo/network.ts';
 
-/** Ranges that the peer really has, each with what this cluster calls it; without `view` it has no name here yet. */
-export type RemoteRanges = readonly { readonly real: string; readonly view?: string }[];
+/**
+ * Ranges that the peer really has, each with what this cluster calls it; without `view` it has no name here yet. `holder`: what has that range in
+ * this cluster, which has no link to the peer.
+ */
+export type RemoteRanges = readonly { readonly real: string; readonly view?: string; readonly holder?: string }[];
 
-/** Without a Configuration there is no link, and every address stays what it is. */
+/** Of a peer with a link; none without a Configuration. */
 export function remoteRanges(configuration: Configuration | undefined): RemoteRanges {
   const real = configuration?.spec.remote.cidr;
   const view = configuration?.status?.remote?.cidr;
@@ -29,4 +34,30 @@ export function reachedAt(ranges: RemoteRanges, address: string): string | undef
     return to && formatAddress(to.base + (number - from.base));
   }
   return address;
+}
+
+/**
+ * Of a peer without a link, whose addresses stay what they are where the two networks are one. An address in one of these belongs to something else
+ * here: to a pod or Service of this cluster, or to another peer. Ranges that are only reserved may be those of the peer.
+ */
+export const unlinkedRanges = (networks: readonly Network[]): RemoteRanges =>
+  networks.flatMap(({ metadata, status }) => {
+    const isOnlyReserved = metadata.labels?.[networkLabel.networkType] === networkType.reserved;
+    if (status?.cidr === undefined || isOnlyReserved) return [];
+    return [{ real: status.cidr, holder: `Network ${metadata.namespace}/${metadata.name}` }];
+  });
+
+/** Why an address of a peer without a link means something else here; undefined: it does not. */
+export function takenBy(
+  ranges: RemoteRanges,
+  address: string,
+): { readonly range: string; readonly holder: string } | undefined {
+  const number = parseAddress(address);
+  if (number === undefined) return undefined;
+  for (const { real, holder } of ranges) {
+    const range = parseCidr(real);
+    if (holder !== undefined && range && number >= range.base && number < range.base + sizeOf(range.length))
+      return { range: real, holder };
+  }
+  return undefined;
 }

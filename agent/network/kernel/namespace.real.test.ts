@@ -364,7 +364,7 @@ describe('the tunnel device', () => {
     expect((await host.apply(stateOf(moved))).wrote).toEqual([
       `wireguard peer ${peerKeys.publicKey} at 192.0.2.2:51820`,
     ]);
-    await host.tunnel('userspace').rehandshake(peer);
+    await host.tunnel('userspace').shakeHands(peer);
     expect((await host.tunnel('userspace').read()).peers[0]?.endpoint).toBe('192.0.2.1:51820');
     expect((await host.apply(stateOf(undefined))).wrote).toEqual([`wireguard without peer ${peerKeys.publicKey}`]);
     process.kill('SIGKILL');
@@ -390,7 +390,7 @@ describe('the tunnel device', () => {
     expect(await control.configure(tunnel!)).toEqual([]);
     expect(await control.read()).toEqual(await host.tunnel('userspace').read());
     expect(files.at(-1)).toBe(''); // the key does not stay
-    await control.rehandshake(peer);
+    await control.shakeHands(peer);
     expect((await control.read()).peers).toHaveLength(1);
   });
 });

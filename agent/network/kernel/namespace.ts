@@ -72,6 +72,7 @@ class HostNamespace implements Namespace {
   #turn: Promise<unknown> = Promise.resolve();
   readonly #tables: NftTables;
   readonly #closing = new AbortController();
+  readonly #tunnels = new Map<'kernel' | 'userspace', TunnelControl>();
   #expected: Readonly<Record<Part, string>> | undefined;
   /** When the last look at each began. */
   #lookedAt: Record<Part, number> = { ip: Number.NEGATIVE_INFINITY, nft: Number.NEGATIVE_INFINITY };
@@ -95,9 +96,14 @@ class HostNamespace implements Namespace {
   }
 
   tunnel(implementation: 'kernel' | 'userspace'): TunnelControl {
-    return implementation === 'kernel'
-      ? kernelTunnel(this.#commands, tunnelDevice)
-      : userspaceTunnel(this.#pid, tunnelDevice);
+    const known = this.#tunnels.get(implementation);
+    if (known !== undefined) return known;
+    const made =
+      implementation === 'kernel'
+        ? kernelTunnel(this.#commands, tunnelDevice)
+        : userspaceTunnel(this.#pid, tunnelDevice);
+    this.#tunnels.set(implementation, made);
+    return made;
   }
 
   sweep(): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 /** Controls a WireGuard device: wireguard-go by its socket's text protocol, the kernel's by `wg`. A private key is never an argument. */
+import { randomBytes } from 'node:crypto';
 import { lstat, readFile, readlink } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
@@ -28,9 +29,16 @@ export interface TunnelControl {
   read(): Promise<TunnelStatus>;
   /** Writes what differs, and answers in words what that was. Sessions survive unless the peer's key or ours changes. */
   configure(device: TunnelDevice): Promise<readonly string[]>;
-  /** Forgets the session and starts anew, with this endpoint. */
-  rehandshake(peer: WireGuardPeer): Promise<void>;
+  /**
+   * Sends a handshake to this endpoint at once. Sessions with the peer go on receiving, so that one which the peer has just made is not lost;
+   * what is sent to the peer waits for the next session.
+   */
+  shakeHands(peer: ReachablePeer): Promise<void>;
+  /** Without session and endpoint until the peer calls. */
+  forget(publicKey: string): Promise<void>;
 }
+
+export type ReachablePeer = WireGuardPeer & Required<Pick<WireGuardPeer, 'endpoint' | 'keepaliveSeconds'>>;
 
 interface Raw extends TunnelStatus {
   /** base64; empty when none is set. */
@@ -41,6 +49,11 @@ interface Raw extends TunnelStatus {
 interface Wire {
   get(): Promise<Raw>;
   set(changes: Changes): Promise<void>;
+  /**
+   * A change of the device's own key is the one thing for which WireGuard starts a handshake before its 5 s since the last one have passed and
+   * yet keeps what it needs to receive: `passing` is put in and taken out again. The keepalive, switched off and on, is the packet to send.
+   */
+  renew(keys: { readonly own: string; readonly passing: string }, peer: ReachablePeer): Promise<void>;
 }
 
 interface Changes {
@@ -53,39 +66,55 @@ interface Changes {
 
 const keyBytes = 32;
 
+/** What reads the device and then writes it does so one after the other: a key that is only passing is never taken for the device's own. */
 function controlOf(wire: Wire): TunnelControl {
+  let last: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = last.then(work, work);
+    last = mine.catch(() => undefined);
+    return mine;
+  }
   return {
     async read() {
       const { listenPort, peers } = await wire.get();
       return { listenPort, peers };
     },
-    async configure(device) {
-      const has = await wire.get();
-      const privateKey = await privateKeyIn(device.privateKeyFile);
-      const { peer } = device;
-      const found = has.peers.find(({ publicKey }) => publicKey === peer?.publicKey);
-      const removed = has.peers.map(({ publicKey }) => publicKey).filter((key) => key !== peer?.publicKey);
-      const changes: Changes = {
-        ...(has.privateKey === privateKey ? {} : { privateKey }),
-        ...(has.listenPort === device.listenPort ? {} : { listenPort: device.listenPort }),
-        ...(removed.length === 0 ? {} : { removed }),
-        ...(peer && !agrees(found, peer) ? { peer } : {}),
-      };
-      if (Object.keys(changes).length > 0) await wire.set(changes);
-      return [
-        ...(changes.privateKey === undefined ? [] : ['private key']),
-        ...(changes.listenPort === undefined ? [] : [`listen port ${device.listenPort}`]),
-        ...removed.map((key) => `without peer ${key}`),
-        ...(changes.peer
-          ? [`peer ${changes.peer.publicKey} at ${changes.peer.endpoint ?? 'where it calls from'}`]
-          : []),
-      ];
-    },
-    async rehandshake(peer) {
-      await wire.set({ removed: [peer.publicKey] });
-      await wire.set({ peer });
-    },
+    configure: (device) => inTurn(() => configure(wire, device)),
+    shakeHands: (peer) => inTurn(() => shakeHands(wire, peer)),
+    forget: (publicKey) =>
+      inTurn(async () => {
+        await wire.set({ removed: [publicKey] });
+        await wire.set({ peer: { publicKey } });
+      }),
   };
+}
+
+async function configure(wire: Wire, device: TunnelDevice): Promise<readonly string[]> {
+  const has = await wire.get();
+  const privateKey = await privateKeyIn(device.privateKeyFile);
+  const { peer } = device;
+  const found = has.peers.find(({ publicKey }) => publicKey === peer?.publicKey);
+  const removed = has.peers.map(({ publicKey }) => publicKey).filter((key) => key !== peer?.publicKey);
+  const changes: Changes = {
+    ...(has.privateKey === privateKey ? {} : { privateKey }),
+    ...(has.listenPort === device.listenPort ? {} : { listenPort: device.listenPort }),
+    ...(removed.length === 0 ? {} : { removed }),
+    ...(peer && !agrees(found, peer) ? { peer } : {}),
+  };
+  if (Object.keys(changes).length > 0) await wire.set(changes);
+  return [
+    ...(changes.privateKey === undefined ? [] : ['private key']),
+    ...(changes.listenPort === undefined ? [] : [`listen port ${device.listenPort}`]),
+    ...removed.map((key) => `without peer ${key}`),
+    ...(changes.peer ? [`peer ${changes.peer.publicKey} at ${changes.peer.endpoint ?? 'where it calls from'}`] : []),
+  ];
+}
+
+async function shakeHands(wire: Wire, peer: ReachablePeer): Promise<void> {
+  const { privateKey: own, peers } = await wire.get();
+  // A device without key has no session, and a peer that it has not heard of is dialled when it is put in.
+  if (own === '' || !peers.some(({ publicKey }) => publicKey === peer.publicKey)) return wire.set({ peer });
+  await wire.renew({ own, passing: randomBytes(keyBytes).toString('base64') }, peer);
 }
 
 /** An endpoint that the device learned stays when none is wanted. */
@@ -121,6 +150,21 @@ export function userspaceTunnel(pid: number | undefined, device: string): Tunnel
   return controlOf({
     get: async () => parseUapi(await talk('get=1\n\n')),
     set: async (changes) => void (await talk(uapiRequest(changes))),
+    renew: async ({ own, passing }, { publicKey, endpoint, keepaliveSeconds }) =>
+      void (await talk(
+        [
+          'set=1',
+          `private_key=${hex(passing)}`,
+          `private_key=${hex(own)}`,
+          `public_key=${hex(publicKey)}`,
+          'update_only=true',
+          `endpoint=${endpoint}`,
+          'persistent_keepalive_interval=0',
+          `persistent_keepalive_interval=${keepaliveSeconds}`,
+          '',
+          '',
+        ].join('\n'),
+      )),
   });
 }
 
@@ -201,23 +245,32 @@ function peerOf(fields: Readonly<Record<string, string>>): TunnelPeerStatus {
 
 /** The kernel's device, by wireguard-tools, whose key file only we can read. */
 export function kernelTunnel(commands: Pick<Commands, 'must' | 'file'>, device: string): TunnelControl {
+  async function wgSet(privateKey: string | undefined, args: readonly string[]): Promise<void> {
+    const key = privateKey === undefined ? undefined : await commands.file('key', `${privateKey}\n`);
+    try {
+      await commands.must('wg', ['set', device, ...(key === undefined ? [] : ['private-key', key]), ...args]);
+    } finally {
+      if (key !== undefined) await commands.file('key', '');
+    }
+  }
   return controlOf({
     get: async () => parseDump(await commands.must('wg', ['show', device, 'dump'])),
+    async renew({ own, passing }, { publicKey, endpoint, keepaliveSeconds }) {
+      const peer = ['peer', publicKey, 'endpoint', endpoint, 'persistent-keepalive'];
+      try {
+        await wgSet(passing, [...peer, '0']);
+      } finally {
+        await wgSet(own, [...peer, String(keepaliveSeconds)]);
+      }
+    },
     async set({ privateKey, listenPort, removed = [], peer }) {
-      const key = privateKey === undefined ? undefined : await commands.file('key', `${privateKey}\n`);
-      const args = [
-        ...(key === undefined ? [] : ['private-key', key]),
+      await wgSet(privateKey, [
         ...(listenPort === undefined ? [] : ['listen-port', String(listenPort)]),
         ...removed.flatMap((gone) => ['peer', gone, 'remove']),
         ...(peer ? ['peer', peer.publicKey] : []),
         ...(peer?.endpoint === undefined ? [] : ['endpoint', peer.endpoint]),
         ...(peer ? ['persistent-keepalive', String(peer.keepaliveSeconds ?? 0), 'allowed-ips', '0.0.0.0/0'] : []),
-      ];
-      try {
-        await commands.must('wg', ['set', device, ...args]);
-      } finally {
-        if (key !== undefined) await commands.file('key', '');
-      }
+      ]);
     },
   });
 }

@@ -5,7 +5,6 @@ import { networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { WireGuardPeer } from '../kernel/kernel-state.ts';
 import type { TunnelControl } from '../kernel/wireguard.ts';
 import { type AnnouncedRanges, mostAnnounced } from '../link/ping/message.ts';
 import type { PingSocket } from '../link/ping/socket.ts';
@@ -133,6 +132,7 @@ async function keepLink(
   });
   const ports: LinkPorts = {
     clock,
+    preciseNow: () => performance.now(),
     log,
     resolve: deps.resolve,
     ping: (timeStamp, bytes) => {
@@ -145,7 +145,11 @@ async function keepLink(
         if (from === overlay()) listener(message.timeStamp, bytes);
       }),
     look: () => sessionOf(tunnel, peerKey()),
-    dial: (endpoint) => rehandshake(tunnel, peerKey(), { endpoint, keepaliveSeconds }),
+    dial: async (endpoint) => {
+      const publicKey = peerKey();
+      if (publicKey !== undefined) await tunnel.shakeHands({ publicKey, endpoint, keepaliveSeconds });
+    },
+    givesWay: name.role === 'server',
     candidates: () => {
       const link = place.link();
       if (link === undefined) return [];
@@ -177,10 +181,11 @@ async function keepLink(
     sizes.found(linkName, undefined);
     await reporter.ended();
     // Not when this process ends, nor with the pod: the kernel goes on forwarding.
-    if (place.self()?.active === false)
-      await rehandshake(tunnel, peerKey(), {}).catch((error) =>
-        log.debug('the endpoint of the peer was not forgotten', { code: codeOf(error) }),
-      );
+    const publicKey = peerKey();
+    if (place.self()?.active === false && publicKey !== undefined)
+      await tunnel
+        .forget(publicKey)
+        .catch((error) => log.debug('the endpoint of the peer was not forgotten', { code: codeOf(error) }));
   }
 }
 
@@ -216,12 +221,4 @@ async function sessionOf(tunnel: TunnelControl, key: string | undefined): Promis
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(lastHandshakeMs === undefined ? {} : { handshakeAt: lastHandshakeMs }),
   };
-}
-
-async function rehandshake(
-  tunnel: TunnelControl,
-  publicKey: string | undefined,
-  more: Omit<WireGuardPeer, 'publicKey'>,
-): Promise<void> {
-  if (publicKey !== undefined) await tunnel.rehandshake({ publicKey, ...more });
 }

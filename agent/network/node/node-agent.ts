@@ -1,7 +1,7 @@
 /** The node process: programs the node's namespace and those of its gateway pods from what the objects say, and reports what it finds. */
 import type { ProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { type LinkedAbort, linkedAbort, sharedByMany } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { CniTraits } from '../kernel/cni.ts';
@@ -19,6 +19,7 @@ import { planNode } from '../plan/node-plan.ts';
 import { createCableBook } from './bridge-ports.ts';
 import { runGatewayPod } from './gateway-runner.ts';
 import { createProgrammer } from './namespace-reconciler.ts';
+import { createNeighbourKeeper } from './neighbours.ts';
 import { createNodeReporter } from './node-facts.ts';
 import { createPathSizes } from './path-sizes.ts';
 import { createUserStatus, targetsOf } from './user-status.ts';
@@ -61,6 +62,8 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   const { cluster, clock, config, pings } = deps;
   const { node } = config;
   const log = deps.log.with({ node });
+  // One listener for each gateway pod here, and a few more.
+  sharedByMany(signal);
   const watch = watchFabric(cluster, signal);
   await watch.synced(signal);
   const sizes = createPathSizes();
@@ -106,12 +109,14 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
   sizes.register(programmer);
   cables.serves(programmer);
   const reporter = createNodeReporter({ ...deps, log }, node, watch.objects);
+  const neighbours = createNeighbourKeeper({ ...deps, log }, node, watch.objects, signal);
   const runners = createRunners(signal);
 
   function look(): void {
     programmer.wake();
     userStatus.look();
     reporter.look();
+    neighbours.look();
     const local = gatewayPodsOn(watch.objects(), node);
     watch.needPods(local.length > 0);
     deps.onLocalPods?.(local.map(({ pod }) => pod));
@@ -141,7 +146,7 @@ export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<
     await Promise.all([programmer.run(signal), userStatus.run(signal), reporter.run(signal)]);
   } finally {
     unsubscribe();
-    await runners.ended();
+    await Promise.all([runners.ended(), neighbours.ended()]);
     pings.close();
     host.close();
   }

@@ -24,12 +24,16 @@ type Slim<T extends KubeObject> = (object: T) => T;
 const slimNode: Slim<Node> = ({ apiVersion, kind, metadata, spec, status }) => {
   const { name, uid, resourceVersion, labels } = metadata;
   const { podCIDR, podCIDRs } = spec ?? {};
+  const bootID = status?.nodeInfo?.bootID;
   return {
     apiVersion,
     kind,
     metadata: { name, ...defined({ uid, resourceVersion, labels: only(labels, ['liqo.io/type']) }) },
     spec: defined({ podCIDR, podCIDRs }),
-    status: defined({ addresses: status?.addresses }),
+    status: {
+      ...defined({ addresses: status?.addresses }),
+      ...(bootID ? { nodeInfo: { bootID } as NonNullable<NonNullable<Node['status']>['nodeInfo']> } : {}),
+    },
   };
 };
 
@@ -129,7 +133,8 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       return current;
     },
     async synced(until) {
-      await Promise.all((Object.values(all) as readonly Cache<KubeObject>[]).map((cache) => cache.synced(until)));
+      // One after the other, though all fill at the same time: a signal has one listener, not one for each kind.
+      for (const [, cache] of caching) await cache.synced(until);
     },
     onChange(listener) {
       listeners.add(listener);

@@ -9,6 +9,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { deps, offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { createQuotaUsageController } from './quota/usage-controller.ts';
 import { createNodeFailureController } from './shadow-pods/node-failure-controller.ts';
@@ -50,6 +51,8 @@ const make = async (name: string, cpu: string): Promise<void> => {
 };
 const shadow = async (name: string): Promise<ShadowPod | undefined> => api.get(shadowPods, inApps(name));
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   under = await startWebhookCluster();
   cluster = under.cluster;

@@ -30,7 +30,7 @@ import { createConnectPeer } from '../replication/connect-peer.ts';
 import { isControlPlane } from '../replication/sessions.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { certificateEndMs } from './credentials.ts';
-import { isAnything, type PeerFacts, summarise } from './decide.ts';
+import { isAnything, type PeerFacts, peeringTypeOf, summarise } from './decide.ts';
 import type { NetworkFacts } from './network.ts';
 import { forgeForeignCluster } from './object.ts';
 import { ownerText } from './owner.ts';
@@ -38,6 +38,9 @@ import { ownerText } from './owner.ts';
 /** From YAML or JSON, without parsing either: this is for people to read. */
 const serverIn = (kubeconfig: string): string =>
   /["']?\bserver["']?\s*:\s*["']?([^"'\s,}]+)/.exec(kubeconfig)?.[1] ?? 'unknown';
+
+const proxyIn = (kubeconfig: string): string | undefined =>
+  /["']?\bproxy-url["']?\s*:\s*["']?([^"'\s,}]+)/.exec(kubeconfig)?.[1];
 
 const kubeconfigIn = ({ data }: Secret): string => Buffer.from(data?.kubeconfig ?? '', 'base64').toString();
 
@@ -95,6 +98,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
       tenant: tenantCache.byIndex('cluster', peer)[0],
       identity: identityCache.list().find(({ spec }) => spec.clusterID === peer && spec.type === 'ControlPlane'),
       declaredServer: declared === undefined ? undefined : serverIn(kubeconfigIn(declared)),
+      declaredProxy: declared && proxyIn(kubeconfigIn(declared)),
       virtualNodes: nodeCache.list().filter(({ spec }) => spec.clusterID === peer),
       nodes: kubeNodes.list().filter(isPeers),
       network: networkOf(isPeers),
@@ -138,7 +142,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const foreignOf = (peer: string): ForeignCluster | undefined =>
     oldest(cache.list().filter(({ spec }) => spec.clusterID === peer));
 
-  async function writeOwner(foreign: ForeignCluster, facts: PeerFacts, signal: AbortSignal): Promise<void> {
+  async function annotate(foreign: ForeignCluster, facts: PeerFacts, signal: AbortSignal): Promise<void> {
     const peer = foreign.spec.clusterID;
     const { tenant, identity, declaredServer, network } = facts;
     const links = [network.configuration, network.server, network.client].filter((object) => object !== undefined);
@@ -152,8 +156,11 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
       others,
       asks: asks.list(),
     });
-    if ((foreign.metadata.annotations?.[isthmusAnnotation.owner] ?? '') === owner) return;
-    const patch = { metadata: { annotations: { [isthmusAnnotation.owner]: owner === '' ? null : owner } } };
+    const wanted = { [isthmusAnnotation.owner]: owner, [isthmusAnnotation.peeringType]: peeringTypeOf(facts) };
+    const stale = Object.entries(wanted).filter(([key, text]) => (foreign.metadata.annotations?.[key] ?? '') !== text);
+    if (stale.length === 0) return;
+    const annotations = Object.fromEntries(stale.map(([key, text]) => [key, text === '' ? null : text]));
+    const patch = { metadata: { annotations } };
     await api.mergePatch(foreignClusters, refOf(foreign), patch, {}, signal);
   }
 
@@ -187,7 +194,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
         if (foreign === undefined) await create(peer, signal);
         else if (foreign.metadata.deletionTimestamp === undefined) {
           await writeStatus(api, foreignClusters, foreign, summarise(foreign, facts), signal);
-          await writeOwner(foreign, facts, signal);
+          await annotate(foreign, facts, signal);
         }
         return settled;
       },

@@ -4,7 +4,7 @@ import type { Node } from '#shared/domain/kube-object.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import { isAnything, type PeerFacts, summarise } from './decide.ts';
+import { isAnything, type PeerFacts, peeringTypeOf, summarise } from './decide.ts';
 import { noNetwork } from './network.ts';
 import { forgeForeignCluster } from './object.ts';
 
@@ -152,4 +152,31 @@ test('a peer of which nothing is left needs no summary', () => {
   expect(isAnything(none, 0)).toBe(false);
   expect(isAnything(none, 1)).toBe(true);
   expect(isAnything({ ...none, tenant: tenant() }, 0)).toBe(true);
+});
+
+test.each<[string, Partial<PeerFacts>, string]>([
+  ['gives nothing', { tenant: tenant() }, ''],
+  ['is asked directly', { identity: identity(true) }, 'OutOfBand'],
+  ['is asked by a kubeconfig of a Secret', { declaredServer: 'https://p' }, 'OutOfBand'],
+  ['is asked by one with a proxy', { declaredServer: 'https://p', declaredProxy: 'http://10.70.0.4:8118' }, 'InBand'],
+  [
+    'is asked through the link',
+    {
+      identity: {
+        ...identity(true),
+        spec: {
+          ...identity(true).spec,
+          authParams: { ...identity(true).spec.authParams, proxyURL: 'http://10.70.0.4:8118' },
+        },
+      },
+    },
+    'InBand',
+  ],
+])('a peer that %s', (_what, facts, type) => expect(peeringTypeOf({ ...none, ...facts })).toBe(type));
+
+test('what is not Ready stands first, where kubectl looks', () => {
+  const both = of({ tenant: tenant({ tenantNamespace: 'x' }, 'TolerateNoHandshake'), identity: identity(false) });
+  expect(both.modules.authentication.conditions?.map(({ status }) => status)).toEqual(['NotReady', 'Ready']);
+  const offloading = of({ virtualNodes: [virtualNode(true)], nodes: [node(false)] }).modules.offloading;
+  expect(offloading.conditions?.map(({ status }) => status)).toEqual(['NotReady', 'Ready']);
 });

@@ -25,6 +25,8 @@ export interface PeerFacts {
   readonly identity: Identity | undefined;
   /** Server in a control-plane kubeconfig that no Identity made. */
   readonly declaredServer: string | undefined;
+  /** Proxy in that kubeconfig. */
+  readonly declaredProxy?: string | undefined;
   readonly virtualNodes: readonly VirtualNode[];
   readonly nodes: readonly Node[];
   readonly network: NetworkFacts;
@@ -86,6 +88,12 @@ const identityDraft = ({ status }: Identity): Draft =>
         message: 'the credentials for the provider are in place',
       };
 
+/** What is not Ready first, since `kubectl get` prints the first. */
+const worstFirst = (drafts: readonly Draft[]): Draft[] => [
+  ...drafts.filter(({ status }) => status !== 'Ready'),
+  ...drafts.filter(({ status }) => status === 'Ready'),
+];
+
 /** Nobody renews what has ended: asking for that takes credentials that work. */
 function refusalDraft(peer: string, facts: PeerFacts, { message }: ApiServerHealth): Draft {
   const { credentialsEndMs: endMs, identity, nowMs } = facts;
@@ -132,6 +140,17 @@ export const apiServerOf = ({
 }: Pick<PeerFacts, 'identity' | 'declaredServer'>): string | undefined =>
   identity?.spec.authParams.apiServer || declaredServer;
 
+/** How the API server of a provider is asked, in the words of Liqo's tutorials; empty for a peer that gives nothing. */
+export const peeringTypeOf = ({
+  identity,
+  declaredServer,
+  declaredProxy,
+}: Pick<PeerFacts, 'identity' | 'declaredServer' | 'declaredProxy'>): string => {
+  if (identity === undefined && declaredServer === undefined) return '';
+  const proxy = identity === undefined ? declaredProxy : identity.spec.authParams.proxyURL;
+  return proxy ? 'InBand' : 'OutOfBand';
+};
+
 /** Worth a summary: something here is about this peer. */
 export const isAnything = (facts: PeerFacts, others: number): boolean =>
   facts.tenant !== undefined ||
@@ -175,8 +194,8 @@ export function summarise(foreign: ForeignCluster, facts: PeerFacts): ForeignClu
     role: roleOf(tenant !== undefined, isProvider),
     modules: {
       networking: module(hasNetwork(facts.network), before?.modules.networking, networkDrafts(facts.network), nowMs),
-      authentication: module(hasAuthentication, before?.modules.authentication, authentication, nowMs),
-      offloading: module(virtualNodes.length > 0, before?.modules.offloading, offloading, nowMs),
+      authentication: module(hasAuthentication, before?.modules.authentication, worstFirst(authentication), nowMs),
+      offloading: module(virtualNodes.length > 0, before?.modules.offloading, worstFirst(offloading), nowMs),
     },
     ...(apiServerUrl === undefined ? {} : { apiServerUrl }),
     ...(identity?.spec.authParams.proxyURL ? { foreignProxyUrl: identity.spec.authParams.proxyURL } : {}),

@@ -32,6 +32,7 @@ import { checkHandshake, type Handshake } from './handshake.ts';
 import { ensureCertificate, type Issue } from './issue-certificate.ts';
 import { certificateSecretName, type Holder } from './issued-certificate.ts';
 import { judgeKey } from './known-key.ts';
+import { withCredentials, withoutCredentials } from './status.ts';
 
 export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -137,13 +138,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
 
   /** No credentials for whoever asks now; what was given before is not taken. */
   async function withhold(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
-    const { authParams: _withheld, conditions: before, ...status } = tenant.status ?? {};
-    const old = before?.find(({ type }) => type === 'Handshake');
-    const isSame = old?.status === 'False' && old.reason === reason && old.message === message;
-    const now = new Date(clock.now()).toISOString();
-    const lastTransitionTime = old?.status === 'False' ? (old.lastTransitionTime ?? now) : now;
-    const failed = isSame ? old : { type: 'Handshake', status: 'False' as const, reason, message, lastTransitionTime };
-    await writeStatus(api, tenants, tenant, { ...status, conditions: [failed] }, signal);
+    const status = withoutCredentials(tenant.status, { reason, message }, new Date(clock.now()).toISOString());
+    await writeStatus(api, tenants, tenant, status, signal);
     return stalled(reason, message);
   }
 
@@ -154,7 +150,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const tenantNamespace = tenant.metadata.namespace ?? '';
     if (tenant.spec.authzPolicy === 'TolerateNoHandshake') {
       await ensureBindings(api, bindingCaches, tenant, { controlPlane: 'leave', clusterwide: true }, signal);
-      await writeStatus(api, tenants, tenant, { tenantNamespace }, signal);
+      await writeStatus(api, tenants, tenant, withCredentials(tenant.status, { tenantNamespace }), signal);
       return settled;
     }
     const consumer = tenant.spec.clusterID;
@@ -198,7 +194,9 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
       ...(proxyURL ? { proxyURL } : {}),
     };
     const had = tenant.status?.authParams?.signedCRT;
-    await writeStatus(api, tenants, tenant, { tenantNamespace: tenant.metadata.namespace ?? '', authParams }, signal);
+    const tenantNamespace = tenant.metadata.namespace ?? '';
+    const status = withCredentials(tenant.status, { tenantNamespace, authParams });
+    await writeStatus(api, tenants, tenant, status, signal);
     if (had !== undefined && had !== issue.certificate)
       events.emit(tenant, 'Normal', 'CertificateRenewed', `certificate of ${tenant.spec.clusterID} renewed`);
     if (issue.pending !== undefined) return waiting(issue.pending, 10_000);

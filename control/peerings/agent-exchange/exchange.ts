@@ -21,6 +21,7 @@ import type { Asks } from '../../model/peering-requests.ts';
 import { type Op, withPrefix } from '../../ports/store.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
+import { unreadable } from '../core/observed.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
 import { changedKinds } from './changed-kinds.ts';
 
@@ -127,6 +128,9 @@ export function createExchange(
     );
     const value: ObservedRecord = { ...set, appliedRevision: applied };
     if (item && sameJson(before, value)) return undefined;
+    const left = unreadable(set);
+    if (left.length > 0)
+      log.warn('fields of a report were left out', { tenant, cluster: clusterId, peering: set.peering, fields: left });
     const kept = { ...value, signedAt: agent.signedAt ?? known };
     return {
       op: item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept },

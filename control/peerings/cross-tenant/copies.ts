@@ -113,6 +113,12 @@ function linkFor(link: Link, side: PeeringRole): Link {
 }
 
 /** One tenant's copy. Everything that is not named here stays out of it. */
+/** What was wrong in the other tenant's cluster is in its own copy. */
+function warningsFor({ warnings = [] }: PeeringState, side: PeeringRole): Pick<PeeringState, 'warnings'> {
+  const own = warnings.filter((warning) => warning.side === side);
+  return own.length === 0 ? {} : { warnings: own };
+}
+
 export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): PeeringRecord {
   const { id, consumer, provider, resources, createdAt, across, unpeerRequestedAt, unpeerRequestedBy } = spec;
   return {
@@ -135,6 +141,7 @@ export function copyFor({ spec, state }: PeeringRecord, side: PeeringRole): Peer
       conditions: state.conditions.map((condition) => tell(condition, side, spec)),
       phaseSince: state.phaseSince,
       leftBehind: leftFor(state, side, spec),
+      ...warningsFor(state, side),
       ...(state.consentedAt === undefined ? {} : { consentedAt: state.consentedAt }),
       ...(state.granted ? { granted: quantitiesOf(state.granted) } : {}),
       ...(state.link ? { link: linkFor(state.link, side) } : {}),

@@ -199,6 +199,20 @@ describe('the exchanges of a link', () => {
 
 describe('a peering with a network', () => {
   const up = (peer: string) => connection(peer, 'Connected', { latency: '1ms' });
+
+  test('is Ready when both ends say Connected, measured or not, and tells what it could not read', () => {
+    const odd = connection('milan', 'Connected', { latency: 'N/A', packetLoss: 300 });
+    const { state } = run([...working, ...here, odd], [...there, connection('rome', 'Connected', { latency: 'N/A' })]);
+    expect(state.phase).toBe('Ready');
+    expect(state.link?.consumer.connection).toMatchObject({ value: 'Connected' });
+    expect(state.link?.consumer.connection).not.toHaveProperty('latency');
+    expect(state.warnings).toEqual([
+      { side: 'consumer', message: expect.stringContaining('Connection gw-milan: packetLoss is 300') },
+    ]);
+    const mended = run([...working, ...here, up('milan')], [...there, up('rome')], { state });
+    expect(mended.state).not.toHaveProperty('warnings');
+  });
+
   test.each<{ when: string; consumer: ObservedObject[]; provider: ObservedObject[]; is: string; says: RegExp }>([
     {
       when: 'nothing is granted',

@@ -7,6 +7,7 @@ import type { Link, LinkLayout } from '../../model/link.ts';
 import type { PeeringCondition, Phase } from '../../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from '../../model/peering-records.ts';
 import type { Condition } from '../core/condition.ts';
+import { unreadable } from '../core/observed.ts';
 import { networkCondition } from '../link/condition.ts';
 import { isLinked, nextLink } from '../link/decide.ts';
 import { linkObjects } from '../link/desired-objects.ts';
@@ -114,12 +115,16 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   ];
   const bothOnline = online.consumer && online.provider;
   const phase = livingPhase({ agreed, blocked: progress.blocked, bothOnline, report, network, input, before });
-  const { link: _, proxyUrl: __, ...known } = learnt;
+  const { link: _, proxyUrl: __, warnings: ___, ...known } = learnt;
   const link = network && {
     link: network.link,
     ...(network.proxy.kind === 'proxy' ? { proxyUrl: network.proxy.url } : {}),
   };
-  const state = enter({ ...known, ...link, conditions: dated(conditions, before.conditions, now) }, phase, now);
+  const state = enter(
+    { ...known, ...link, ...warningsOf(input), conditions: dated(conditions, before.conditions, now) },
+    phase,
+    now,
+  );
   const lapsesAt = agreed ? undefined : spec.across?.grant.lapsesAt;
   const nextLook = earliest([nextSilence(input), lapsesAt]);
   return {
@@ -132,6 +137,13 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
       : {}),
     ...(nextLook === undefined ? {} : { nextLook }),
   };
+}
+
+function warningsOf(input: ReconcileInput): Pick<PeeringState, 'warnings'> {
+  const warnings = (['consumer', 'provider'] as const).flatMap((side) =>
+    unreadable(input[side].observed).map((message) => ({ side, message })),
+  );
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 interface Network {
@@ -245,12 +257,19 @@ function reconcileEnding(input: ReconcileInput): ReconcileResult {
     ...result.conditions,
   ];
   const phase: Phase = removal.endedAt === undefined ? 'Unpeering' : 'Gone';
-  const { link, ...kept } = before;
+  const { link, warnings: _, ...kept } = before;
   const last = phase === 'Gone' || !link ? {} : { link };
   const nextLook = earliest([result.nextLook, phase === 'Gone' ? undefined : nextSilence(input)]);
   return {
     state: enter(
-      { ...kept, ...last, removal, leftBehind, conditions: dated(conditions, before.conditions, now) },
+      {
+        ...kept,
+        ...last,
+        ...warningsOf(input),
+        removal,
+        leftBehind,
+        conditions: dated(conditions, before.conditions, now),
+      },
       phase,
       now,
     ),

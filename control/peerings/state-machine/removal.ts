@@ -3,6 +3,7 @@
  * both remove their namespaces. Who is not done in time
  * is not waited for; its desired set stays `absent`, a tombstone that its agent finds when it returns.
  */
+import { nameList } from '#shared/domain/name-list.ts';
 import type { PeeringCondition } from '../../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from '../../model/peering-records.ts';
 import { linkKinds, remainingOf } from './reports.ts';
@@ -185,7 +186,7 @@ function cleanCondition(
     return not('WaitingForConsumer', `${cluster} keeps its side until ${spec.consumer} has given everything back`);
   }
   const remaining = remainingOf(here.observed, opposite);
-  const left = remaining.length === 0 ? 'to confirm that nothing is left' : `to remove ${remaining.join(', ')}`;
+  const left = remaining.length === 0 ? 'to confirm that nothing is left' : `to remove ${nameList(remaining)}`;
   if (removal.endedAt !== undefined) {
     return not(
       'LeftBehind',

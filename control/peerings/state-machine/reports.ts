@@ -1,26 +1,10 @@
-/** Reads what the agents reported. What does not have the agreed form counts as not there. */
-import * as z from 'zod';
+/** Reads what the agents reported, field by field. What does not have the agreed form counts as not there. */
 import { name as wellKnown } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ObservedCondition, ObservedData } from '#shared/schema/protocol/observed-data.ts';
 import type { Issued, Signed } from '../../model/peering-records.ts';
-
-const text = z.string().min(1);
-const SignedData = z.object({ signedNonce: text, csr: text, publicKey: text, succession: text.optional() });
-const AuthParams = z.looseObject({ signedCRT: text, apiServer: text });
-const TenantData = z.object({ authParams: AuthParams, tenantNamespace: text });
-const IdentityData = z.object({ kubeconfigReady: z.literal(true) });
-const Condition = z.object({
-  type: z.string(),
-  status: z.string(),
-  reason: z.string().optional(),
-  message: z.string().optional(),
-});
-const SliceData = z.object({
-  conditions: z.array(Condition).optional(),
-  resources: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
-});
-const NodeData = z.object({ ready: z.boolean(), reason: z.string().optional(), message: z.string().optional() });
+import { dataOf } from '../core/observed.ts';
 
 /** `undefined` everywhere: not reported yet. */
 export interface ConsumerReport {
@@ -42,43 +26,44 @@ export interface ProviderReport {
   readonly issued?: Issued;
 }
 
-const dataOf = (set: ObservedSet | undefined, kind: string, name?: string): unknown =>
-  set?.objects.find((o) => o.kind === kind && !o.deleting && (name === undefined || o.name === name))?.data;
-
 export function readConsumer(
   set: ObservedSet | undefined,
   names: { readonly slice: string; readonly identity: string },
 ): ConsumerReport {
-  const signed = SignedData.safeParse(dataOf(set, 'Secret', wellKnown.signedNonceSecret));
-  const slice = SliceData.safeParse(dataOf(set, 'ResourceSlice', names.slice));
-  const node = NodeData.safeParse(dataOf(set, 'Node', names.slice));
-  const conditions = slice.success ? (slice.data.conditions ?? []) : [];
-  const authentication = decisionOf(conditions, 'Authentication');
-  const grant = decisionOf(conditions, 'Resources');
+  const signed = signedOf(dataOf(set, 'Secret', wellKnown.signedNonceSecret));
+  const slice = dataOf(set, 'ResourceSlice', names.slice);
+  const node = dataOf(set, 'Node', names.slice);
+  const authentication = decisionOf(slice?.conditions, 'Authentication');
+  const grant = decisionOf(slice?.conditions, 'Resources');
   return {
-    kubeconfigReady: IdentityData.safeParse(dataOf(set, 'Identity', names.identity)).success,
-    ...(signed.success ? { signed: signed.data } : {}),
+    kubeconfigReady: dataOf(set, 'Identity', names.identity)?.kubeconfigReady === true,
+    ...(signed ? { signed } : {}),
     ...(authentication ? { authentication } : {}),
     ...(grant ? { grant } : {}),
-    ...(slice.success && slice.data.resources && grant?.accepted ? { granted: asTexts(slice.data.resources) } : {}),
-    ...(node.success
-      ? { node: { ready: node.data.ready, reason: node.data.reason ?? '', message: node.data.message ?? '' } }
-      : {}),
+    ...(slice?.resources && grant?.accepted ? { granted: asTexts(slice.resources) } : {}),
+    ...(node?.ready === undefined
+      ? {}
+      : { node: { ready: node.ready, reason: node.reason ?? '', message: node.message ?? '' } }),
   };
 }
 
+function signedOf(secret: ObservedData<'Secret'> | undefined): Signed | undefined {
+  const { signedNonce, csr, publicKey, succession } = secret ?? {};
+  if (!signedNonce || !csr || !publicKey) return undefined;
+  return { signedNonce, csr, publicKey, ...(succession ? { succession } : {}) };
+}
+
 export function readProvider(set: ObservedSet | undefined, tenant: string): ProviderReport {
-  const parsed = TenantData.safeParse(dataOf(set, 'Tenant', tenant));
-  if (!parsed.success) return {};
-  const { authParams, tenantNamespace } = parsed.data;
-  const kept = ['ca', 'signedCRT', 'apiServer', 'proxyURL'].flatMap((field) => {
-    const value = authParams[field];
-    return typeof value === 'string' && value !== '' ? [[field, value] as const] : [];
-  });
+  const { authParams, tenantNamespace } = dataOf(set, 'Tenant', tenant) ?? {};
+  if (!authParams?.signedCRT || !authParams.apiServer || !tenantNamespace) return {};
+  const { ca, signedCRT, apiServer, proxyURL } = authParams;
+  const kept = Object.entries({ ca, signedCRT, apiServer, proxyURL }).flatMap(([field, value]) =>
+    value === undefined || value === '' ? [] : [[field, value] as const],
+  );
   return { issued: { authParams: Object.fromEntries(kept), tenantNamespace } };
 }
 
-function decisionOf(conditions: readonly z.infer<typeof Condition>[], type: string): Decision | undefined {
+function decisionOf(conditions: readonly ObservedCondition[] = [], type: string): Decision | undefined {
   const found = conditions.find((condition) => condition.type === type);
   return found && { accepted: found.status === 'Accepted', reason: found.reason ?? '', message: found.message ?? '' };
 }

@@ -87,6 +87,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
     phaseSince: state.phaseSince,
     ...(spec.unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt: spec.unpeerRequestedAt }),
     leftBehind: state.leftBehind,
+    ...(state.warnings ? { warnings: state.warnings } : {}),
     ...acrossView(record, tenant),
     owner: spec.ask !== undefined && ownsTerms(spec.ask) ? { kind: 'object', name: spec.ask.name } : { kind: 'broker' },
     version,

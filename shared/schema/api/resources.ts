@@ -79,6 +79,10 @@ export const Peering = z.object({
   phaseSince: z.partialRecord(PeeringPhase, Time).describe('When each phase was first entered.'),
   unpeerRequestedAt: Time.optional(),
   leftBehind: z.array(z.string()).describe('What could not be removed because a side was dead.'),
+  warnings: z
+    .array(z.object({ side: z.enum(['consumer', 'provider']), message: z.string() }))
+    .optional()
+    .describe('Fields of what your clusters report that do not have their form and were left out. Absent: none.'),
   across: PeeringAcross.optional().describe('Present when the other cluster is of another tenant.'),
   owner: z
     .object({

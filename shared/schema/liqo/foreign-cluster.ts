@@ -75,6 +75,16 @@ export const foreignClusters = defineKind<ForeignCluster>({
   writers: { object: 'foreign cluster controller', status: 'foreign cluster controller' },
   columns: [
     { name: 'Role', type: 'string', jsonPath: '.status.role' },
+    // As Liqo showed them before its version 1; Role stands for the two directions of then. Ours: the type is no field of the object.
+    { name: 'Type', type: 'string', jsonPath: '.metadata.annotations.isthmus\\.dev/peering-type' },
+    {
+      name: 'Networking',
+      type: 'string',
+      jsonPath: '.status.modules.networking.conditions[?(@.type=="NetworkConnectionStatus")].status',
+    },
+    // The API server prints the first; what is not Ready stands first.
+    { name: 'Authentication', type: 'string', jsonPath: '.status.modules.authentication.conditions[*].status' },
+    { name: 'Offloading', type: 'string', jsonPath: '.status.modules.offloading.conditions[*].status' },
     { name: 'ClusterID', type: 'string', jsonPath: '.spec.clusterID', priority: 1 },
     // Ours: which way the peering was made.
     { name: 'Owner', type: 'string', jsonPath: '.metadata.annotations.isthmus\\.dev/owner', priority: 1 },

@@ -29,9 +29,11 @@ export const TenantStatus = z.object({
   tenantNamespace: z.string().optional().describe('Namespace of this consumer on the provider.'),
   authParams: AuthParams.optional().describe('What the consumer needs to log in; absent under TolerateNoHandshake.'),
   conditions: Conditions.optional().describe(
-    'Only Handshake, and only while it fails: why the consumer gets no credentials.',
+    'Handshake, only while it fails: why the consumer gets no credentials. InBandToken, only while it is False: the consumer is to come through the link, and does not show the tokens that the proxy there asks for.',
   ),
 });
+export const tenantConditionType = { handshake: 'Handshake', inBandToken: 'InBandToken' } as const;
+
 export type TenantStatus = z.infer<typeof TenantStatus>;
 
 export type Tenant = KubeResource<TenantSpec, TenantStatus>;

@@ -132,7 +132,8 @@ export type PeeringRole = z.infer<typeof PeeringRole>;
 
 /**
  * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/broker/kinds/observed-kinds`):
- * never private keys, tokens or kubeconfigs.
+ * never private keys, tokens or kubeconfigs. Its fields are those of `observed-data.ts`, by which the broker reads them one by one: an agent
+ * of another version may have others.
  */
 export const ObservedObject = z.object({
   apiVersion: z.string(),
@@ -143,7 +144,13 @@ export const ObservedObject = z.object({
   generation: z.int().optional(),
   deleting: z.boolean().optional(),
   data: z.record(z.string(), z.unknown()),
+  unfit: z
+    .array(z.object({ field: z.string(), value: z.string(), accepted: z.string() }))
+    .optional()
+    .describe('What the cluster has in fields of `data` and the agent left out, since it does not have their form.'),
 });
+/** An agent tells no more than so many of one object. */
+export const mostUnfit = 8;
 export type ObservedObject = z.infer<typeof ObservedObject>;
 
 export const Refusal = z.object({

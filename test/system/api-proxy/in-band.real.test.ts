@@ -3,7 +3,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
@@ -23,6 +25,8 @@ async function turnedAway(): Promise<number> {
   return Number(packets);
 }
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   await removeWorld(place);
   const world = await openWorld({ ...place, clusters: [consumer, provider], brokerPort: 7561 });
@@ -100,6 +104,22 @@ test('pods run there, with logs and exec, and not one packet asked at the closed
   expect((await stage.kubectl(consumer, ['-n', 'abroad', 'logs', 'parrot'])).code).toBe(0);
   expect(await turnedAway()).toBe(0);
   await stage.deleteNamespaces(consumer, 'abroad');
+});
+
+/** As a consumer that runs Liqo comes: from a pod of the consumer, through the link, without a token. */
+async function connectWithoutToken(proxyUrl: string): Promise<string> {
+  const { hostname, port } = new URL(proxyUrl);
+  const script = `const s = require('net').connect(${port}, '${hostname}', () => s.write('CONNECT kubernetes.default:443 HTTP/1.1\\r\\n\\r\\n')); s.on('data', (d) => { console.log(String(d).split('\\r\\n')[0]); s.destroy(); }); s.setTimeout(10000, () => process.exit(1));`;
+  const line = ['-n', 'liqo', 'exec', 'deploy/isthmus-agent', '--', '/usr/local/bin/node', '-e', script];
+  return (await stage.kubectl(consumer, line)).stdout.trim();
+}
+
+test('a caller without a token is refused, and the Tenant of a consumer that shows tokens says nothing of it', async () => {
+  const [identity] = await stage.api(consumer).list(identities);
+  const { proxyURL = '' } = identity?.spec.authParams ?? {};
+  expect(await connectWithoutToken(proxyURL)).toBe('HTTP/1.1 407 Proxy Authentication Required');
+  const [tenant] = await stage.api(provider).list(tenants);
+  expect(tenant?.status?.conditions ?? []).toEqual([]);
 });
 
 test('unpeering closes the way, too', async () => {

@@ -18,11 +18,13 @@ export function rotation(on: () => Ground): void {
     let before: readonly unknown[] = [];
 
     beforeAll(async () => {
+      await on().join();
+      await on().remember();
       await stage().mustPeer();
       await stage().mustOffload(here, '--strategy', 'Remote');
       await startSteady(stage());
       before = await lives(stage());
-    }, 120_000);
+    }, 240_000);
 
     test('brings both kinds of credentials new certificates, and touches neither pod nor node', async () => {
       const [former, held] = [await keys(), await credentials(stage())];

@@ -19,12 +19,14 @@ import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
 
-export interface DeclaredCluster {
+export interface DeclaredCluster<S extends ApiServer = ApiServer> {
   readonly id: string;
-  readonly server: TestApiServer;
+  readonly server: S;
   /** As an administrator. */
   readonly api: KubeApi;
   readonly nodeAddress: string;
@@ -49,9 +51,15 @@ const consoleLog: Log = {
 };
 const log = process.env.TEST_LOG ? consoleLog : silentLog;
 
-export async function startCluster(plan: ClusterPlan): Promise<DeclaredCluster> {
+export const startCluster = async (plan: ClusterPlan): Promise<DeclaredCluster> =>
+  installOn(await leaseApiServer(), plan);
+
+/** With an API server that the test may kill. */
+export const startOwnCluster = async (plan: ClusterPlan): Promise<DeclaredCluster<TestApiServer>> =>
+  installOn(await startOwnKindsServer(), plan);
+
+async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Promise<DeclaredCluster<S>> {
   const { id, podCidr, externalCidr, nodeAddress } = plan;
-  const server = await startApiServer({ controllerManager: true });
   const connection = await connectKubeconfig(server.kubeconfig);
   const api = createKubeApi(connection, { clock: systemClock, log });
   const io = capturedIo({});
@@ -77,7 +85,7 @@ export async function startCluster(plan: ClusterPlan): Promise<DeclaredCluster> 
   const stopPlaying = new AbortController();
   const playing = play(api, `${id}-1`, stopPlaying.signal);
 
-  const cluster: DeclaredCluster = {
+  const cluster: DeclaredCluster<S> = {
     id,
     server,
     api,

@@ -200,6 +200,9 @@ test.each(mistakes)('$what is explained', async ({ side, on, change, says }) => 
 });
 
 test('each mistake is explained within 5 s, and stands in the way of nobody who deletes it', async () => {
+  expect(explainedAfter, 'this test continues those before it: run the whole file, without -t').toHaveLength(
+    mistakes.length,
+  );
   // One that came later had a machine busy with other things: the others tell.
   const sorted = explainedAfter.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(sorted.length * 0.75)]).toBeLessThan(5);

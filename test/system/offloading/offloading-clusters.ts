@@ -18,8 +18,9 @@ import {
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { peer } from '../peering/broker-part.ts';
-import { type Pair, startPair } from '../peering/clusters.ts';
+import { type More, type Pair, startOwnPair, startPair } from '../peering/clusters.ts';
 
 const quick = { everyMs: 25, withinMs: 40_000 };
 export const soon = <T>(what: string, look: () => Promise<T | undefined | null | false>): Promise<T> =>
@@ -36,8 +37,13 @@ export function countersOf(clusterId: string): ReflectionCounters {
 }
 
 /** Cluster `rome` is a consumer of `milan`, through a virtual node called `milan`. */
-export async function startOffloadingPair(): Promise<Pair> {
-  const pair = await startPair(async (deps) => {
+export const startOffloadingPair = (): Promise<Pair> => openOffloadingPair(startPair);
+
+/** With API servers that the test may kill. */
+export const startOwnOffloadingPair = (): Promise<Pair<TestApiServer>> => openOffloadingPair(startOwnPair);
+
+async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Promise<Pair<S>>): Promise<Pair<S>> {
+  const pair = await start(async (deps) => {
     const { clusterId, clock, log } = deps;
     return [
       ...createOffloadingControllers(deps),

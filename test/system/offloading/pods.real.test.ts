@@ -4,6 +4,7 @@ import { configMaps, coreEvents, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import type { Pair } from '../peering/clusters.ts';
 import {
   countersOf,
@@ -13,13 +14,13 @@ import {
   report,
   shadowOf,
   soon,
-  startOffloadingPair,
+  startOwnOffloadingPair,
 } from './offloading-clusters.ts';
 
-let pair: Pair;
+let pair: Pair<TestApiServer>;
 const remote = 'demo-rome';
 beforeAll(async () => {
-  pair = await startOffloadingPair();
+  pair = await startOwnOffloadingPair();
   await offloadedNamespace(pair, 'demo');
 }, 900_000);
 afterAll(async () => await pair?.stop());

@@ -18,6 +18,7 @@ import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peer
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { nothingLeft } from './broker-part.ts';
 import { type More, type Pair, startPair, type TestCluster } from './clusters.ts';
 
@@ -56,6 +57,8 @@ const policy = (autoAccept: boolean) =>
     },
   }) as unknown as PeeringPolicy;
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-asked-'));
   const log = silentLog;

@@ -12,13 +12,14 @@ import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
-import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { serveOwnKinds } from '#test/harness/own-kinds.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 
-export interface TestCluster {
+export interface TestCluster<S extends ApiServer = ApiServer> {
   readonly id: string;
-  readonly server: TestApiServer;
+  readonly server: S;
   /** As an administrator. */
   readonly api: KubeApi;
   startAgent(): Promise<void>;
@@ -26,9 +27,9 @@ export interface TestCluster {
   stopAgent(): Promise<void>;
 }
 
-export interface Pair {
-  readonly consumer: TestCluster;
-  readonly provider: TestCluster;
+export interface Pair<S extends ApiServer = ApiServer> {
+  readonly consumer: TestCluster<S>;
+  readonly provider: TestCluster<S>;
   readonly clock: ShiftedClock;
   stop(): Promise<void>;
 }
@@ -53,17 +54,16 @@ export type More = (deps: {
 }) => Promise<readonly { run(signal: AbortSignal): Promise<void> }[]>;
 const nothingMore: More = async () => [];
 
-async function startCluster(
+async function startCluster<S extends ApiServer>(
+  server: S,
   id: string,
   clock: ShiftedClock,
   arch: string,
   more: More,
   connectPeer: ConnectPeer | undefined,
-): Promise<TestCluster> {
-  const server = await startApiServer();
+): Promise<TestCluster<S>> {
   const log = process.env.TEST_LOG ? consoleLog : silentLog;
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
-  await serveOwnKinds(server, api);
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
   const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
@@ -91,12 +91,21 @@ async function startCluster(
   };
 }
 
-export async function startPair(more: More = nothingMore, connectPeer?: ConnectPeer): Promise<Pair> {
+export const startPair = (more: More = nothingMore, connectPeer?: ConnectPeer): Promise<Pair> =>
+  openPair(leaseApiServer, more, connectPeer);
+
+/** With API servers that the test may kill and reconfigure. */
+export const startOwnPair = (more: More = nothingMore): Promise<Pair<TestApiServer>> =>
+  openPair(startOwnKindsServer, more, undefined);
+
+async function openPair<S extends ApiServer>(
+  start: () => Promise<S>,
+  more: More,
+  connectPeer: ConnectPeer | undefined,
+): Promise<Pair<S>> {
   const clock = new ShiftedClock();
-  const [consumer, provider] = await Promise.all([
-    startCluster('rome', clock, 'amd64', more, connectPeer),
-    startCluster('milan', clock, 'arm64', more, connectPeer),
-  ]);
+  const open = async (id: string, arch: string) => startCluster(await start(), id, clock, arch, more, connectPeer);
+  const [consumer, provider] = await Promise.all([open('rome', 'amd64'), open('milan', 'arm64')]);
   await Promise.all([consumer.startAgent(), provider.startAgent()]);
   return {
     consumer,

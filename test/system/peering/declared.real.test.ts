@@ -7,9 +7,12 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { type Pair, startPair } from './clusters.ts';
 
 let pair: Pair;
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   pair = await startPair();
 }, 900_000);

@@ -13,12 +13,13 @@ import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { leftovers, peer, presentIdentity, removePeering } from './broker-part.ts';
-import { type Pair, startPair, type TestCluster } from './clusters.ts';
+import { type Pair, startOwnPair, type TestCluster } from './clusters.ts';
 
-let pair: Pair;
+let pair: Pair<TestApiServer>;
 beforeAll(async () => {
-  pair = await startPair();
+  pair = await startOwnPair();
   // The signer of a controller-manager that has just started takes seconds for its first certificate.
   await peer(pair);
   await removePeering(pair);

@@ -20,6 +20,7 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import {
   introduce,
   leftovers,
@@ -46,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => await pair?.stop());
 
 describe('a peering', () => {
+  inOrder('describe');
   test('B036 turns a slice into a virtual node with what was granted', async () => {
     const startedAt = Date.now();
     await peer(pair, { cpu: '2' });

@@ -13,6 +13,8 @@ export const pingTiming = {
 interface Sent {
   readonly timeStamp: string;
   readonly at: number;
+  /** The same by the precise clock. */
+  readonly preciseAt: number;
 }
 
 export interface PingState {
@@ -37,19 +39,20 @@ export const startPings = (now: number): PingState => ({ startedAt: now, pending
 export const nextPingAt = ({ sentAt, startedAt, pending }: PingState): number =>
   sentAt === undefined ? startedAt : sentAt + (pending.length > 0 ? pingTiming.hurryMs : pingTiming.intervalMs);
 
-export function pingSent(state: PingState, timeStamp: string, now: number): PingState {
+/** `preciseNow`: milliseconds with a fraction, from any beginning, the same one for sending and hearing. */
+export function pingSent(state: PingState, timeStamp: string, now: number, preciseNow = now): PingState {
   const lost = state.pending.filter(({ at }) => now - at > pingTiming.errorMs);
-  const pending = [...state.pending.slice(lost.length), { timeStamp, at: now }];
+  const pending = [...state.pending.slice(lost.length), { timeStamp, at: now, preciseAt: preciseNow }];
   const outcomes = state.heardAt === undefined ? state.outcomes : remember(state.outcomes, lost.length, false);
   return { ...state, sentAt: now, pending, outcomes };
 }
 
 /** The same state when the time stamp is none of ours, or was answered, or a later ping was answered before. */
-export function pongHeard(state: PingState, timeStamp: string, now: number): PingState {
+export function pongHeard(state: PingState, timeStamp: string, now: number, preciseNow = now): PingState {
   const index = state.pending.findIndex((sent) => sent.timeStamp === timeStamp);
   const sent = state.pending[index];
   if (sent === undefined) return state;
-  const rttMs = Math.max(0, now - sent.at);
+  const rttMs = Math.max(0, preciseNow - sent.preciseAt);
   return {
     ...state,
     heardAt: now,
@@ -75,7 +78,7 @@ export function packetLoss({ outcomes }: PingState): number | undefined {
 /** As Liqo prints it (reference 1.6). */
 export function latencyText(rttMs: number | undefined): string {
   if (rttMs === undefined || rttMs <= 0) return 'N/A';
-  return rttMs >= 1 ? `${Math.floor(rttMs)}ms` : `${Math.floor(rttMs * 1000)}μs`;
+  return rttMs >= 1 ? `${Math.floor(rttMs)}ms` : `${Math.max(1, Math.floor(rttMs * 1000))}μs`;
 }
 
 function remember(outcomes: readonly boolean[], count: number, answered: boolean): readonly boolean[] {

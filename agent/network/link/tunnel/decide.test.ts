@@ -11,6 +11,7 @@ const up = (since: number, more: Partial<DialState> = {}): DialState => ({
   attempts: 0,
   tried: [],
   answersPings: true,
+  unproven: 0,
   source: 'own',
   sourceSince: since,
   ...more,
@@ -68,12 +69,60 @@ describe('a link that dials', () => {
 
   test.each([
     { evidence: 'a pong', seen: { pongAt: 700 }, phase: 'up' },
-    { evidence: 'a handshake', seen: { handshakeAt: 700 }, phase: 'up' },
+    { evidence: 'a handshake alone', seen: { handshakeAt: 700 }, phase: 'dialling' },
     { evidence: 'bytes without a session', seen: { receivedAt: 700 }, phase: 'dialling' },
     { evidence: 'a pong from before the attempt', seen: { pongAt: 400 }, phase: 'dialling' },
   ] as const)('after $evidence is $phase', ({ seen, phase }) => {
     const { state } = startDial({ now: 500, candidates: [a, b] });
     expect(dialStep(state, { now: 800, candidates: [a, b], ...seen }).state.phase).toBe(phase);
+  });
+});
+
+describe('a link whose peer is heard', () => {
+  const dialling = (more: Partial<DialState> = {}): DialState => {
+    const { answersPings: _, ...rest } = up(0);
+    return { ...rest, phase: 'dialling', attempts: 1, tried: [a], ...more };
+  };
+  const stepsOf = (state: DialState, seen: Omit<Sightings, 'now'>) =>
+    [499, 500, 999, 1_000, 1_749, 2_000].map((now) => dialStep(state, { now, ...seen }).dial);
+  const never = undefined;
+
+  test.each([
+    { what: 'nothing', seen: {}, dials: [never, b, b, b, b, b] },
+    { what: 'bytes of a handshake', seen: { receivedAt: 250 }, dials: [never, never, never, b, b, b] },
+    { what: 'a handshake', seen: { handshakeAt: 250 }, dials: [never, never, never, b, b, b] },
+    {
+      what: 'bytes, at the side that gives way',
+      seen: { receivedAt: 1, givesWay: true },
+      dials: Array(5).fill(never).concat(b),
+    },
+    { what: 'bytes over and over', seen: { receivedAt: 1_999 }, dials: [never, never, never, never, never, b] },
+  ])('by $what waits for a session before it tries the next candidate', ({ seen, dials }) => {
+    expect(stepsOf(dialling(), { candidates: [a, b], ...seen })).toEqual(dials);
+  });
+
+  test('answers first where the peer sends from', () => {
+    const learned = '198.18.9.9:1024';
+    const seen = { candidates: [a, b], learned, receivedAt: 250 };
+    expect(dialStep(dialling(), { ...seen, now: 1_250 }).dial).toBe(learned);
+    const after = dialling({ endpoint: learned, tried: [a, learned] });
+    expect(dialStep(after, { ...seen, now: 1_250 }).dial).toBe(b);
+  });
+
+  test('takes a handshake for no proof when the peer answers pings, and shakes hands again within a second', () => {
+    const seen = { candidates: [a, b], learned: a, pongAt: -5_000, handshakeAt: 20 };
+    const step = dialStep(dialling({ answersPings: true, unproven: 1 }), { ...seen, now: 900 });
+    expect(step).toMatchObject({ dial: a, state: { phase: 'dialling', unproven: 2 } });
+    const many = dialStep(dialling({ answersPings: true, unproven: 9 }), { ...seen, now: 900 });
+    expect(many).toMatchObject({ state: { phase: 'dialling', unproven: 10 } });
+  });
+
+  test('takes the third handshake without any pong for a peer that answers no pings', () => {
+    const seen = { candidates: [a, b], learned: a, handshakeAt: 20, now: 900 };
+    expect(dialStep(dialling({ unproven: 1 }), seen).state.phase).toBe('dialling');
+    expect(dialStep(dialling({ unproven: 2 }), seen).state).toMatchObject({ phase: 'up', answersPings: false });
+    // Once known, the next handshake is enough.
+    expect(dialStep(dialling({ answersPings: false }), { ...seen, now: 100 }).state.phase).toBe('up');
   });
 });
 
@@ -137,8 +186,9 @@ describe('a link that is up', () => {
     expect(dialStep(up(0), { ...seen, now: 12_700 }).dial).toBe(a);
   });
 
-  test('is left alone while bytes arrive, although pings are lost', () => {
-    expect(dialStep(up(0), { now: 12_000, pongAt: 5_000, receivedAt: 11_900, candidates: [a] }).dial).toBeUndefined();
+  test('is left alone for a while in which bytes arrive, although pings are lost', () => {
+    expect(dialStep(up(0), { now: 9_000, pongAt: 5_000, receivedAt: 8_900, candidates: [a] }).dial).toBeUndefined();
+    expect(dialStep(up(0), { now: 12_000, pongAt: 5_000, receivedAt: 11_900, candidates: [a] }).dial).toBe(a);
   });
 
   test('of a peer that answers no pings is left alone as long as a session can live', () => {

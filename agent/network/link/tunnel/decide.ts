@@ -1,6 +1,7 @@
 /**
- * Which endpoint of the peer to dial, and when to dial again. Evidence that the peer hears us is an answered ping, or a handshake; bytes that
- * arrive keep a link that was up from being given up. Pure: `dialStep` is called again and again with what was seen meanwhile.
+ * Which endpoint of the peer to dial, and when to dial again. Evidence that the peer hears us is an answered ping; handshakes alone are one
+ * only of a peer that lets several go by without answering a ping. What arrives from the peer, a handshake or bytes of one, prolongs an
+ * attempt. Pure: `dialStep` is called again and again with what was seen meanwhile.
  */
 
 export const dialTiming = {
@@ -8,6 +9,17 @@ export const dialTiming = {
   silenceMs: 1_500,
   /** How long, beside two round trips, the first attempts may take: a gateway that has just been replaced answers any moment. */
   attemptMs: 500,
+  /** How long, beside two round trips, a peer that was heard may take to answer a ping before it is dialled again. */
+  proofMs: 750,
+  /**
+   * The side that is dialled waits so much longer: two handshakes that cross leave neither side a session. It has to exceed a round trip and
+   * the time between two looks, or the next two cross as well.
+   */
+  wayMs: 1_000,
+  /** A peer that made this many handshakes and never answered a ping is one that answers none. */
+  muteAfter: 3,
+  /** Bytes keep a link up for so long without a pong of a peer that answers pings. */
+  bytesMs: 5_000,
   /** How many attempts are that short. */
   quickAttempts: 6,
   /** Later ones get longer by this factor after each round through all candidates… */
@@ -35,8 +47,10 @@ export interface DialState {
   readonly attempts: number;
   /** Where the last attempt stands in the list, so that a changed list goes on from there. */
   readonly tried: readonly string[];
-  /** The peer answers pings; only then is their absence a sign. */
-  readonly answersPings: boolean;
+  /** Whether the peer answers pings. Absent: not known yet. */
+  readonly answersPings?: boolean;
+  /** Attempts, since the link was up last, in which a handshake was made and no ping answered. */
+  readonly unproven: number;
   readonly source: SourcePort;
   /** Since when all attempts from it have gone unanswered. */
   readonly sourceSince: number;
@@ -49,6 +63,7 @@ export interface Sightings {
   readonly smoothRttMs?: number;
   /** When more bytes than before were found to have come in. */
   readonly receivedAt?: number;
+  /** When the last handshake was made. */
   readonly handshakeAt?: number;
   /** From where the peer last sent. */
   readonly learned?: string;
@@ -56,13 +71,15 @@ export interface Sightings {
   readonly candidates: readonly string[];
   /** How long one source port is tried. Absent: ours must stay as it is, since the peer dials it. */
   readonly portMs?: number;
+  /** The peer dials us, rather than we the peer. */
+  readonly givesWay?: boolean;
 }
 
 export interface DialStep {
   readonly state: DialState;
   /** First of all dial from this port. */
   readonly from?: SourcePort;
-  /** Forget the session and start a handshake with this endpoint. */
+  /** Start a handshake with this endpoint. */
   readonly dial?: string;
   /** When to ask again at the latest. */
   readonly lookAt: number;
@@ -70,16 +87,16 @@ export interface DialStep {
 
 /** A session that is there already (this process was restarted) is given the time to prove itself before it is touched. */
 export function startDial(seen: Sightings, source: SourcePort = 'own'): DialStep {
-  const start = { since: seen.now, attempts: 0, tried: [], source, sourceSince: seen.now } as const;
+  const start = { since: seen.now, attempts: 0, tried: [], unproven: 0, source, sourceSince: seen.now } as const;
   if (
     seen.learned !== undefined &&
     seen.handshakeAt !== undefined &&
     seen.now - seen.handshakeAt < dialTiming.sessionMs
   ) {
-    const state: DialState = { ...start, phase: 'up', endpoint: seen.learned, answersPings: true };
+    const state: DialState = { ...start, phase: 'up', endpoint: seen.learned };
     return { state, lookAt: seen.now + dialTiming.silenceMs };
   }
-  return attempt({ ...start, phase: 'dialling', answersPings: false }, seen);
+  return attempt({ ...start, phase: 'dialling' }, seen);
 }
 
 export function dialStep(state: DialState, seen: Sightings): DialStep {
@@ -87,38 +104,66 @@ export function dialStep(state: DialState, seen: Sightings): DialStep {
 }
 
 function whileUp(state: DialState, seen: Sightings): DialStep {
-  const answersPings = state.answersPings || seen.pongAt !== undefined;
-  const lastSign = Math.max(state.since, seen.pongAt ?? 0, seen.receivedAt ?? 0);
-  const limitMs = answersPings ? silenceMs(seen) : dialTiming.sessionMs;
+  const answersPings = seen.pongAt === undefined ? state.answersPings : true;
+  const pongAt = Math.max(state.since, seen.pongAt ?? 0);
+  const mute = answersPings === false;
+  const receivedAt = Math.min(seen.receivedAt ?? 0, mute ? Number.POSITIVE_INFINITY : pongAt + dialTiming.bytesMs);
+  const lastSign = Math.max(pongAt, receivedAt);
+  const limitMs = mute ? dialTiming.sessionMs : silenceMs(seen);
   const endpoint = seen.learned ?? state.endpoint;
-  const next: DialState = { ...state, answersPings, ...(endpoint === undefined ? {} : { endpoint }) };
+  const next: DialState = {
+    ...state,
+    ...(answersPings === undefined ? {} : { answersPings }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
   if (seen.now - lastSign < limitMs) return { state: next, lookAt: lastSign + limitMs };
-  return attempt({ ...next, phase: 'dialling', attempts: 0, tried: [], sourceSince: seen.now }, seen);
+  const silent = { phase: 'dialling', attempts: 0, tried: [], unproven: 0, sourceSince: seen.now } as const;
+  return attempt({ ...next, ...silent }, seen);
 }
 
 function whileDialling(state: DialState, seen: Sightings): DialStep {
-  const answered = seen.pongAt !== undefined && seen.pongAt > state.since;
-  const shaken = seen.handshakeAt !== undefined && seen.handshakeAt > state.since;
-  if (answered || shaken) {
-    const answersPings = state.answersPings || answered;
-    return whileUp({ ...state, phase: 'up', since: seen.now, attempts: 0, tried: [], answersPings }, seen);
-  }
-  const fresh = choices(seen).some((endpoint) => !state.tried.includes(endpoint)) && state.endpoint === undefined;
+  const isUp = (answersPings: boolean): DialStep =>
+    whileUp({ ...state, phase: 'up', since: seen.now, attempts: 0, tried: [], unproven: 0, answersPings }, seen);
+  if (isAfter(seen.pongAt, state)) return isUp(true);
+  const shaken = isAfter(seen.handshakeAt, state);
+  if (shaken && state.answersPings === false) return isUp(false);
+  const endsAt = attemptEndsAt(state, seen);
+  const fresh = state.endpoint === undefined && choices(seen).some((endpoint) => !state.tried.includes(endpoint));
+  const heard = shaken || isAfter(seen.receivedAt, state);
+  if (seen.now < endsAt && (heard || !fresh)) return { state, lookAt: endsAt };
+  const unproven = state.unproven + (shaken ? 1 : 0);
+  if (unproven >= dialTiming.muteAfter && state.answersPings === undefined) return isUp(false);
+  return attempt({ ...state, unproven }, seen);
+}
+
+const isAfter = (at: number | undefined, { since }: DialState): boolean => at !== undefined && at > since;
+
+/** Later when the peer was heard meanwhile: whoever is about to make a session is not disturbed at once, nor waited for without end. */
+function attemptEndsAt(state: DialState, seen: Sightings): number {
   const endsAt = state.since + attemptMs(state, seen);
-  return fresh || seen.now >= endsAt ? attempt(state, seen) : { state, lookAt: endsAt };
+  const signs = [seen.handshakeAt, seen.receivedAt].filter((at) => at !== undefined && isAfter(at, state));
+  if (signs.length === 0) return endsAt;
+  const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.givesWay === true ? dialTiming.wayMs : 0);
+  return Math.min(Math.max(endsAt, Math.max(...signs.map(Number)) + proofMs), endsAt + 2 * proofMs);
 }
 
 function attempt(state: DialState, seen: Sightings): DialStep {
   const all = choices(seen, state.endpoint);
   const untried = all.filter((endpoint) => !state.tried.includes(endpoint));
-  const [dial] = untried.length > 0 ? untried : all;
+  // A peer that was heard is answered there first; one that shook hands is asked there again before others are tried.
+  const shaken = isAfter(seen.handshakeAt, state);
+  const again = shaken && state.unproven % dialTiming.muteAfter !== 0;
+  const roamed = (shaken || isAfter(seen.receivedAt, state)) && seen.learned !== state.endpoint;
+  const answered = again || roamed ? seen.learned : undefined;
+  const dial = answered ?? untried[0] ?? all[0];
+  const isRound = untried.length === 0;
   const { endpoint: _, ...rest } = state;
-  const from = dial !== undefined && untried.length === 0 ? nextSource(state, seen) : undefined;
+  const from = dial !== undefined && isRound ? nextSource(state, seen) : undefined;
   const next: DialState = {
     ...rest,
     since: seen.now,
     attempts: state.attempts + 1,
-    tried: dial === undefined ? [] : untried.length > 0 ? [...state.tried, dial] : [dial],
+    tried: dial === undefined ? [] : isRound ? [dial] : [...state.tried, dial],
     ...(dial === undefined ? {} : { endpoint: dial }),
     ...(from === undefined ? {} : { source: from, sourceSince: seen.now }),
   };

@@ -14,6 +14,9 @@ class World {
   addresses: Record<string, readonly string[]> = {};
   candidates: readonly string[] = ['192.0.2.1:1'];
   configured = 1340;
+  /** What the precise clock moves by from one reading to the next. */
+  preciseMs = 0;
+  #precise = 0;
   session: TunnelSession | undefined = { receivedBytes: 0 };
   #pong: ((timeStamp: string, bytes: number) => void) | undefined;
   #done: Promise<void> | undefined;
@@ -22,6 +25,10 @@ class World {
     this.#done = runLink(
       {
         clock: this.clock,
+        preciseNow: () => {
+          this.#precise += this.preciseMs;
+          return this.#precise;
+        },
         log: silentLog,
         resolve: async (host) => this.addresses[host] ?? [],
         ping: (timeStamp, bytes = 80) => {
@@ -43,7 +50,7 @@ class World {
         look: async () => this.session,
         dial: async (endpoint) => {
           this.dialled.push(endpoint);
-          this.session = { endpoint, receivedBytes: 0 };
+          this.session = { ...this.session, endpoint, receivedBytes: this.session?.receivedBytes ?? 0 };
         },
         candidates: () => this.candidates,
         size: {
@@ -138,4 +145,23 @@ test('ten seconds of silence are an Error, while dialling goes on; then it recov
   world.reachable.add('192.0.2.1:1');
   await world.pass(6_000);
   expect(world.last()?.value).toBe('Connected');
+});
+
+test('a handshake that the peer makes while an attempt is decided upon is seen: the peer is not dialled', async () => {
+  world.start();
+  await world.pass(100);
+  expect(world.dialled).toHaveLength(1);
+  // Just before the attempt ends, after the last regular look.
+  await world.pass(390);
+  world.session = { endpoint: '198.18.7.7:7', receivedBytes: 148 };
+  await world.pass(500);
+  expect(world.dialled).toHaveLength(1);
+});
+
+test('a round trip below a millisecond is measured', async () => {
+  world.reachable = new Set(['192.0.2.1:1']);
+  world.preciseMs = 0.25;
+  world.start();
+  await world.pass(2_000);
+  expect(world.last()).toMatchObject({ value: 'Connected', rttMs: 0.25 });
 });

@@ -15,7 +15,15 @@ import {
 } from '../ping/decide.ts';
 import { timeStampOf } from '../ping/message.ts';
 import { type Resolve, resolveCandidates } from './candidates.ts';
-import { type DialState, dialStep, dialTiming, type Sightings, type SourcePort, startDial } from './decide.ts';
+import {
+  type DialState,
+  type DialStep,
+  dialStep,
+  dialTiming,
+  type Sightings,
+  type SourcePort,
+  startDial,
+} from './decide.ts';
 import { createPathMeter, type PathSize } from './path-meter.ts';
 
 export interface TunnelSession {
@@ -38,6 +46,8 @@ export interface LinkReport {
 
 export interface LinkPorts {
   readonly clock: Clock;
+  /** Milliseconds with a fraction, from any beginning: for round trips below one. Absent: the clock's. */
+  readonly preciseNow?: () => number;
   readonly log: Log;
   readonly resolve: Resolve;
   /** Sends one ping to the peer; `bytes` pads the datagram. */
@@ -46,8 +56,10 @@ export interface LinkPorts {
   readonly onPong: (listener: (timeStamp: string, bytes: number) => void) => () => void;
   /** Undefined while there is no device or no peer. */
   readonly look: () => Promise<TunnelSession | undefined>;
-  /** Forgets the session and starts anew with this endpoint. */
+  /** Starts a handshake with this endpoint; what the peer sends by a session that there is goes on arriving. */
   readonly dial: (endpoint: string) => Promise<void>;
+  /** The peer dials us, rather than we the peer. */
+  readonly givesWay?: boolean;
   /** The UDP port from which we dial; absent where the peer dials it, so that it must stay. */
   readonly source?: {
     readonly now: () => SourcePort;
@@ -69,13 +81,12 @@ const calmLookMs = 5_000;
 const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
-const handshakeGrainMs = 1_000;
 /** Without the stack of an error that nobody reads. */
 const woken = Object.freeze({ name: 'AbortError' });
 
 /** Returns when the signal aborts. */
 export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = ports;
+  const { clock, log, preciseNow = clock.now.bind(clock) } = ports;
   let pings: PingState = startPings(clock.now());
   let serial = 0;
   let nap = linkedAbort(signal);
@@ -90,7 +101,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     signal,
   );
   const unsubscribe = ports.onPong((timeStamp, bytes) => {
-    const next = pongHeard(pings, timeStamp, clock.now());
+    const next = pongHeard(pings, timeStamp, clock.now(), preciseNow());
     const isAnswer = next !== pings;
     pings = next;
     meter.heard(timeStamp, bytes);
@@ -106,18 +117,28 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       if (clock.now() >= nextPingAt(pings)) {
         const timeStamp = nextTimeStamp();
         ports.ping(timeStamp);
-        pings = pingSent(pings, timeStamp, clock.now());
+        pings = pingSent(pings, timeStamp, clock.now(), preciseNow());
       }
       const silent = dial?.phase !== 'up' || pings.pending.length > 1;
       await session.refresh(silent ? eagerLookMs : calmLookMs);
       const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
-      const seen = {
-        ...session.sightings(dial, pings, candidates, ports.lastKnown),
-        ...(ports.source === undefined ? {} : { portMs }),
+      const look = (): DialStep => {
+        const seen = {
+          ...session.sightings(dial, pings, candidates, ports.lastKnown),
+          ...(ports.givesWay === undefined ? {} : { givesWay: ports.givesWay }),
+          ...(ports.source === undefined ? {} : { portMs }),
+        };
+        return dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
       };
-      const step = dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
+      let step = look();
+      if (step.dial !== undefined) {
+        // What arrived since the last look may be the peer's handshake.
+        await session.refresh(0);
+        step = look();
+      }
       if (step.state.phase !== dial?.phase)
         log.info('link state', { phase: step.state.phase, endpoint: step.state.endpoint });
+      if (step.state.since !== dial?.since) session.attempted();
       dial = step.state;
       if (step.from !== undefined) {
         portMs = portMsByChance();
@@ -127,8 +148,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       if (step.dial !== undefined) {
         log.info('dialling', { endpoint: step.dial, attempt: dial.attempts });
         await ports.dial(step.dial).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
-        session.forget();
-        // What was under way belongs to the old session: ask the new one at once.
+        // WireGuard keeps it until there is a session, so that the answer is the first thing that arrives by it.
         pings = { ...pings, sentAt: clock.now() - eagerLookMs };
       }
       if (dial.phase === 'up' && pings.heardAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
@@ -163,25 +183,31 @@ function reportOf(
   };
 }
 
-/** What the device says, read no more often than needed, and when its byte count was last seen to grow. */
+/** What the device says, read no more often than needed, and when its byte count and its last handshake were last seen to change. */
 function createSessionView({ clock, look, log }: LinkPorts) {
   let last: TunnelSession | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let receivedAt: number | undefined;
+  let shakenAt: number | undefined;
+  let outdated = false;
   return {
     last: () => last,
-    forget(): void {
-      last = undefined;
-      lookedAt = Number.NEGATIVE_INFINITY;
+    /** From now on only what is newer counts: the device's own time of a handshake may be as coarse as a second. */
+    attempted(): void {
+      shakenAt = undefined;
+      outdated = true;
     },
     async refresh(everyMs: number): Promise<void> {
-      if (clock.now() - lookedAt < everyMs) return;
+      if (!outdated && clock.now() - lookedAt < everyMs) return;
+      outdated = false;
       try {
         const found = await look();
         const since = lookedAt;
         lookedAt = clock.now();
-        if (found !== undefined && last !== undefined && found.receivedBytes > last.receivedBytes)
-          receivedAt = lookedAt - since <= 2 * eagerLookMs ? lookedAt : receivedAt;
+        if (found !== undefined && last !== undefined) {
+          if (found.receivedBytes > last.receivedBytes && lookedAt - since <= 2 * eagerLookMs) receivedAt = lookedAt;
+          if (found.handshakeAt !== undefined && found.handshakeAt !== last.handshakeAt) shakenAt = lookedAt;
+        }
         last = found;
       } catch (error) {
         last = undefined;
@@ -196,11 +222,9 @@ function createSessionView({ clock, look, log }: LinkPorts) {
       lastKnown?: string,
     ): Sightings {
       const learned = last?.endpoint ?? (dial === undefined ? lastKnown : undefined);
-      const shaken = last?.handshakeAt;
-      // Dialling forgets the former session, so that any handshake is a new one, however coarse its time.
-      const since = dial?.since ?? 0;
+      const former = last?.handshakeAt;
       const handshakeAt =
-        shaken === undefined ? undefined : shaken + handshakeGrainMs >= since ? Math.max(shaken, since + 1) : shaken;
+        shakenAt ?? (former === undefined || dial === undefined ? former : Math.min(former, dial.since));
       return {
         now: clock.now(),
         candidates,

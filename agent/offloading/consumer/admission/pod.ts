@@ -1,10 +1,10 @@
 /** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
 import { labelPatch, type PatchOperation } from '#agent/admission/review.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { isthmusLabel, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isthmusLabel, label, offloadingGate, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { bothTerms, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
 import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
-import { isGated, offloadingGate, waitsFor } from '../scheduling-gate/decide.ts';
+import { isGated, waitsFor } from '../scheduling-gate/decide.ts';
 
 type Toleration = NonNullable<NonNullable<Pod['spec']>['tolerations']>[number];
 type Policy = Pick<NamespaceOffloadingSpec, 'podOffloadingStrategy' | 'clusterSelector'>;

@@ -17,6 +17,7 @@ import {
 import type { KubeObject, Node, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadedClaimController } from './controller.ts';
 
@@ -35,6 +36,8 @@ let cluster: Cluster;
 let running: Promise<void>;
 let scheduler: ChildProcess;
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   server = await startApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);

@@ -388,3 +388,58 @@ test('a pod that the provider cannot make says so here, in the words of the prov
     patch: { phase: 'Running', reason: null, message: null },
   });
 });
+
+const patchOf = (observed: Observed, more: Partial<Context> = {}) =>
+  decide(observed, { ...context, ...more }).flatMap((action) => (action.do === 'status' ? [action.patch] : []))[0];
+
+test('an aborted pod has no container that runs and no condition that is true: nothing of it is left', () => {
+  const began = { running: { startedAt: '2025-12-31T00:00:00Z' } };
+  const ended = { terminated: { exitCode: 0, reason: 'Completed', finishedAt: '2025-12-31T00:00:00Z' } };
+  const status = {
+    phase: 'Running',
+    conditions: [ready, { type: 'ContainersReady', status: 'True' }, { type: 'DisruptionTarget', status: 'False' }],
+    initContainerStatuses: [
+      { name: 'setup', ready: true, restartCount: 0, state: ended },
+      { name: 'sidecar', ready: true, started: true, restartCount: 1, state: began },
+    ],
+    containerStatuses: [{ name: 'app', ready: true, started: true, restartCount: 3, state: began }],
+  };
+  const patch = patchOf({ local: local({ status }), mapping: none, nodeReady: true });
+  const terminated = { exitCode: 1, reason: 'OffloadingAborted', finishedAt: context.now };
+  expect(patch).toMatchObject({
+    phase: 'Failed',
+    reason: 'OffloadingAborted',
+    conditions: [{ status: 'False' }, { status: 'False' }, { status: 'False' }],
+    initContainerStatuses: [
+      { name: 'setup', state: ended },
+      { name: 'sidecar', ready: false, started: false, restartCount: 1, state: { terminated } },
+    ],
+    containerStatuses: [{ name: 'app', ready: false, started: false, restartCount: 3, state: { terminated } }],
+  });
+});
+
+test('an address that is somebody else here is not shown while there is no link, and the pod says why, once', () => {
+  const remoteRanges = [{ real: '10.9.0.0/16', holder: 'Network liqo/pod-cidr' }];
+  const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
+  const actions = decide(observed, { ...context, remoteRanges });
+  const [event] = actions.filter((action) => action.do === 'event');
+  expect(event).toMatchObject({ type: 'Warning', reason: 'PodIPHidden' });
+  const patch = patchOf(observed, { remoteRanges });
+  expect(patch).toMatchObject({ phase: 'Running', containerStatuses: [{ ready: true }] });
+  expect(patch).not.toHaveProperty('podIP');
+  expect(patch).not.toHaveProperty('podIPs');
+  const [shown] = (patch?.conditions ?? []) as readonly { type: string; status: string; message: string }[];
+  expect(shown).toMatchObject({ type: 'isthmus.dev/PodIPShown', status: 'False' });
+  expect(shown?.message).toContain('10.9.0.1 at cluster prov, which is in 10.9.0.0/16 of this cluster');
+
+  const known = local({ status: { ...patch } });
+  const annotations = { 'isthmus.dev/remote-pod': JSON.stringify({ uid: 'r1' }) };
+  const again = { ...known, metadata: { ...known.metadata, annotations } };
+  expect(decide({ ...observed, local: again }, { ...context, remoteRanges })).toEqual([]);
+  const linked = patchOf(
+    { ...observed, local: again },
+    { remoteRanges: [{ real: '10.9.0.0/16', view: '10.71.0.0/16' }] },
+  );
+  expect(linked).toMatchObject({ podIP: '10.71.0.1' });
+  expect(JSON.stringify(linked?.conditions)).not.toContain('PodIPShown');
+});

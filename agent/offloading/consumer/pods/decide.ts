@@ -1,5 +1,5 @@
 /** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
-import { type RemoteRanges, reachedAt } from '#agent/network/addresses/remote-address.ts';
+import { type RemoteRanges, reachedAt, takenBy } from '#agent/network/addresses/remote-address.ts';
 import type { HomeApi } from '#agent/reflection/model/api-access.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
@@ -9,6 +9,7 @@ import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { type JsonOperation, mutableOperations, mutableSpec } from './mutable-spec.ts';
 import {
   abortedStatus,
+  isAddressHidden,
   nextRecord,
   type RemoteRecord,
   reason,
@@ -171,8 +172,18 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   const { hostIp, now } = context;
   const real = remote.status?.podIP;
   const podIp = real === undefined ? undefined : reachedAt(context.remoteRanges, real);
-  const status = reflectedStatus({ local, remote, hostIp, podIp, restarts, available: nodeReady, now });
-  return writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
+  const hidden = real === undefined ? undefined : whyHidden(real, context);
+  const status = reflectedStatus({ local, remote, hostIp, podIp, hidden, restarts, available: nodeReady, now });
+  const writes = writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
+  if (hidden === undefined || isAddressHidden(local) || !writes.length) return writes;
+  return [...writes, { do: 'event', type: 'Warning', reason: 'PodIPHidden', message: hidden }];
+}
+
+/** A Service here that had this address among its endpoints would send to somebody else. */
+function whyHidden(real: string, { provider, remoteRanges }: Context): string | undefined {
+  const taken = takenBy(remoteRanges, real);
+  if (taken === undefined) return undefined;
+  return `the pod has ${real} at cluster ${provider}, which is in ${taken.range} of this cluster (${taken.holder}), and there is no link to ${provider}: status.podIP is left out, and Services here do not send to the pod; peer with a network, or reach it by a Service of ${provider}`;
 }
 
 function writeStatus(local: Pod, want: PodStatus, record?: RemoteRecord): readonly Action[] {

@@ -60,6 +60,8 @@ export interface ReflectInput {
   readonly hostIp: string;
   /** Of the remote pod, as this cluster reaches it; absent while it has none. */
   readonly podIp?: string | undefined;
+  /** Why the address that it has there is not shown; for people. */
+  readonly hidden?: string | undefined;
   readonly restarts: Readonly<Record<string, number>>;
   /** False: the provider does not answer, whatever was last heard. */
   readonly available: boolean;
@@ -90,6 +92,18 @@ function withoutGeneration(condition: Condition): Condition {
   return rest as Condition;
 }
 
+const hiddenAddressType = 'isthmus.dev/PodIPShown';
+
+/** That `status.podIP` is left out although the pod has an address: no EndpointSlice of this cluster takes the pod then. */
+function hiddenAddress(known: readonly Condition[], message: string, now: string): Condition {
+  const before = known.find(({ type }) => type === hiddenAddressType);
+  const lastTransitionTime = before?.lastTransitionTime ?? now;
+  return { type: hiddenAddressType, status: 'False', reason: 'NoLink', message, lastTransitionTime } as Condition;
+}
+
+export const isAddressHidden = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type }) => type === hiddenAddressType) ?? false;
+
 function counted(status: ContainerStatus, restarts: Readonly<Record<string, number>>): ContainerStatus {
   const before = restarts[status.name] ?? 0;
   return before === 0 ? status : { ...status, restartCount: status.restartCount + before };
@@ -103,13 +117,14 @@ export const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
   remote.status?.phase !== 'Failed';
 
 /** The remote status as the local pod's. Members that mean nothing here (generations, claims, nominations) are left out. */
-export function reflectedStatus({ local, remote, hostIp, podIp, ...input }: ReflectInput): PodStatus {
+export function reflectedStatus({ local, remote, hostIp, podIp, hidden, ...input }: ReflectInput): PodStatus {
   const known = local.status?.conditions ?? [];
   const { restarts, available, now } = input;
   // A container that may not restart cannot leave its terminated state here, so the end of a remote pod that will be replaced is not shown.
   if (isBeingReplaced(local, remote)) return withReadiness(local, reason.remoteMissing, now);
   const status = remote.status ?? {};
   const conditions = [
+    ...(hidden === undefined ? [] : [hiddenAddress(known, hidden, now)]),
     ...(status.conditions ?? []).map(withoutGeneration),
     ...known.filter((c) => keptConditions.has(c.type) && !status.conditions?.some((r) => r.type === c.type)),
   ];
@@ -138,7 +153,11 @@ export function withReadiness(local: Pod, why: string, now: string): PodStatus {
 }
 
 /** The remote pod ended as `phase` and is gone: the containers' real ends are unknown. */
-export function vanishedStatus(local: Pod, phase: 'Succeeded' | 'Failed', now: string): PodStatus {
+export const vanishedStatus = (local: Pod, phase: 'Succeeded' | 'Failed', now: string): PodStatus =>
+  endedStatus(local, phase, reason.remoteTerminated, now);
+
+/** As of a pod whose containers ended at `now`; what had ended before stays as it was. `why`: one of ours. */
+function endedStatus(local: Pod, phase: 'Succeeded' | 'Failed', why: string, now: string): PodStatus {
   const status = local.status ?? {};
   const exitCode = phase === 'Succeeded' ? 0 : 1;
   const ended = (container: ContainerStatus): ContainerStatus =>
@@ -148,18 +167,18 @@ export function vanishedStatus(local: Pod, phase: 'Succeeded' | 'Failed', now: s
           ...container,
           ready: false,
           started: false,
-          state: { terminated: { exitCode, reason: reason.remoteTerminated, finishedAt: now } },
+          state: { terminated: { exitCode, reason: why, finishedAt: now } },
         } as ContainerStatus);
   return compact({
     ...status,
     phase,
-    reason: reason.remoteTerminated,
+    reason: why,
     conditions: status.conditions?.map((c) =>
-      c.status === 'True'
-        ? ({ ...c, status: 'False', reason: reason.remoteTerminated, lastTransitionTime: now } as Condition)
-        : c,
+      c.status === 'True' ? ({ ...c, status: 'False', reason: why, lastTransitionTime: now } as Condition) : c,
     ),
+    initContainerStatuses: status.initContainerStatuses?.map(ended),
     containerStatuses: status.containerStatuses?.map(ended),
+    ephemeralContainerStatuses: status.ephemeralContainerStatuses?.map(ended),
   });
 }
 
@@ -184,10 +203,9 @@ export function waitingStatus(local: Pod, why: string, message: string, now: str
   });
 }
 
+/** This pod's remote part is taken away, although it had not ended: nothing of it runs any more. */
 export const abortedStatus = (local: Pod, message: string, now: string): PodStatus => ({
-  ...withReadiness(local, reason.aborted, now),
-  phase: 'Failed',
-  reason: reason.aborted,
+  ...endedStatus(local, 'Failed', reason.aborted, now),
   message,
 });
 

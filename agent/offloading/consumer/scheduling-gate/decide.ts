@@ -3,11 +3,9 @@
  * places them where they could not start, and no autoscaler buys machines for them. Which pods wait, why, and until when. Pure.
  */
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { isthmusLabel } from '#shared/domain/liqo-keys.ts';
+import { isthmusLabel, offloadingGate } from '#shared/domain/liqo-keys.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
 import type { JsonOperation } from '../pods/mutable-spec.ts';
-
-export const offloadingGate = 'isthmus.dev/offloading';
 
 /** Why pods of the namespace wait, for people; undefined: they need not (or no longer). */
 export function waitsFor(offloading: NamespaceOffloading | undefined): string | undefined {

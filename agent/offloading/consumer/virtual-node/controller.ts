@@ -2,13 +2,14 @@
 import { virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import { optionsTemplateRef, withOptions } from '#agent/model/vk-options.ts';
 import { sharedReflection } from '#agent/reflection/shared-reflection.ts';
-import type { Controller } from '#kube/model/types.ts';
+import type { Controller, WriteOptions } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { timestamp } from '#kube/writes/conditions.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Node, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -43,6 +44,9 @@ interface Running {
   retiring: boolean;
   retiringSinceMs: number | undefined;
 }
+
+/** The cache has not told yet that the VirtualNode went, which every end of one comes to: there is nothing to write down any more. */
+class VirtualNodeGone extends Error {}
 
 const defaultLimits: RetireLimits = { budgetsMs: 120_000, forceMs: 180_000 };
 
@@ -98,6 +102,16 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await look(key, signal);
+    } catch (error) {
+      if (!(error instanceof VirtualNodeGone)) throw error;
+      await stop(key);
+      return settled;
+    }
+  }
+
+  async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const plain = all.get(refOfKey(key));
     const virtualNode = plain && withOptions(plain, templates.get(optionsTemplateRef(plain, deps.systemNamespace)));
     if (!virtualNode) {
@@ -113,7 +127,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
     if (!finalizers.includes(finalizer.virtualNode)) {
       const { resourceVersion } = virtualNode.metadata;
       const patch = { metadata: { resourceVersion, finalizers: [...finalizers, finalizer.virtualNode] } };
-      await api.mergePatch(virtualNodes, refOf(virtualNode), patch, {}, signal);
+      await patchOwn(virtualNode, patch, {}, signal);
     }
     return keep(key, virtualNode, signal);
   }
@@ -161,6 +175,19 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
     await entry?.kubelet.stop();
   }
 
+  async function patchOwn(
+    virtualNode: VirtualNode,
+    patch: unknown,
+    options: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await api.mergePatch(virtualNodes, refOf(virtualNode), patch, options, signal);
+    } catch (error) {
+      throw codeOf(error) === 'kube_not_found' ? new VirtualNodeGone() : error;
+    }
+  }
+
   async function write(
     virtualNode: VirtualNode,
     inputs: readonly ConditionInput[],
@@ -168,13 +195,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   ): Promise<void> {
     const conditions = mergedConditions(virtualNode, inputs, timestamp(clock.now()));
     if (!conditions) return;
-    await api.mergePatch(
-      virtualNodes,
-      refOf(virtualNode),
-      { status: { conditions } },
-      { subresource: 'status' },
-      signal,
-    );
+    await patchOwn(virtualNode, { status: { conditions } }, { subresource: 'status' }, signal);
   }
 
   /** The next steps of emptying; true when there is nothing left to do. */
@@ -257,7 +278,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
     if (now?.metadata.uid !== virtualNode.metadata.uid || !now?.metadata.finalizers) return;
     const finalizers = now.metadata.finalizers.filter((name) => name !== finalizer.virtualNode);
     const patch = { metadata: { resourceVersion: now.metadata.resourceVersion, finalizers } };
-    await api.mergePatch(virtualNodes, refOf(now), patch, {}, signal);
+    await patchOwn(now, patch, {}, signal);
   }
 
   return {

@@ -1,5 +1,5 @@
 /** The network link to a provider: whether it works, what that says about the Node, and what the provider's ranges are called here. */
-import { type RemoteRanges, remoteRanges } from '#agent/network/addresses/remote-address.ts';
+import { type RemoteRanges, remoteRanges, unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
 import type { Caches } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
@@ -7,6 +7,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type LinkSight, linkVerdict } from './link-verdict.ts';
@@ -38,6 +39,9 @@ export function createLink(
 ): Link {
   const peers = caches.cache(foreignClusters);
   const configurations = caches.cache<Configuration>(networkKinds.configurations);
+  const networks = caches.cache<Network>(networkKinds.networks);
+  const rangesOf = (configuration: Configuration | undefined): RemoteRanges =>
+    configuration === undefined ? unlinkedRanges(networks.list()) : remoteRanges(configuration);
   const stateOf = (foreign: ForeignCluster | undefined): NetworkState =>
     networkState(foreign, virtualNode().spec.disableNetworkCheck);
   const isPeers = (foreign: ForeignCluster | undefined): boolean =>
@@ -50,8 +54,10 @@ export function createLink(
   return {
     state,
     verdict: () => linkVerdict({ network: state(), downSince, ...sight() }),
-    remoteRanges: () => remoteRanges(configurations.list().find(isOfPeer)),
-    synced: (signal) => configurations.synced(signal),
+    remoteRanges: () => rangesOf(configurations.list().find(isOfPeer)),
+    async synced(signal) {
+      await Promise.all([configurations.synced(signal), networks.synced(signal)]);
+    },
     follow() {
       const ends = [
         peers.subscribe(({ before, after }) => {
@@ -61,8 +67,12 @@ export function createLink(
         }),
         configurations.subscribe(({ before, after }) => {
           const subject = after ?? before;
-          if (subject && isOfPeer(subject) && !sameContent(remoteRanges(before), remoteRanges(after)))
-            onChange.ranges();
+          if (subject && isOfPeer(subject) && !sameContent(rangesOf(before), rangesOf(after))) onChange.ranges();
+        }),
+        networks.subscribe(({ before, after }) => {
+          const isTold = !configurations.list().some(isOfPeer);
+          const of = (network: Network | undefined): RemoteRanges => unlinkedRanges(network ? [network] : []);
+          if (isTold && !sameContent(of(before), of(after))) onChange.ranges();
         }),
       ];
       return () => {

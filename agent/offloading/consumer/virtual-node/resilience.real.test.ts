@@ -8,24 +8,25 @@ import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
   type OffloadingWorld,
   runPod,
-  startOffloadingWorld,
+  startOwnOffloadingWorld,
   tenantNamespace,
 } from '#test/harness/offloading-world.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 const patient = { withinMs: 60_000 };
-let world: OffloadingWorld;
+let world: OffloadingWorld<TestApiServer>;
 let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOwnOffloadingWorld(['demo']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 

@@ -5,6 +5,7 @@ import { clusterRoles, nodes, pods, roleBindings, serviceAccounts } from '#share
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import { offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 
 const slice = ['--as=slice-1', '--as-group=cons', '--as-group=system:authenticated'];
@@ -13,6 +14,8 @@ const controlPlane = ['--as=cons', '--as-group=liqo.io', '--as-group=system:auth
 let under: WebhookCluster;
 let cluster: Cluster;
 let { kubectl, create }: Pick<WebhookCluster, 'kubectl' | 'create'> = {} as WebhookCluster;
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   under = await startWebhookCluster();
   ({ cluster, kubectl, create } = under);

@@ -1,4 +1,5 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
+import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
 import { Said } from '#agent/reflection/engine/event-dedupe.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
@@ -33,6 +34,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const slices = caches.cache(endpointSlices, { labelSelector: `${label.managedBy}=${managedByShadowSlice}` });
   const foreign = caches.cache(foreignClusters);
   const configurations = caches.cache(networkKinds.configurations);
+  const networks = caches.cache(networkKinds.networks);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
   const said = new Said(events);
 
@@ -41,6 +43,11 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     shadows
       .list()
       .filter(({ metadata }) => metadata.annotations?.[networkAnnotation.directConnectionsData] !== undefined)
+      .map(keyOf);
+  const unlinked = (): string[] =>
+    shadows
+      .list()
+      .filter((shadow) => configurationOf(originOf(shadow)) === undefined)
       .map(keyOf);
   const configurationOf = (peer: string) =>
     configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === peer);
@@ -60,6 +67,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       namespaceOrigin: shadow && (await namespaceOrigin(ref.namespace ?? '', signal)),
       foreign: shadow && foreign.list().find(({ spec }) => spec.clusterID === originOf(shadow)),
       configuration: configurationOf,
+      unlinked: unlinkedRanges(networks.list()),
       denyDirect,
     };
     let decision = decide({ ...observed, slice: known });
@@ -129,6 +137,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
           ...ofOrigin(metadata.labels?.[label.remoteClusterId] ?? ''),
           ...direct(),
         ]),
+        watch(networks, unlinked),
         // Read in each pass, so they must be in step before the first.
         watch(spaces, () => []),
       ],

@@ -59,6 +59,7 @@ const observe = (change: Partial<Observed> = {}): Observed => ({
   namespaceOrigin: 'cons',
   foreign: foreign('Established'),
   configuration: (peer) => (peer === 'cons' ? ranges() : undefined),
+  unlinked: [],
   denyDirect: false,
   ...change,
 });
@@ -154,4 +155,18 @@ test.each([
 
 test('without a link the networks are one, and addresses stay', () => {
   expect(addresses(made(observe({ foreign: foreign(), configuration: () => undefined })))).toEqual(['10.10.0.1']);
+});
+
+test('without a link an address that is somebody else here is left out, with the reason, and any other stays what it is', () => {
+  const decision = decide(
+    observe({
+      shadow: shadow({ endpoints: [{ addresses: ['10.10.0.1'] }, { addresses: ['10.20.0.1'] }] }),
+      foreign: foreign(),
+      configuration: () => undefined,
+      unlinked: [{ real: '10.10.0.0/16', holder: 'Network liqo/pod-cidr' }],
+    }),
+  );
+  if (decision.do !== 'apply') throw new Error(decision.do);
+  expect(addresses(decision.slice)).toEqual(['10.20.0.1']);
+  expect(decision.dropped).toContain('left out: 10.10.0.1; there is no link to cluster cons');
 });

@@ -2,6 +2,7 @@
  * Which EndpointSlice a ShadowEndpointSlice comes to at the provider (reference/liqo-offloading.md 6.2): addresses in this cluster's view of their
  * owner, ready only while the consumer can be reached. Nothing that the consumer wrote is believed: it may name only addresses of its ranges. Pure.
  */
+import { type RemoteRanges, takenBy } from '#agent/network/addresses/remote-address.ts';
 import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { sliceManager, sliceManagerLabel } from '#agent/reflection/kinds/endpoint-slice.ts';
 import { fingerprint } from '#agent/reflection/model/digests.ts';
@@ -27,6 +28,8 @@ export interface Observed {
   readonly foreign?: ForeignCluster | undefined;
   /** Ranges of a peer; undefined: there is no link to it. */
   readonly configuration: (peer: string) => Configuration | undefined;
+  /** What means something else in this cluster, where there is no link to the origin. */
+  readonly unlinked: RemoteRanges;
   readonly denyDirect: boolean;
 }
 
@@ -106,12 +109,15 @@ function wanted(
   if (slice && slice.addressType !== made.addressType) return { do: 'delete', uid: slice.metadata.uid ?? '' };
   const stamp = made.metadata.annotations?.[isthmusAnnotation.reflected];
   if (slice?.metadata.annotations?.[isthmusAnnotation.reflected] === stamp && covers(slice, made)) return nothing;
-  const why = dropped.length ? { dropped: droppedText(dropped, origin) } : {};
+  const why = dropped.length ? { dropped: droppedText(dropped, origin, configuration(origin) !== undefined) } : {};
   return { do: 'apply', slice: made, isNew: slice === undefined, ...why };
 }
 
-const droppedText = (addresses: readonly string[], origin: string): string =>
-  `left out: ${addresses.slice(0, 5).join(', ')}${addresses.length > 5 ? ` and ${addresses.length - 5} more` : ''}; accepted are addresses in the ranges of cluster ${origin}, and direct ones of clusters that this one is linked to, unless it denies those`;
+const droppedText = (addresses: readonly string[], origin: string, isLinked: boolean): string =>
+  `left out: ${addresses.slice(0, 5).join(', ')}${addresses.length > 5 ? ` and ${addresses.length - 5} more` : ''}; ${isLinked ? acceptedText(origin) : `there is no link to cluster ${origin}, and in this cluster they mean something else: peer with a network`}`;
+
+const acceptedText = (origin: string): string =>
+  `accepted are addresses in the ranges of cluster ${origin}, and direct ones of clusters that this one is linked to, unless it denies those`;
 
 /** Address to the cluster that it belongs to, for those that do not go through the consumer. */
 function directAddresses({ metadata }: ShadowEndpointSlice): ReadonlyMap<string, string> {
@@ -131,19 +137,25 @@ function viewOf(
   addresses: readonly string[],
   origin: string,
   direct: ReadonlyMap<string, string>,
-  { configuration, denyDirect }: Observed,
+  { configuration, denyDirect, unlinked }: Observed,
 ): string[] | undefined {
   const views = addresses.map((address) => {
     const peer = direct.get(address);
-    if (peer === undefined) return translated(address, configuration(origin), true);
-    return denyDirect ? undefined : translated(address, configuration(peer), false);
+    if (peer !== undefined) return denyDirect ? undefined : translated(address, configuration(peer));
+    return translated(address, configuration(origin), unlinked);
   });
   return views.every((view) => view !== undefined) ? views : undefined;
 }
 
-/** `orSame`: where there is no link the two networks are one. */
-const translated = (address: string, configuration: Configuration | undefined, orSame: boolean): string | undefined =>
-  configuration ? viewOfPeer(address, configuration) : orSame ? address : undefined;
+/** `unlinked`: where there is no link the two networks are one, but for what has such an address here. Absent: only a link will do. */
+function translated(
+  address: string,
+  configuration: Configuration | undefined,
+  unlinked?: RemoteRanges,
+): string | undefined {
+  if (configuration) return viewOfPeer(address, configuration);
+  return unlinked && takenBy(unlinked, address) === undefined ? address : undefined;
+}
 
 function forge(shadow: ShadowEndpointSlice, endpoints: Endpoint[]): EndpointSlice {
   const { name, namespace = '', labels, annotations, uid = '' } = shadow.metadata;

@@ -1,7 +1,7 @@
 /** Cluster A with a real API server and the real node process on each of its two nodes; cluster B is programmed by hand and answers pings like Liqo. */
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import {
   clusterRoleBindings,
   customResourceDefinitions as crds,
   namespaces,
+  nodes,
   pods,
   serviceAccounts,
 } from '#shared/domain/core-kinds.ts';
@@ -33,6 +34,7 @@ import {
   type TestPod,
   wireGuardKeys,
 } from '../../../harness/netns-cluster.ts';
+import { runtimeWarnings } from '../../../harness/runtime-warnings.ts';
 import { createInternalFabric, createObjects, peerId, tenant } from './objects.ts';
 
 export const port = 8080;
@@ -193,14 +195,23 @@ export class FabricWorld {
     this.netns.start('nsenter', ['-t', String(netns.pid), '-n', ...command]);
   }
 
-  /** As when its power fails: nothing there ends in order. Its pods come again as the kubelet starts them, at their addresses. */
-  async reboot(node: TestNode, whileDown: () => Promise<void>): Promise<void> {
+  /**
+   * As when its power fails: nothing there ends in order. Its pods come again as the kubelet starts them, at their addresses. Another machine in
+   * its place has `mac`. Of the boot the cluster learns by `reportBoot`.
+   */
+  async reboot(node: TestNode, whileDown: () => Promise<void>, mac?: string): Promise<void> {
     await this.endProcess(node, 'SIGKILL');
-    await this.a.rebootNode(node, whileDown);
+    await this.a.rebootNode(node, whileDown, mac);
     this.#leadToApiServer(node);
     for (const replica of this.replicas) if (replica.pod.node === node) await this.restartGateway(replica);
     for (const pod of this.podsA) if (pod.node === node) await pod.netns.serve(port);
     this.startProcess(node);
+  }
+
+  /** As the kubelet does when it has started. */
+  async reportBoot({ name }: TestNode): Promise<void> {
+    const status = { nodeInfo: { bootID: randomUUID() } };
+    await this.cluster.api.mergePatch(nodes, { name }, { status } as never, { subresource: 'status' });
   }
 
   /** Creates or replaces; the status goes along. */
@@ -211,6 +222,23 @@ export class FabricWorld {
     if (typed.status !== undefined)
       await this.cluster.api.apply(type, typed as never, { ...options, subresource: 'status' });
   };
+
+  /** Both node processes run and the link is Connected, with its path measured; what every test here begins with. */
+  async bringUp(): Promise<void> {
+    const began = performance.now();
+    for (const node of this.a.nodes) this.startProcess(node);
+    await this.createInternalFabric(await eventually('one active replica', () => this.active()));
+    await eventually('the link is Connected and measured', async () => {
+      const found = await this.connection();
+      return found?.value === 'Connected' && found.mtu !== undefined;
+    });
+    console.log(`connected and measured ${Math.round(performance.now() - began)} ms after the start of both processes`);
+    for (const pod of this.podsA)
+      await eventually('pods reach the peer', () => pod.netns.who(this.viewOf(this.podB), port), { everyMs: 50 });
+  }
+
+  /** Address of a pod of B as A sees it. */
+  readonly viewOf = ({ ip }: TestPod): string => ip.replace('10.200.', '10.71.');
 
   /** As the controller does it: for a link that has an active pod. */
   async createInternalFabric(active: GatewayReplica): Promise<void> {
@@ -245,6 +273,16 @@ export class FabricWorld {
     );
   }
 
+  /** In `FABRIC_LOG_DIR` it stays; otherwise it goes with the world. */
+  readonly #logFile = ({ name }: Pick<TestNode, 'name'>): string =>
+    path.join(process.env.FABRIC_LOG_DIR ?? this.netns.folder, `${name}.log`);
+
+  /** What Node has warned of in any life of the node processes: leaks, mostly. */
+  warnings(): readonly string[] {
+    const logs = (this.a?.nodes ?? []).map((node) => this.#logFile(node)).filter((file) => existsSync(file));
+    return logs.flatMap((file) => runtimeWarnings(readFileSync(file, 'utf8')));
+  }
+
   startProcess(node: TestNode): void {
     const env = {
       NODE_NAME: node.name,
@@ -256,9 +294,10 @@ export class FabricWorld {
       MALLOC_ARENA_MAX: '1',
       UV_THREADPOOL_SIZE: '2',
       ISTHMUS_LOG_LEVEL: process.env.FABRIC_LOG ?? 'warn',
+      NODE_OPTIONS: '--trace-warnings',
     };
     const assignments = Object.entries(env).map(([key, value]) => `${key}=${value}`);
-    const log = process.env.FABRIC_LOG_DIR ? `>>${process.env.FABRIC_LOG_DIR}/${node.name}.log 2>&1` : '>/dev/null';
+    const log = `>>${this.#logFile(node)} 2>&1`;
     const command = `exec env ${assignments.join(' ')} ${process.env.FABRIC_NODE ?? process.execPath} ${nodeFlags} ${this.#bundle} ${log}`;
     this.processes.set(
       node.name,
@@ -308,8 +347,10 @@ export class FabricWorld {
     return found?.status;
   }
 
+  /** Rejects, once everything is gone, when a node process has been warned of a leak. */
   async close(): Promise<void> {
     for (const node of this.a?.nodes ?? []) await this.endProcess(node, 'SIGKILL');
+    const warnings = this.warnings();
     this.#stop.abort();
     this.#bridge?.close();
     await this.a?.close();
@@ -317,6 +358,7 @@ export class FabricWorld {
     await this.netns.close();
     await eventually('the control groups are empty', () => removeTree(this.#cgroup), { withinMs: 30_000 });
     await this.server?.stop();
+    if (warnings.length > 0) throw new Error(`node processes were warned:\n${warnings.join('\n')}`);
   }
 }
 

@@ -10,8 +10,6 @@ import { type ClusterName, clusterNames, consumer, isRunning, provider, type Sta
 import { container, pod } from '../workloads.ts';
 
 const seed = Number(process.env.ISTHMUS_SEED ?? Date.now() % 1_000_000);
-/** Each of them kills once in every step. */
-const rounds = Number(process.env.ISTHMUS_ROUNDS ?? 2);
 const namespace = 'churned';
 const settling = { withinMs: 60_000, everyMs: 500 } as const;
 
@@ -171,7 +169,8 @@ async function expectNothingLeft(on: Stage): Promise<void> {
   }
 }
 
-export function killedAgents(on: () => Stage): void {
+/** `lives`: each of them kills once in every step. */
+export function killedAgents(on: () => Stage, lives: number): void {
   const random = randomFrom(seed);
   const tookMs = new Map<string, number>();
   const reference = new Map<ClusterName, readonly string[]>();
@@ -215,7 +214,7 @@ export function killedAgents(on: () => Stage): void {
       return story;
     };
 
-    test.each(Array.from({ length: rounds }, (_, i) => i + 1))(
+    test.each(Array.from({ length: lives }, (_, i) => i + 1))(
       'end where they would have without, life %i',
       async () => {
         const story = await takeKilling(steps);

@@ -1,0 +1,216 @@
+/**
+ * Everything in a cluster that is there because of Isthmus, and what taking Isthmus out does with each. The one list that `--dry-run` prints,
+ * that the removal works off, and by which it looks whether anything is left.
+ */
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { CliIo } from '#cli/output/io.ts';
+import { table } from '#cli/output/table.ts';
+import {
+  certificateSigningRequests,
+  clusterRoleBindings,
+  clusterRoles,
+  configMaps,
+  customResourceDefinitions,
+  daemonSets,
+  deployments,
+  leases,
+  namespaces,
+  nodes,
+  pods,
+  roleBindings,
+  roles,
+  secrets,
+  serviceAccounts,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
+import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
+import { crdName } from '#shared/schema/crd.ts';
+import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { defaultPolicy, installLabel } from './manifests.ts';
+import { listPatiently } from './patience.ts';
+import { ourConfigurations } from './webhooks.ts';
+
+/** `unmark`: somebody else's object, from which a mark of ours is taken. */
+export type Fate = 'remove' | 'unmark' | 'keep';
+
+export interface OwnObject {
+  readonly type: ResourceType;
+  readonly object: KubeObject;
+  readonly fate: Fate;
+  /** For people: the mark, or why it is kept. */
+  readonly note?: string;
+}
+
+/** Made by controllers, and of no use without them. What people wrote stays, unless it stands in the system namespace. */
+const made: readonly ResourceType[] = [
+  networkKinds.gatewayServers,
+  networkKinds.gatewayClients,
+  networkKinds.wgGatewayServers,
+  networkKinds.wgGatewayClients,
+  networkKinds.connections,
+  networkKinds.internalFabrics,
+  networkKinds.internalNodes,
+];
+const selectors = [
+  Object.entries(installLabel)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(),
+  `${label.managed}=true`,
+];
+const rights: readonly ResourceType[] = [clusterRoles, clusterRoleBindings, roles, roleBindings];
+const inSystemNamespace: readonly ResourceType[] = [
+  deployments,
+  daemonSets,
+  services,
+  configMaps,
+  secrets,
+  serviceAccounts,
+  leases,
+];
+/** Kubernetes puts these into every namespace. */
+const ofKubernetes = new Set(['ConfigMap/kube-root-ca.crt', 'ServiceAccount/default']);
+const withPurge = 'removed with --purge';
+
+const isSame = (a: ResourceType, b: ResourceType): boolean => a.group === b.group && a.plural === b.plural;
+
+/** `purge`: also what a later installation would go on with. */
+export async function ownObjects(io: CliIo, kube: KubeClient, purge: boolean): Promise<OwnObject[]> {
+  const remove = ({ type, object }: { readonly type: ResourceType; readonly object: KubeObject }): OwnObject => ({
+    type,
+    object,
+    fate: 'remove',
+  });
+  const onlyWithPurge = (type: ResourceType, object: KubeObject): OwnObject =>
+    purge ? { type, object, fate: 'remove' } : { type, object, fate: 'keep', note: withPurge };
+  return [
+    ...(await ourConfigurations(kube)).map(remove),
+    ...(await ofOurKinds(io, kube, onlyWithPurge)),
+    ...(await marked(kube, purge)),
+    ...(await grantedRights(kube)).map(remove),
+    ...(await contents(kube)).map(remove),
+    ...(await ourNamespaces(kube, onlyWithPurge)),
+    ...(await ourCrds(kube)).map((crd) => onlyWithPurge(customResourceDefinitions, crd)),
+  ];
+}
+
+async function ofOurKinds(
+  io: CliIo,
+  kube: KubeClient,
+  otherwise: (type: ResourceType, object: KubeObject) => OwnObject,
+): Promise<OwnObject[]> {
+  const found: OwnObject[] = [];
+  for (const { group, version, kind, plural, namespaced } of allKinds) {
+    const type: ResourceType = { group, version, kind, plural, namespaced };
+    const goes = ({ metadata }: KubeObject): boolean =>
+      metadata.namespace === systemNamespace ||
+      [...made, brokerLinks].some((one) => isSame(one, type)) ||
+      (isSame(peeringPolicies, type) && metadata.name === defaultPolicy);
+    for (const object of await listPatiently(io, kube, type))
+      found.push(goes(object) ? { type, object, fate: 'remove' } : otherwise(type, object));
+  }
+  return found;
+}
+
+/** Nodes, pods and namespaces of others. */
+async function marked(kube: KubeClient, purge: boolean): Promise<OwnObject[]> {
+  const virtual = await kube.list<KubeObject>(nodes, `${label.type}=${virtualNodeType}`);
+  const served = await kube.list<KubeObject>(nodes, nodeProcessLabel);
+  const gated = await kube.list<KubeObject>(pods, isthmusLabel.gated);
+  const offloaded = new Set((await kube.list(namespaceOffloadings)).map(({ metadata }) => metadata.namespace));
+  const labelled = await kube.list<KubeObject>(namespaces, `${label.schedulingEnabled}=true`);
+  return [
+    ...virtual.map((object): OwnObject => ({ type: nodes, object, fate: 'remove' })),
+    ...served.map((object): OwnObject => ({ type: nodes, object, fate: 'unmark', note: `label ${nodeProcessLabel}` })),
+    ...gated.map((object): OwnObject => ({ type: pods, object, fate: 'unmark', note: 'scheduling gate' })),
+    ...labelled
+      .filter(({ metadata }) => offloaded.has(metadata.name))
+      .map((object): OwnObject => {
+        const note = `label ${label.schedulingEnabled}`;
+        const base = { type: namespaces, object };
+        return purge
+          ? { ...base, fate: 'unmark', note }
+          : { ...base, fate: 'keep', note: `its ${note} goes with --purge` };
+      }),
+  ];
+}
+
+interface Entry {
+  readonly type: ResourceType;
+  readonly object: KubeObject;
+}
+
+/** Rights and certificates, wherever they stand. */
+async function grantedRights(kube: KubeClient): Promise<Entry[]> {
+  const found = new Map<string, Entry>();
+  for (const type of [...rights, certificateSigningRequests as ResourceType])
+    for (const selector of selectors)
+      for (const object of await kube.list(type, selector))
+        found.set(`${type.plural} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, { type, object });
+  return [...found.values()];
+}
+
+/** What stands in the system namespace of its own accord: it all goes with it. */
+async function contents(kube: KubeClient): Promise<Entry[]> {
+  const lists = inSystemNamespace.map(async (type) =>
+    (await kube.list(type, undefined, systemNamespace))
+      .filter(({ metadata }) => !metadata.ownerReferences?.length)
+      .filter(({ metadata }) => !ofKubernetes.has(`${type.kind}/${metadata.name}`))
+      .map((object) => ({ type, object })),
+  );
+  return (await Promise.all(lists)).flat();
+}
+
+async function ourNamespaces(
+  kube: KubeClient,
+  onlyWithPurge: (type: ResourceType, object: KubeObject) => OwnObject,
+): Promise<OwnObject[]> {
+  const own = await kube.get<KubeObject>(namespaces, { name: systemNamespace });
+  const ofPeers = await kube.list<KubeObject>(namespaces, label.remoteClusterId);
+  const isTenants = ({ metadata }: KubeObject): boolean => metadata.labels?.[label.tenantNamespace] !== undefined;
+  return [
+    ...ofPeers.filter(isTenants).map((object) => onlyWithPurge(namespaces, object)),
+    ...ofPeers
+      .filter((object) => !isTenants(object))
+      .map((object): OwnObject => {
+        const note = `pods of ${object.metadata.labels?.[label.remoteClusterId]} ran in it; delete it when they are not needed`;
+        return { type: namespaces, object, fate: 'keep', note };
+      }),
+    ...(own === undefined ? [] : [{ type: namespaces, object: own, fate: 'remove' } as const]),
+  ];
+}
+
+const ourCrds = async (kube: KubeClient): Promise<KubeObject[]> => {
+  const names = new Set(allKinds.map(crdName));
+  return (await kube.list<KubeObject>(customResourceDefinitions)).filter(({ metadata }) => names.has(metadata.name));
+};
+
+export const isKept = ({ fate }: OwnObject): boolean => fate === 'keep';
+
+/** `KIND NAMESPACE/NAME`. */
+export const nameOf = ({ type, object }: OwnObject): string => `${type.kind} ${textOf(refOf(object))}`;
+
+const textOf = ({ namespace, name }: ObjectRef): string => (namespace === undefined ? name : `${namespace}/${name}`);
+
+const saysOf: Readonly<Record<Fate, string>> = { remove: 'removed', unmark: 'loses', keep: 'kept' };
+
+/** With what happens, or has happened, to each. */
+export const printed = (objects: readonly OwnObject[]): string =>
+  table(objects, [
+    { head: 'kind', cell: ({ type }) => type.kind },
+    { head: 'namespace', cell: ({ object }) => object.metadata.namespace ?? '-' },
+    { head: 'name', cell: ({ object }) => object.metadata.name },
+    {
+      head: 'what happens',
+      cell: ({ fate, note }) => [saysOf[fate], note].filter(Boolean).join(fate === 'keep' ? ': ' : ' '),
+    },
+  ]);
+
+/** Printed at the end. */
+export const leftText = (kept: readonly OwnObject[]): string =>
+  kept.length === 0 ? 'nothing of it is left\n' : `left in the cluster:\n${printed(kept)}`;

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:https';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { connect as tlsConnect } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '#test/harness/eventually.ts';
+import { type ServingCertificates, servingCertificates } from './certificates.ts';
+import { createTlsServer } from './tls-server.ts';
+
+let dir: string;
+let tls: ServingCertificates;
+beforeAll(async () => {
+  dir = await mkdtemp(path.join(os.tmpdir(), 'isthmus-tls-'));
+  tls = await servingCertificates(dir, ['127.0.0.1'], Date.now());
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+let server: Server;
+let clients: Socket[];
+/** Of the server, below TLS. */
+let accepted: Socket[];
+beforeEach(async () => {
+  [clients, accepted] = [[], []];
+  server = createTlsServer({ handshakeMs: 300 });
+  server.setSecureContext({ cert: tls.certPem, key: tls.keyPem });
+  server.on('connection', (socket: Socket) => accepted.push(socket));
+  server.on('request', (_request, response) => response.end('served'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  for (const client of clients) client.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** A client that never closes its own half. */
+async function client(): Promise<Socket> {
+  const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+  clients.push(socket);
+  socket.on('error', () => undefined);
+  socket.resume();
+  await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+  return socket;
+}
+
+const connections = (): Promise<number> =>
+  new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+/** All of `count` were accepted, which may be after their clients left, and none of them is held any more: each is a descriptor. */
+const allFreed = (count: number) =>
+  eventually(`${count} connections are accepted and freed`, async () => {
+    if (accepted.length < count) return undefined;
+    return (await connections()) === 0 && accepted.every(({ destroyed }) => destroyed);
+  });
+
+/** Begins like the first message of a handshake of 512 bytes. */
+const halfHello = Buffer.from([0x16, 3, 1, 2, 0, 1]);
+
+describe('a connection that never becomes a request gives its descriptor back', () => {
+  const behaviours: readonly { readonly what: string; readonly act: (socket: Socket) => void }[] = [
+    { what: 'says nothing', act: () => undefined },
+    { what: 'speaks plain HTTP', act: (socket) => void socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n') },
+    { what: 'stops within the handshake', act: (socket) => void socket.write(halfHello) },
+    { what: 'closes its half at once', act: (socket) => void socket.end() },
+    { what: 'closes its half within the handshake', act: (socket) => void socket.end(halfHello) },
+    { what: 'is gone before the handshake', act: (socket) => void socket.destroy() },
+    {
+      what: 'resets within the handshake',
+      act: (socket) => void socket.write(halfHello, () => socket.resetAndDestroy()),
+    },
+  ];
+  test.each(behaviours)('when the client $what', async ({ act }) => {
+    for (let i = 0; i < 20; i += 1) act(await client());
+    await allFreed(20);
+  });
+
+  test('at the deadline of the handshake, without an answer', async () => {
+    const ended: boolean[] = [];
+    server.on('clientError', (_error, socket) => ended.push(socket.destroyed));
+    let received = 0;
+    const socket = await client();
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    await allFreed(1);
+    expect([ended, received]).toEqual([[true], 0]);
+  });
+
+  test('300 of them, and the next client is served', async () => {
+    await Promise.all(Array.from({ length: 300 }, () => client()));
+    await allFreed(300);
+    const text = await new Promise<string>((resolve, reject) => {
+      const socket = tlsConnect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', ca: tls.caPem });
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += chunk.toString();
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(answer));
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    });
+    expect(text).toContain('served');
+  });
+
+  test('after an answer to what is no HTTP, when the client keeps its half open', async () => {
+    const inner = await client();
+    const socket = tlsConnect({ socket: inner, ca: tls.caPem, checkServerIdentity: () => undefined });
+    clients.push(socket);
+    socket.on('error', () => undefined);
+    const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
+    socket.write('nonsense\r\n\r\n');
+    expect(await answer).toContain('HTTP/1.1 400');
+    await allFreed(1);
+  });
+});

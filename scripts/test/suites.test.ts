@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { chosen, lists, needsMachine, type Rows } from './suites.ts';
+
+const all: readonly (readonly [string, Rows])[] = Object.entries(lists);
+const namesOf = (rows: Rows): string[] => rows.flat().map(({ name }) => name);
+
+test.each(all)('every suite of list %s has a name of its own, by which its duration is recorded', (_, rows) => {
+  expect(new Set(namesOf(rows)).size).toBe(namesOf(rows).length);
+});
+
+test.each(all)('every program and folder that list %s names exists', (_, rows) => {
+  const named = rows
+    .flat()
+    .flatMap((suite) =>
+      suite.kind === 'check'
+        ? suite.argv.filter((word) => word.includes('/'))
+        : suite.paths.map((file) => (file.endsWith('/') ? file : `${file}.real.test.ts`)),
+    );
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.filter((file) => !existsSync(`${repositoryRoot}/${file}`))).toEqual([]);
+});
+
+test('only suites of real components and whole clusters wait for packages and builds', () => {
+  const free = Object.values(lists as Record<string, Rows>).flatMap((rows) =>
+    rows.flat().filter((suite) => !needsMachine(suite)),
+  );
+  expect(free.map(({ name }) => name)).toEqual([
+    'lint',
+    'types',
+    'generated files are current',
+    'unit and contract tests',
+    'cloud templates',
+    'unit tests on Node 24',
+    '10,000 orderings',
+  ]);
+});
+
+test('words choose suites by a part of their name, and keep who runs beside whom', () => {
+  expect(namesOf(chosen(lists.test, ['real', 'lint']))).toEqual(['lint', 'tests on real components']);
+  expect(chosen(lists.test, ['clusters', 'templates']).map((row) => row.length)).toEqual([2]);
+  expect(namesOf(chosen(lists.long, []))).toEqual(namesOf(lists.long));
+});
+
+test('a word that is in no name is refused with the names that there are', () => {
+  expect(() => chosen(lists.test, ['rael'])).toThrow(/no suite has "rael" in its name; there are: lint, types/);
+});

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { eventually } from '../eventually.ts';
+import type { AdminApi } from './clean.ts';
+import { createApiServerPool } from './serving.ts';
+
+const node = {
+  metadata: { name: 'silent' },
+  status: { conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' }] },
+};
+const create = async (api: AdminApi): Promise<void> =>
+  expect((await api.call('POST', '/api/v1/nodes', node)).status).toBe(201);
+const readinessOf = async (api: AdminApi): Promise<string | undefined> => {
+  const { status } = await api.read<typeof node>('/api/v1/nodes/silent');
+  return status.conditions.find(({ type }) => type === 'Ready')?.status;
+};
+
+/** Kubernetes gives a silent node up after 50 s, and looks every 5 s. */
+test('what kube-controller-manager remembers of a silent node is not held against the next one of its name', async () => {
+  const pool = createApiServerPool(console.error);
+  try {
+    const first = await pool.lease();
+    const { api } = first.server;
+    await create(api);
+    await eventually('the silent node is given up', async () => (await readinessOf(api)) === 'Unknown', {
+      withinMs: 120_000,
+      everyMs: 500,
+    });
+    await first.release();
+    const second = await pool.lease();
+    expect(second.server).toBe(first.server);
+    await create(api);
+    const until = Date.now() + 20_000;
+    const seen = new Set<string | undefined>();
+    await eventually(
+      '20 s of looks',
+      async () => {
+        seen.add(await readinessOf(api));
+        return Date.now() > until;
+      },
+      { everyMs: 500, withinMs: 60_000 },
+    );
+    expect([...seen]).toEqual(['True']);
+  } finally {
+    await pool.close();
+  }
+}, 300_000);

@@ -1,0 +1,110 @@
+/**
+ * Peerings with network, made and ended over and over on two real clusters, while gateways, agents and node processes are killed. Each becomes
+ * Ready with both ends Connected. `ISTHMUS_LONG_PEERINGS` is how many (200), `ISTHMUS_LONG_SEED` repeats the kills of an earlier run.
+ */
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '#agent/runtime/clock.ts';
+import type { Peering } from '#shared/schema/api/resources.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { type OwnPids, openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { nothingLeft } from '../world/inventory.ts';
+import { type ClusterName, clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
+
+const count = Number(process.env.ISTHMUS_LONG_PEERINGS ?? 200);
+const seed = Number(process.env.ISTHMUS_LONG_SEED ?? Date.now() % 1_000_000);
+const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'long-peerings') };
+/** A container that was killed often is started again after up to 300 s of the kubelet's back-off. */
+const withinMs = 400_000;
+
+interface Kill {
+  readonly cluster: ClusterName;
+  readonly what: keyof OwnPids;
+  readonly afterMs: number;
+}
+
+/** The same ones for the same seed. */
+function createChance(from: number): (below: number) => number {
+  let state = from >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const victims = ['gateway', 'gateway', 'agent', 'node'] as const;
+
+let stage: Stage;
+beforeAll(async () => {
+  await removeWorld(place);
+  const world = await openWorld({ ...place, clusters: [...clusterNames], brokerPort: 7843 });
+  await Promise.all(clusterNames.map((name) => world.join(name)));
+  stage = await createStage(world);
+}, 900_000);
+afterAll(() => removeWorld(place), 180_000);
+
+async function kill({ cluster, what, afterMs }: Kill): Promise<void> {
+  await systemClock.sleep(afterMs);
+  for (const pid of stage.world.ownPids(cluster)[what]) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+const isLinked = ({ phase, network }: Peering): boolean =>
+  phase === 'Ready' && network?.link?.consumer.status === 'Connected' && network.link.provider.status === 'Connected';
+
+/** Resolves with the seconds it took. */
+async function untilLinked(what: string): Promise<number> {
+  const began = performance.now();
+  const look = async (): Promise<true> => {
+    const found = await stage.peering();
+    if (found !== undefined && isLinked(found)) return true;
+    throw new Error(`${found?.phase}: ${found?.waitingFor}; link ${JSON.stringify(found?.network?.link)}`);
+  };
+  await eventually(what, look, { withinMs, everyMs: 200 });
+  return (performance.now() - began) / 1_000;
+}
+
+test(
+  `${count} peerings in a row become Ready, whatever is killed meanwhile, and leave nothing`,
+  async () => {
+    console.log(`ISTHMUS_LONG_SEED=${seed}`);
+    const chance = createChance(seed);
+    const undisturbed: number[] = [];
+    const disturbed: number[] = [];
+    for (let turn = 1; turn <= count; turn += 1) {
+      const kills = Array.from(
+        { length: chance(3) },
+        (): Kill => ({
+          cluster: clusterNames[chance(clusterNames.length)]!,
+          what: victims[chance(victims.length)]!,
+          afterMs: chance(4_000),
+        }),
+      );
+      const killed = kills.map(({ cluster, what, afterMs }) => `${what} of ${cluster} after ${afterMs} ms`).join(', ');
+      const told = `peering ${turn} of ${count}${killed ? `, killed: ${killed}` : ''}`;
+      const began = performance.now();
+      const ended = await stage.world.isthmus('peer', consumer, provider, '--cpu', '1', '--memory', '1Gi');
+      expect(ended.code, `${told}\n${ended.stdout}${ended.stderr}`).toBe(0);
+      await Promise.all([untilLinked(`${told}, is Ready`), ...kills.map(kill)]);
+      const seconds = (performance.now() - began) / 1_000;
+      (kills.length === 0 ? undisturbed : disturbed).push(seconds);
+      console.log(`${told}: ${seconds.toFixed(2)} s`);
+      // A kill after it had become Ready: it does so again.
+      if (kills.length > 0) await untilLinked(`${told}, is Ready again`);
+      const gone = await stage.world.isthmus('unpeer', consumer, provider, '--wait');
+      expect(gone.code, `${told}, unpeered\n${gone.stdout}${gone.stderr}`).toBe(0);
+    }
+    for (const [name, all] of Object.entries({ undisturbed, disturbed })) {
+      const sorted = [...all].sort((a, b) => a - b).map((seconds) => seconds.toFixed(1));
+      console.log(`${name}: ${sorted.length}, seconds until Ready: ${sorted.join(' ')}`);
+    }
+    for (const name of clusterNames) await nothingLeft(name, stage.api(name), stage.baseline[name]);
+  },
+  count * withinMs,
+);

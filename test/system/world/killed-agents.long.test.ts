@@ -1,0 +1,28 @@
+/** More lives of agents that are killed than `npm test` has: each draws other moments. `ISTHMUS_SEED` draws the same ones again. */
+import path from 'node:path';
+import { afterAll, beforeAll, vi } from 'vitest';
+import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { killedAgents } from './scenarios/killed-agents.ts';
+import { createStage, type Stage } from './stage.ts';
+
+const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'killed-agents') };
+const lives = Number(process.env.ISTHMUS_ROUNDS ?? 5);
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
+let stage: Stage | undefined;
+const onStage = (): Stage => {
+  if (stage === undefined) throw new Error('the world did not open');
+  return stage;
+};
+
+beforeAll(async () => {
+  await removeWorld(place);
+  const world = await openWorld({ ...place, clusters: ['rome', 'milan'], brokerPort: 7687 });
+  await Promise.all([world.join('rome'), world.join('milan')]);
+  stage = await createStage(world);
+}, 900_000);
+afterAll(async () => {
+  await removeWorld(place);
+}, 180_000);
+
+killedAgents(onStage, lives);
