@@ -1,4 +1,4 @@
-/** Which FirewallConfigurations are accepted (reference/liqo-networking.md 1.9). Their values end up in a rule set for the kernel. Pure. */
+/** Which FirewallConfigurations are accepted (docs/design/networking.md#which-firewall-rules-may-users-add). Their values end up in a rule set for the kernel. Pure. */
 import { formatCidr, parseAddress, parseCidr } from '#shared/domain/cidr.ts';
 import { networkLabel } from '#shared/domain/network-keys.ts';
 import type {

@@ -1,4 +1,4 @@
-/** The networking module of a peer's summary (reference/liqo-control-plane.md 5), from what exists for the link. Pure. */
+/** The networking module of a peer's summary (docs/design/control-plane.md#how-is-a-peer-summed-up), from what exists for the link. Pure. */
 import { findCondition } from '#agent/kube/conditions.ts';
 import type { Deployment } from '#shared/domain/core-kinds.ts';
 import { networkCidrsConfigured } from '#shared/domain/network-keys.ts';

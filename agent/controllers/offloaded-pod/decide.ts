@@ -1,4 +1,4 @@
-/** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
+/** What one local pod bound to a virtual node needs next: life-cycle rules of docs/design/offloading.md#what-happens-to-a-pod-in-order, in their order. Pure. */
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
