@@ -21,6 +21,8 @@ const linked = tracked.filter((file) => /^(docs\/.*|README|CONTRIBUTING)\.md$|^d
 
 const withoutFences = (text: string): string => text.replaceAll(/^```[\s\S]*?^```$/gm, '');
 
+const withoutCode = (text: string): string => withoutFences(text).replaceAll(/`[^`\n]*`/g, '');
+
 /** Texts in backticks that begin with a folder of the repository: paths, not globs or samples. */
 function pathsIn(text: string): string[] {
   const quoted = [...withoutFences(text).matchAll(/`([^`\s]+)`/g)].map(([, one = '']) => one);
@@ -65,7 +67,7 @@ describe('the documents', () => {
   });
 
   test.each(linked)('%s links only to pages and headings that exist', (page) => {
-    const broken = [...withoutFences(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+    const broken = [...withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
       if (/^[a-z]+:/.test(target)) return [];
       const [file = '', anchor] = target.split('#');
       const why = brokenLink(file === '' ? page : path.posix.join(path.posix.dirname(page), file), anchor);
