@@ -1,5 +1,5 @@
 /**
- * Both halves of a peering as plain objects (reference/liqo-control-plane.md 4.11, liqo-networking.md 7.3): whoever applies them, in whatever
+ * Both halves of a peering as plain objects (docs/design/control-plane.md#what-makes-a-peering-from-manifests-alone): whoever applies them, in whatever
  * order, gets a peering. Pure.
  */
 import {

@@ -1,4 +1,4 @@
-/** Credentials by which a consumer's administrator peers without rights on the provider but these (reference/liqo-control-plane.md 4.12). */
+/** Credentials by which a consumer's administrator peers without rights on the provider but these (docs/design/control-plane.md#what-may-a-peering-user-do). */
 import { randomBytes } from 'node:crypto';
 import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';

@@ -1,5 +1,5 @@
 /**
- * The two templates that gateways are rendered from (reference/liqo-networking.md 1.4, 5.1): one container that holds the tunnel and nothing
+ * The two templates that gateways are rendered from (docs/design/networking.md#how-are-gateways-rendered): one container that holds the tunnel and nothing
  * else. It has no token and no command: the controller picks wireguard-go or the kernel's device. Pure.
  */
 import { apiVersionOf, type KubeObject } from '#shared/domain/kube-object.ts';

@@ -1,4 +1,4 @@
-/** Networks of the installation: the ranges that IPAM must know before it grants anything (reference/liqo-networking.md 2.6, 4.1). Pure. */
+/** Networks of the installation: the ranges that IPAM must know before it grants anything (docs/design/networking.md#which-ranges-does-an-installation-have). Pure. */
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import {

@@ -1,4 +1,4 @@
-/** Which probes make up the matrix (reference/liqo-networking.md 8), what each should see, and the further ones that only tell why others failed. Pure. */
+/** Which probes make up the matrix (docs/design/networking.md#what-does-the-network-test-probe), what each should see, and the further ones that only tell why others failed. Pure. */
 import { moveAddress } from '#shared/domain/cidr.ts';
 import { type Probe, probePort } from '#shared/domain/network-probe.ts';
 import type { What } from './evidence.ts';

@@ -1,7 +1,7 @@
 /** The link of a peering: its two ends and its ranges. */
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
-import type { NetworkTerms } from './network-terms.ts';
 import type { linkValues } from '#shared/schema/protocol/observed-data.ts';
+import type { NetworkTerms } from './network-terms.ts';
 
 /** How it is laid out. The same in both peerings of a pair. */
 export interface LinkLayout {

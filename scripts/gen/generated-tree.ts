@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { apiAnswers, apiAnswersPath, apiClient, apiClientPath } from './api-client.ts';
+import { behavioursPage, behavioursPath, provingFiles, readBehaviours } from './behaviours-page.ts';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
 import { eventSchemasJson, eventSchemasPath } from './event-schemas.ts';
@@ -14,6 +15,8 @@ import { openApiJson, openApiPaths } from './open-api.ts';
 /** Path in the repository to content. */
 export type Tree = ReadonlyMap<string, string>;
 
+const repository = path.resolve(import.meta.dirname, '../..');
+
 export function generatedTree(): Tree {
   const openApi = openApiJson();
   return new Map([
@@ -23,6 +26,7 @@ export function generatedTree(): Tree {
     [httpFunctionsPath, httpFunctionsJson()],
     ['docs/reference/functions.md', functionsPage()],
     ['docs/events.md', eventsPage()],
+    [behavioursPath, behavioursPage(readBehaviours(repository), provingFiles(repository))],
     [eventSchemasPath, eventSchemasJson()],
     [apiClientPath, apiClient()],
     [apiAnswersPath, apiAnswers()],

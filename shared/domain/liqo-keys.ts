@@ -1,4 +1,4 @@
-/** Liqo's labels, annotations, finalizers and well-known names, verbatim (reference/liqo-control-plane.md 2, liqo-offloading.md 0). */
+/** Liqo's labels, annotations, finalizers and well-known names, verbatim (docs/design/control-plane.md#which-names-and-keys-are-fixed). */
 export const label = {
   remoteClusterId: 'liqo.io/remote-cluster-id',
   tenantNamespace: 'liqo.io/tenant-namespace',

@@ -1,4 +1,4 @@
-/** Labels, annotations, finalizers and well-known names of the network kinds: Liqo's verbatim (reference/liqo-networking.md 2), then ours. */
+/** Labels, annotations, finalizers and well-known names of the network kinds: Liqo's verbatim (docs/design/networking.md#which-names-does-liqo-give), then ours. */
 
 export const networkLabel = {
   gatewayResource: 'networking.liqo.io/gateway-resource',

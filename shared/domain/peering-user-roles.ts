@@ -1,6 +1,6 @@
 /**
  * What a peering user may do at its provider: just what `liqoctl peer` and `unpeer` do there, in one tenant namespace, and a look at the
- * installation (reference/liqo-control-plane.md 4.12 and 6). liqoctl finds each by its component label, exactly one. No `watch`, which liqoctl
+ * installation (docs/design/control-plane.md#what-may-a-peering-user-do). liqoctl finds each by its component label, exactly one. No `watch`, which liqoctl
  * does not use: Kubernetes asks for rights when a watch begins and never again, so that it would outlive them.
  */
 import type { ClusterRole, Role } from './core-kinds.ts';

@@ -1,6 +1,6 @@
 /**
  * What a provider lets a consumer do, and nothing more: the three ClusterRoles that Liqo's controllers look up by label
- * (reference/liqo-control-plane.md 2.8 and 6). Narrower than Liqo's: no status of anything can be written, and Pods are only looked at.
+ * (docs/design/control-plane.md#what-may-a-consumer-do-at-its-provider). Narrower than Liqo's: no status of anything can be written, and Pods are only looked at.
  */
 import type { ClusterRole } from './core-kinds.ts';
 import { label } from './liqo-keys.ts';

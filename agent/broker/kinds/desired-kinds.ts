@@ -1,4 +1,4 @@
-/** What this cluster accepts from a broker: a closed list of kinds, names and fields. Nobody obeys blindly (design.md 2, rule 4). */
+/** What this cluster accepts from a broker: a closed list of kinds, names and fields. Nobody obeys blindly (docs/design/principles.md#the-agent-checks-the-broker). */
 import type { Rejection, Rule } from '#agent/broker/kinds/rule.ts';
 import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';

@@ -1,4 +1,4 @@
-/** Addresses of a peer's pods as this cluster reaches them: prefix translation (reference/liqo-networking.md 4.7). Pure. */
+/** Addresses of a peer's pods as this cluster reaches them: prefix translation (docs/design/networking.md#how-is-an-address-translated). Pure. */
 import { formatAddress, parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
 import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';

@@ -1,4 +1,4 @@
-/** What this cluster calls an address of a peer, or an address that the peer exports (reference/liqo-networking.md 4). */
+/** What this cluster calls an address of a peer, or an address that the peer exports (docs/design/networking.md#how-is-an-address-translated). */
 import { moveAddress } from '#shared/domain/cidr.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 

@@ -1,4 +1,4 @@
-/** Which FirewallConfigurations are accepted (reference/liqo-networking.md 1.9). Their values end up in a rule set for the kernel. Pure. */
+/** Which FirewallConfigurations are accepted (docs/design/networking.md#which-firewall-rules-may-users-add). Their values end up in a rule set for the kernel. Pure. */
 import type { PatchOperation, Verdict } from '#agent/admission/review.ts';
 import { allow } from '#agent/admission/review.ts';
 import { formatCidr, parseAddress, parseCidr } from '#shared/domain/cidr.ts';

@@ -1,4 +1,4 @@
-/** Which RouteConfigurations are accepted (reference/liqo-networking.md 1.8, 1.9). Their values end up in commands for the kernel. Pure. */
+/** Which RouteConfigurations are accepted (docs/design/networking.md#which-routes-may-users-add). Their values end up in commands for the kernel. Pure. */
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { formatCidr, parseCidr } from '#shared/domain/cidr.ts';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';

@@ -1,6 +1,6 @@
 /**
  * Grants of ranges and addresses, each keyed by its owner: asking again gives the same, releasing an owner frees what it had. Keeps nothing: the
- * grants live in the status of objects, and `current` takes them from there after a restart. Rules: reference/liqo-networking.md 4. Pure.
+ * grants live in the status of objects, and `current` takes them from there after a restart. Rules: docs/design/networking.md#how-are-ranges-and-addresses-granted. Pure.
  */
 import {
   type CidrRange,

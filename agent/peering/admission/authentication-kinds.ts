@@ -1,4 +1,4 @@
-/** Rules of the authentication and virtual node kinds (reference/liqo-control-plane.md 1.8). Pure. */
+/** Rules of the authentication and virtual node kinds (docs/design/control-plane.md#what-does-admission-check). Pure. */
 import { isDeepStrictEqual } from 'node:util';
 import { allow, deny, labelPatch, type PatchOperation, type Review, type Verdict } from '#agent/admission/review.ts';
 import type { KubeObject, Node } from '#shared/domain/kube-object.ts';

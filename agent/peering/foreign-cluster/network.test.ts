@@ -1,4 +1,4 @@
-/** The networking module of a summary, as tables: reference/liqo-control-plane.md 5. */
+/** The networking module of a summary, as tables: docs/design/control-plane.md#how-is-a-peer-summed-up. */
 import { expect, test } from 'vitest';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';

@@ -1,4 +1,4 @@
-/** The networking module of a peer's summary (reference/liqo-control-plane.md 5), from what exists for the link. Pure. */
+/** The networking module of a peer's summary (docs/design/control-plane.md#how-is-a-peer-summed-up), from what exists for the link. Pure. */
 import { handshakeCondition } from '#agent/network/gateway/connection/decide.ts';
 import { findCondition } from '#kube/writes/conditions.ts';
 import type { Deployment } from '#shared/domain/core-kinds.ts';

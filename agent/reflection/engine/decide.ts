@@ -1,4 +1,4 @@
-/** What one object of the consumer needs at the provider: the rules of reference/liqo-offloading.md 5.1, in their order. Pure. */
+/** What one object of the consumer needs at the provider: the rules of docs/design/offloading.md#what-does-reflection-write, in their order. Pure. */
 import { covers } from '#kube/writes/write-if-changed.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';

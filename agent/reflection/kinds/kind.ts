@@ -2,7 +2,7 @@
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 
-/** Keys of `reflectorsConfig` (reference/liqo-offloading.md 1.7) that are reflected here. */
+/** Keys of `reflectorsConfig` (docs/design/offloading.md#which-kinds-are-reflected) that are reflected here. */
 export type ReflectorName =
   | 'service'
   | 'endpointslice'

@@ -1,5 +1,5 @@
 /**
- * How an offloaded pod reaches an API server (reference/liqo-offloading.md 5.2.4): that of its own cluster with tokens that we keep fresh
+ * How an offloaded pod reaches an API server (docs/design/offloading.md#how-does-an-offloaded-pod-reach-an-api-server): that of its own cluster with tokens that we keep fresh
  * (`token`), that of the provider with an account there (`remote`), or none (`disabled`).
  */
 import { createHash } from 'node:crypto';

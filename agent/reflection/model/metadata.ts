@@ -1,4 +1,4 @@
-/** Labels and annotations of reflected objects, and whose an object at the provider is (reference/liqo-offloading.md 0.5, 5.1). Pure. */
+/** Labels and annotations of reflected objects, and whose an object at the provider is (docs/design/offloading.md#whose-is-an-object-at-the-provider). Pure. */
 import type { KubeObject, ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { Pair, Shape, Twin } from '../kinds/kind.ts';

@@ -1,4 +1,4 @@
-/** Whether an object is reflected: the policy of its kind and its own annotations (reference/liqo-offloading.md 5.1, 5.4, 5.6). Pure. */
+/** Whether an object is reflected: the policy of its kind and its own annotations (docs/design/offloading.md#when-is-an-object-reflected). Pure. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
 

@@ -1,4 +1,4 @@
-/** Whether the tokens of one offloaded pod must be made, renewed or taken away (reference/liqo-offloading.md 5.2.5). Pure. */
+/** Whether the tokens of one offloaded pod must be made, renewed or taken away (docs/design/offloading.md#when-are-tokens-made-and-renewed). Pure. */
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';

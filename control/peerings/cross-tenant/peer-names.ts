@@ -1,5 +1,5 @@
 /**
- * No cluster has two peers of one name (design.md 1). Names inside a tenant are unique by nature; a peer of another tenant claims its name
+ * No cluster has two peers of one name (docs/design/principles.md#how-are-clusters-named). Names inside a tenant are unique by nature; a peer of another tenant claims its name
  * at each side, in an entry that the claiming transaction writes and every other one checks.
  */
 import { AppError } from '#shared/errors/app-error.ts';

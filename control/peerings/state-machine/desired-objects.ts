@@ -1,4 +1,4 @@
-/** Builds the objects of a peering that the broker asks for: the three exchanges of design.md 4. */
+/** Builds the objects of a peering that the broker asks for: the three exchanges of docs/design/principles.md#which-exchanges-make-a-peering. */
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import { annotation, isthmusAnnotation, label, name } from '#shared/domain/liqo-keys.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';

@@ -1,4 +1,4 @@
-/** What the REST API answers with (design.md 4): the OpenAPI document, the server's answers and the command line's reading come from these. */
+/** What the REST API answers with (docs/design/principles.md#what-does-the-rest-api-promise): the OpenAPI document, the server's answers and the command line's reading come from these. */
 import * as z from 'zod';
 import { phases } from '#shared/domain/peering-phase.ts';
 import { GivenLabels, GivenQuantities, OneClass } from '../definition/kubernetes-text.ts';

@@ -1,5 +1,5 @@
 /**
- * What agents and broker say to each other under `/v1/agent` (design.md 4). Everything is level-triggered: a batch of observations or a
+ * What agents and broker say to each other under `/v1/agent` (docs/design/principles.md#what-do-the-agent-and-the-broker-say-to-each-other). Everything is level-triggered: a batch of observations or a
  * desired set replaces what was said before about the same peering, and may be repeated or lost.
  */
 import * as z from 'zod';

@@ -105,6 +105,6 @@ export function valueAt(object: unknown, path: string): string {
   return value;
 }
 
-/** CN of a slice's certificate (reference/liqo-control-plane.md 2.7). */
+/** CN of a slice's certificate (docs/design/control-plane.md#which-name-does-a-certificate-carry). */
 export const sliceUserOf = (slice: string, consumer: string): string =>
   `${slice}-${createHash('sha256').update(consumer).digest('hex').slice(0, 12)}`;

@@ -216,7 +216,7 @@ async function laterThan(first: string, next: () => Promise<string>): Promise<st
   return end(found) > end(first) ? found : undefined;
 }
 
-/** As Liqo's identity manager has it signed (reference/liqo-control-plane.md 2.7). Base64 of the PEM. */
+/** As Liqo's identity manager has it signed (docs/design/control-plane.md#which-name-does-a-certificate-carry). Base64 of the PEM. */
 async function issue(api: KubeApi, request: string): Promise<string> {
   const type = core.certificateSigningRequests;
   const made = await api.create(type, {

@@ -1,4 +1,4 @@
-/** `liqoctl authenticate` and `unauthenticate`, step by step, and the commands they are made of (reference/liqo-control-plane.md 3.4 to 3.8). */
+/** `liqoctl authenticate` and `unauthenticate`, step by step, and the commands they are made of (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { signWith } from '#agent/pki/cluster-keys.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';

@@ -1,4 +1,4 @@
-/** What an installed cluster has to have before liqoctl 1.2.0 can do anything with it (reference/liqo-control-plane.md 9); the rest of that list shows in what commands do. */
+/** What an installed cluster has to have before liqoctl 1.2.0 can do anything with it (docs/design/control-plane.md#what-does-liqoctl-need); the rest of that list shows in what commands do. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { expect } from 'vitest';
 import { clusterRoles, deployments, namespaces, roles, secrets } from '#shared/domain/core-kinds.ts';

@@ -1,4 +1,4 @@
-/** `liqoctl create` of network objects and virtual nodes, `delete`, and `generate configuration|publickey` (reference/liqo-control-plane.md 3.6 to 3.8). */
+/** `liqoctl create` of network objects and virtual nodes, `delete`, and `generate configuration|publickey` (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';

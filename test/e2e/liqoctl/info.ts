@@ -1,4 +1,4 @@
-/** `liqoctl info`, `info peer` and `version` (reference/liqo-control-plane.md 3.12, 3.13, 3.16): what they read, and where the binary would crash. */
+/** `liqoctl info`, `info peer` and `version` (docs/design/control-plane.md#what-does-liqoctl-need): what they read, and where the binary would crash. */
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { configurations } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';

@@ -1,4 +1,4 @@
-/** `liqoctl network connect`, `disconnect` and `reset`, step by step (reference/liqo-control-plane.md 3.2, 3.3). c1 is the client side. */
+/** `liqoctl network connect`, `disconnect` and `reset`, step by step (docs/design/control-plane.md#what-does-liqoctl-need). c1 is the client side. */
 import { deployments, type Service, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';

@@ -1,4 +1,4 @@
-/** `liqoctl offload namespace` and `unoffload namespace` (reference/liqo-control-plane.md 3.10). */
+/** `liqoctl offload namespace` and `unoffload namespace` (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type NodeSelector } from '#shared/domain/kube-object.ts';
 import {

@@ -1,4 +1,4 @@
-/** `liqoctl peer`, `create resourceslice`, `unpeer`, `force unpeer`, and `cordon|uncordon|drain|activate` (reference/liqo-control-plane.md 3.1, 3.6, 3.9, 3.11). */
+/** `liqoctl peer`, `create resourceslice`, `unpeer`, `force unpeer`, and `cordon|uncordon|drain|activate` (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, refOf } from '#shared/domain/kube-object.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';

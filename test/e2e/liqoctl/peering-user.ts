@@ -1,4 +1,4 @@
-/** `liqoctl generate peering-user` and `delete peering-user` (reference/liqo-control-plane.md 4.12): the caller approves the request by itself. */
+/** `liqoctl generate peering-user` and `delete peering-user` (docs/design/control-plane.md#what-may-a-peering-user-do): the caller approves the request by itself. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import {

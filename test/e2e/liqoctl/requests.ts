@@ -1,4 +1,4 @@
-/** How liqoctl 1.2.0 talks to an API server (reference/liqo-control-plane.md 3.0): full objects by GET and PUT, polls of 1 s, no watches. */
+/** How liqoctl 1.2.0 talks to an API server (docs/design/control-plane.md#what-does-liqoctl-need): full objects by GET and PUT, polls of 1 s, no watches. */
 import { setTimeout as timer } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeApi } from '#kube/model/types.ts';

@@ -1,4 +1,4 @@
-/** `liqoctl test network` (reference/liqo-control-plane.md 3.14, liqo-networking.md 8), with `--pod-np`, and `--np-ext`, `--lb` and `--ip` where they are asked for. */
+/** `liqoctl test network` (docs/design/control-plane.md#what-does-liqoctl-need), with `--pod-np`, and `--np-ext`, `--lb` and `--ip` where they are asked for. */
 import { setTimeout as timer } from 'node:timers/promises';
 import { moveAddress } from '#shared/domain/cidr.ts';
 import {

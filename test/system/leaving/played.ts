@@ -1,5 +1,5 @@
 /** A cluster on a real API server whose kubelet is played: what runs in the agent's pods is the agent's own code, with the rights of its account. */
-import { createHooks } from '#agent/webhooks.ts';
+
 import { setTimeout as timer } from 'node:timers/promises';
 import * as yaml from 'yaml';
 import { startAdmission } from '#agent/admission/admission.ts';
@@ -7,6 +7,7 @@ import { createNetworkControllers } from '#agent/network/network.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
+import { createHooks } from '#agent/webhooks.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
@@ -131,7 +132,13 @@ async function startAgent(server: TestApiServer, admin: KubeApi, { metadata }: P
   const cluster = openCluster(connection, deps, asked.signal);
   const common = { ...deps, cluster, clusterId: 'rome', ids: systemIds, systemNamespace };
   const run = async (): Promise<void> => {
-    const admission = await startAdmission({ ...common, hooks: createHooks(common), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' });
+    const admission = await startAdmission({
+      ...common,
+      hooks: createHooks(common),
+      host: '127.0.0.1',
+      port: 0,
+      callHost: '127.0.0.1',
+    });
     const controllers = [...createOffloadingControllers(common), ...createNetworkControllers(common)];
     await Promise.all([admission.run(asked.signal), ...controllers.map((one) => one.run(asked.signal))]);
   };

@@ -1,4 +1,4 @@
-/** The subset of Go's text/template that gateway templates use (reference/liqo-networking.md 1.4), from text to tree. Pure. */
+/** The subset of Go's text/template that gateway templates use (docs/design/networking.md#how-are-gateways-rendered), from text to tree. Pure. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Token, tokensOf } from './tokens.ts';
 

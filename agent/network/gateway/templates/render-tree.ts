@@ -1,4 +1,4 @@
-/** A gateway template's body made into an object: every text in it is a template (reference/liqo-networking.md 1.4). Pure. */
+/** A gateway template's body made into an object: every text in it is a template (docs/design/networking.md#how-are-gateways-rendered). Pure. */
 import { firstField, isTemplate, isZero, renderText } from './execute.ts';
 
 /** What texts may refer to. */

@@ -1,4 +1,4 @@
-/** Where a gateway can be reached, as tables: reference/liqo-networking.md 5.4. */
+/** Where a gateway can be reached, as tables: docs/design/networking.md#where-can-a-gateway-be-reached. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Service } from '#shared/domain/core-kinds.ts';

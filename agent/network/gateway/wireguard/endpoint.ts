@@ -1,4 +1,4 @@
-/** Where the peer can reach a gateway (reference/liqo-networking.md 5.4), or why nowhere yet. Pure. */
+/** Where the peer can reach a gateway (docs/design/networking.md#where-can-a-gateway-be-reached), or why nowhere yet. Pure. */
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';

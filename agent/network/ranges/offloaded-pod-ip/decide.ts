@@ -1,5 +1,5 @@
 /**
- * The IP by which pods at one peer reach a pod that this cluster has offloaded to another (reference/liqo-networking.md 3.6), and by which that
+ * The IP by which pods at one peer reach a pod that this cluster has offloaded to another (docs/design/networking.md#how-does-a-leaf-reach-another-leaf-through-a-hub), and by which that
  * pod is seen when it calls them. Only a cluster with two links or more can be in between. Pure.
  */
 import type { Applied } from '#kube/model/types.ts';

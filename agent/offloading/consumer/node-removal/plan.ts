@@ -1,4 +1,4 @@
-/** How a virtual node is emptied and removed: which step comes next, and what the user reads meanwhile (reference/liqo-offloading.md 2.6). Pure. */
+/** How a virtual node is emptied and removed: which step comes next, and what the user reads meanwhile (docs/design/offloading.md#how-is-a-virtual-node-removed). Pure. */
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 
 export interface RetireObserved {

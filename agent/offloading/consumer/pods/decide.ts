@@ -1,4 +1,4 @@
-/** What one local pod bound to a virtual node needs next: life-cycle rules of reference/liqo-offloading.md 5.2.1, in their order. Pure. */
+/** What one local pod bound to a virtual node needs next: life-cycle rules of docs/design/offloading.md#what-happens-to-a-pod-in-order, in their order. Pure. */
 import { type RemoteRanges, reachedAt, takenBy } from '#agent/network/addresses/remote-address.ts';
 import type { HomeApi } from '#agent/reflection/model/api-access.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';

@@ -1,4 +1,4 @@
-/** The status of a local pod, from what its remote twin (or its absence) says (reference/liqo-offloading.md 5.2.6). */
+/** The status of a local pod, from what its remote twin (or its absence) says (docs/design/offloading.md#how-does-the-status-come-back). */
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';

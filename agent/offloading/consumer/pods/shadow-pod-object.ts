@@ -1,4 +1,4 @@
-/** Turns a local pod into the ShadowPod that stands for it at the provider (reference/liqo-offloading.md 5.2.2 and 5.2.3). */
+/** Turns a local pod into the ShadowPod that stands for it at the provider (docs/design/offloading.md#what-does-a-shadowpod-take-over). */
 import { accessSpec, type HomeApi } from '#agent/reflection/model/api-access.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';

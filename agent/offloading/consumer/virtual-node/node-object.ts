@@ -1,4 +1,4 @@
-/** The Node that stands for a provider: metadata, status and conditions (reference/liqo-offloading.md 2.2 and 2.3), and how an existing one must change. */
+/** The Node that stands for a provider: metadata, status and conditions (docs/design/offloading.md#what-does-the-node-say), and how an existing one must change. */
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import {
@@ -35,7 +35,7 @@ export const isCordoned = (provider: readonly ProviderCondition[] | undefined): 
 /** The link to the provider: `none` for a peering without a network, and where the VirtualNode says not to look. `unknown`: not computed yet. */
 export type NetworkState = 'none' | 'up' | 'down' | 'unknown';
 
-/** Reference/liqo-offloading.md 2.3. `foreign`: the summary of the provider. */
+/** docs/design/offloading.md#what-does-the-node-say. `foreign`: the summary of the provider. */
 export function networkState(
   foreign: ForeignCluster | undefined,
   disableNetworkCheck: boolean | undefined,

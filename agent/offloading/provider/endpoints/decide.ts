@@ -1,5 +1,5 @@
 /**
- * Which EndpointSlice a ShadowEndpointSlice comes to at the provider (reference/liqo-offloading.md 6.2): addresses in this cluster's view of their
+ * Which EndpointSlice a ShadowEndpointSlice comes to at the provider (docs/design/offloading.md#what-becomes-of-endpoints-at-the-provider): addresses in this cluster's view of their
  * owner, ready only while the consumer can be reached. Nothing that the consumer wrote is believed: it may name only addresses of its ranges. Pure.
  */
 import { type RemoteRanges, takenBy } from '#agent/network/addresses/remote-address.ts';
