@@ -13,10 +13,13 @@ import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
-import { judgeChangedOffloading, judgeNewOffloading } from './offloading/consumer/admission/namespace-offloading.ts';
-import { judgeOptions } from './offloading/consumer/admission/options-template.ts';
+import {
+  validateChangedOffloading,
+  validateNewOffloading,
+} from './offloading/consumer/admission/namespace-offloading.ts';
+import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
-import { judgeGuestService } from './offloading/provider/admission/service.ts';
+import { validateGuestService } from './offloading/provider/admission/service.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
 
@@ -55,12 +58,12 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ],
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
-    ['/validate/replicas', (review) => (control.isConsumer(review) ? control.judgeReplica(review) : allow)],
+    ['/validate/replicas', (review) => (control.isConsumer(review) ? control.validateReplica(review) : allow)],
     ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
-    ['/validate/services', ({ object }) => judgeGuestService(object)],
-    ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => judgeOptions(object))],
+    ['/validate/services', ({ object }) => validateGuestService(object)],
+    ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api),
   ]);
 
@@ -68,9 +71,9 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     { object, before, namespace }: Review<NamespaceOffloading> & { object: NamespaceOffloading },
     signal: AbortSignal,
   ) {
-    if (before) return judgeChangedOffloading(before, object);
+    if (before) return validateChangedOffloading(before, object);
     const local = await namespaceOf(api, known.namespaces, namespace, signal);
-    return judgeNewOffloading(object, {
+    return validateNewOffloading(object, {
       namespace,
       namespaceLabels: local?.metadata.labels ?? {},
       clusterId,
@@ -87,7 +90,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       api.get(namespaces, { name: namespace }, signal),
       before ? [] : api.list(tenants, {}, signal),
     ]);
-    return control.judgeTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
+    return control.validateTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
   }
 
   const optionsOf = (virtualNode: VirtualNode, signal: AbortSignal) =>
@@ -114,7 +117,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       );
     }
     const node = await api.get(nodes, { name: object.metadata.name }, signal);
-    return control.judgeNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
+    return control.validateNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
   }
 
   return {
@@ -154,7 +157,7 @@ async function mutatePod(
 }
 
 async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
-  const verdict = control.isConsumer(review) ? control.judgeReplica(review) : allow;
+  const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
   if (!verdict.allowed || review.before || !review.object) return verdict;
-  return control.judgeSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
+  return control.validateSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
 }

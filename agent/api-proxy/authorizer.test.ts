@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ProxyClaims, proxyTokens, readProxyToken, signProxyToken } from '#agent/pki/proxy-token.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { Gate } from './authorizer.ts';
+import { ProxyAuthorizer } from './authorizer.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 const rome = generateKeyPairSync('ed25519');
@@ -19,7 +19,7 @@ function world() {
     ['rome', [mallory.publicKey, rome.publicKey]],
     ['oslo', [rsa.publicKey]],
   ]);
-  const gate = new Gate({
+  const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
@@ -152,7 +152,7 @@ test.each([
 });
 
 test('who may fetch a certificate alone reaches no API server', () => {
-  const gate = new Gate({
+  const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
@@ -242,7 +242,7 @@ describe('limits', () => {
 
 test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', () => {
   const told: unknown[] = [];
-  const gate = new Gate({
+  const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,

@@ -11,7 +11,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 /** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
-export type Errand = 'api-server' | 'certificate';
+export type ProxyTarget = 'api-server' | 'certificate';
 
 export interface GateOptions {
   /** This cluster's ID. */
@@ -22,7 +22,7 @@ export interface GateOptions {
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
-  readonly keysOf: (consumer: string, errand: Errand) => readonly KeyObject[];
+  readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
   /** Told of what says whether consumers make tokens: `consumer` showed a good one, or somebody came for the API server without any. */
   readonly heard?: (news: GateNews) => void;
 }
@@ -40,7 +40,7 @@ export interface Caller {
 
 /** `say` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string; readonly errand: Errand }
+  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget }
   | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
@@ -48,7 +48,7 @@ const perConsumer = { burst: 300, perSecond: 20 } as const;
 /** Before it is known who calls; peers may come from behind one address. */
 const perAddress = { burst: 600, perSecond: 60 } as const;
 
-export class Gate {
+export class ProxyAuthorizer {
   readonly #options: GateOptions;
   readonly #consumers = new TokenBuckets(perConsumer, 1_000);
   readonly #addresses = new TokenBuckets(perAddress, 1_000);
@@ -87,7 +87,7 @@ export class Gate {
     return this.#shown.size;
   }
 
-  #objection({ claims, isSignedBy }: ReadToken, errand: Errand, now: number): string | undefined {
+  #objection({ claims, isSignedBy }: ReadToken, errand: ProxyTarget, now: number): string | undefined {
     const { clusterId, nonce, keysOf } = this.#options;
     const seconds = now / 1000;
     // Whose it is comes first: what a stranger's token says is nobody's business.
@@ -113,7 +113,7 @@ export class Gate {
   }
 }
 
-const errandOf = (method: string, target: string): Errand | undefined => {
+const errandOf = (method: string, target: string): ProxyTarget | undefined => {
   if (method === 'CONNECT') return 'api-server';
   return method === 'GET' && target === certificatePath ? 'certificate' : undefined;
 };

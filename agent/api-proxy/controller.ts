@@ -17,10 +17,10 @@ import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenantConditionType, tenants as tenantKind } from '#shared/schema/liqo/tenant.ts';
-import { type Errand, Gate, type GateNews } from './authorizer.ts';
+import { type GateNews, ProxyAuthorizer, type ProxyTarget } from './authorizer.ts';
 import {
-  forgeProxyEndpoints,
-  forgeProxyService,
+  buildProxyEndpoints,
+  buildProxyService,
   leadsHere,
   linkedClusters,
   proxyKey,
@@ -72,7 +72,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   // Asked at each connection: what a Tenant says now counts.
   const usersOf = (consumer: string) =>
     proxyUsers(tenants.byIndex('cluster', consumer), linkedClusters(configurations.list()));
-  const keysOf = (consumer: string, errand: Errand) =>
+  const keysOf = (consumer: string, errand: ProxyTarget) =>
     usersOf(consumer)
       .filter(({ isInBand }) => isInBand || errand === 'certificate')
       .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
@@ -126,7 +126,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     withToken.clear();
     tokenless = undefined;
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
-    const gate = new Gate({ clusterId, targets, nonce, clock, keysOf, heard });
+    const gate = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, heard });
     const { upstream, port = networkPort.apiServerProxy, host } = deps;
     const opened = await startApiProxy({
       gate,
@@ -168,10 +168,10 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     // Where there is no network, nobody comes this way.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
     const service = serviceCache.get(place);
-    await ensure(services, service, forgeProxyService(namespace), signal);
+    await ensure(services, service, buildProxyService(namespace), signal);
     const slice = sliceCache.get(place);
     if (proxy !== undefined) {
-      const wanted = forgeProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
+      const wanted = buildProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
       await ensure(endpointSlices, slice, wanted, signal);
     } else if (slice !== undefined) await deleteObject(api, endpointSlices, slice, signal);
     const clusterIp = service?.spec?.clusterIP;

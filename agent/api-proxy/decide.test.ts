@@ -4,8 +4,8 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import {
-  forgeProxyEndpoints,
-  forgeProxyService,
+  buildProxyEndpoints,
+  buildProxyService,
   leadsHere,
   linkedClusters,
   proxyKey,
@@ -81,8 +81,8 @@ test.each([
 });
 
 test('the Service selects nobody, and its endpoint is the replica that listens', () => {
-  expect(forgeProxyService('liqo').spec).not.toHaveProperty('selector');
-  expect(forgeProxyEndpoints('liqo', { ip: '10.200.1.9', port: 8118 })).toMatchObject({
+  expect(buildProxyService('liqo').spec).not.toHaveProperty('selector');
+  expect(buildProxyEndpoints('liqo', { ip: '10.200.1.9', port: 8118 })).toMatchObject({
     endpoints: [{ addresses: ['10.200.1.9'] }],
     ports: [{ name: 'proxy', port: 8118 }],
   });

@@ -15,7 +15,7 @@ export const proxyServiceName = 'isthmus-api-server-proxy';
 const portName = 'proxy';
 
 /** Without a selector: of all replicas only the leader serves, so that a token is accepted once. */
-export const forgeProxyService = (namespace: string): Applied<Service> => ({
+export const buildProxyService = (namespace: string): Applied<Service> => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name: proxyServiceName, namespace, labels: { [label.managed]: 'true' } },
@@ -23,7 +23,7 @@ export const forgeProxyService = (namespace: string): Applied<Service> => ({
 });
 
 /** `at`: where the listener is. While there is none, neither is this. */
-export const forgeProxyEndpoints = (
+export const buildProxyEndpoints = (
   namespace: string,
   at: { readonly ip: string; readonly port: number },
 ): Applied<EndpointSlice> => ({
@@ -100,7 +100,7 @@ export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
 }
 
 /** What the proxy has heard since it opened. Times as of the clock, in ms. */
-export interface Heard {
+export interface LastSeen {
   /** Since when the consumer may come. */
   readonly welcomeSince: number;
   /** Whether it has shown a good token. */
@@ -119,7 +119,7 @@ export const tokenGraceMs = 30_000;
 export function tokenConditions(
   { spec, status }: Tenant,
   welcome: boolean,
-  heard: Heard | undefined,
+  heard: LastSeen | undefined,
   nowMs: number,
 ): readonly Condition[] {
   const type = tenantConditionType.inBandToken;

@@ -15,7 +15,7 @@ import { openRequest } from '#kube/http/request.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { Gate } from './authorizer.ts';
+import { ProxyAuthorizer } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
 
 const name = 'api.milan.example';
@@ -64,7 +64,7 @@ async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } 
   const { nonce = 'a-nonce-of-this-run' } = change;
   const said: Spoken[] = [];
   const log: Log = { ...silentLog, warn: (message, fields) => void said.push({ message, fields }) };
-  const gate = new Gate({
+  const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([`${name}:6443`]),
     nonce,

@@ -8,11 +8,11 @@ import type { Duplex } from 'node:stream';
 import { join } from '#kube/http/stream-proxy.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { Gate } from './authorizer.ts';
+import type { ProxyAuthorizer } from './authorizer.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 export interface ApiProxyOptions {
-  readonly gate: Pick<Gate, 'judge'>;
+  readonly gate: Pick<ProxyAuthorizer, 'judge'>;
   /** Sent with every 407, so that a consumer can make a token for this run. */
   readonly nonce: string;
   /** PEM of the certificate that a consumer has now; absent: it has none. */
@@ -57,7 +57,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
   });
   server.maxConnections = limits.connections;
 
-  function judge(request: IncomingMessage, from: string): ReturnType<Gate['judge']> {
+  function judge(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['judge']> {
     const { method = '', url = '' } = request;
     const all = request.headersDistinct['proxy-authorization'] ?? [];
     const authorization = all.length === 1 ? all[0] : undefined;

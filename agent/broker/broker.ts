@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
@@ -14,7 +14,7 @@ import { createLinkStatus } from './session/link-status.ts';
 import { createDoorbell } from './session/notify-socket.ts';
 import { createPace } from './session/poll-interval.ts';
 import { type BrokerClient, createBrokerClient } from './session/signed-client.ts';
-import { createDesiredSets } from './sync/apply-desired.ts';
+import { createDesiredState } from './sync/apply-desired.ts';
 import { createFacts } from './sync/facts.ts';
 import { createTold } from './sync/report-diff.ts';
 import { channelCaches } from './sync/watched-objects.ts';
@@ -91,7 +91,7 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
   const down = createSignal();
   const status = createLinkStatus({ cluster, clock, agentVersion: config.agentVersion });
   const asks = createAsks({ cluster, clock, onChange: up.raise });
-  const sets = createDesiredSets({
+  const sets = createDesiredState({
     cluster,
     caches,
     policies: facts.policies,
@@ -239,7 +239,7 @@ function createSignal(): Raised {
     },
     async wait(atMostMs, clock, signal) {
       if (!raised) {
-        const done = linkedAbort(signal);
+        const done = abortScope(signal);
         const flagged = new Promise<void>((resolve) => {
           wake = resolve;
         });

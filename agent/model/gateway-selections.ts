@@ -23,7 +23,7 @@ export const gatewayServices = (caches: Caches): Cache<Service> => caches.cache(
 
 const lean = ({ annotations: _, ...metadata }: ObjectMeta): ObjectMeta => metadata;
 
-const leanPod = ({ apiVersion, kind, metadata, spec, status }: Pod): Pod =>
+const prunePod = ({ apiVersion, kind, metadata, spec, status }: Pod): Pod =>
   ({
     apiVersion,
     kind,
@@ -31,10 +31,10 @@ const leanPod = ({ apiVersion, kind, metadata, spec, status }: Pod): Pod =>
     spec: { nodeName: spec?.nodeName },
     status: { phase: status?.phase, podIP: status?.podIP },
   }) as Pod;
-export const gatewayPods = (caches: Caches): Cache<Pod> => caches.cache(pods, { labelSelector, transform: leanPod });
+export const gatewayPods = (caches: Caches): Cache<Pod> => caches.cache(pods, { labelSelector, transform: prunePod });
 
 /** Of a node: where it is, whether it is ready, and what could be scheduled there. */
-const leanNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
+const pruneNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
   ({
     apiVersion,
     kind,
@@ -48,4 +48,4 @@ const leanNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
     },
   }) as Node;
 export const gatewayHosts = (caches: Caches): Cache<Node> =>
-  caches.cache(nodes, { labelSelector: `${label.type}!=${virtualNodeType}`, transform: leanNode });
+  caches.cache(nodes, { labelSelector: `${label.type}!=${virtualNodeType}`, transform: pruneNode });

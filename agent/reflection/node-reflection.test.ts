@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Cache } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { Turns } from './engine/keyed-mutex.ts';
+import { KeyedMutex } from './engine/keyed-mutex.ts';
 import { type ReflectionOptions, reflectorNames } from './engine/options.ts';
 import { NodeReflection, type NodeReflectionDeps } from './node-reflection.ts';
 
@@ -27,7 +27,7 @@ test('a cluster whose caches end before they ever knew anything is not asked aga
     local: { caches },
     peer: { caches },
     localPods: ended,
-    shared: { turns: new Turns(), deps: { nodes: ended, pod: () => undefined }, home: () => undefined },
+    shared: { turns: new KeyedMutex(), deps: { nodes: ended, pod: () => undefined }, home: () => undefined },
     options: () => options as unknown as ReflectionOptions,
     clock: new ManualClock(),
     log: silentLog,

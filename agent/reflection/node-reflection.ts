@@ -1,7 +1,7 @@
 /** What one virtual node reflects over one connection: tokens for its own pods, and in its turn what all virtual nodes of the provider share. */
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { ControllerMetrics } from '#kube/run/controller.ts';
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -77,7 +77,7 @@ export class NodeReflection {
     const { shared, provider } = this.#deps;
     const { nodes, pod, resyncMs } = shared.deps;
     while (!until.aborted) {
-      const term = linkedAbort(until);
+      const term = abortScope(until);
       const reflection = new Reflection(
         {
           ...this.#deps,

@@ -8,7 +8,7 @@ import { Reflector, type ReflectorDeps, type ReflectorRules } from './engine/ref
 import { EventReflector } from './events/event-reflector.ts';
 import { outgoingKinds } from './kinds/all.ts';
 import { serviceNameOf, sliceIndex } from './kinds/endpoint-slice.ts';
-import type { OutgoingKind, ReflectorName, Surroundings } from './kinds/kind.ts';
+import type { ClusterFacts, OutgoingKind, ReflectorName } from './kinds/kind.ts';
 import type { Concerned } from './kinds/provider-event.ts';
 import { rootCa } from './model/api-access.ts';
 import { isReflected, isRootCaReflected, isSliceReflected } from './model/policy.ts';
@@ -34,7 +34,7 @@ export class Reflection {
   constructor(deps: ReflectionDeps, options: ReflectionOptions, signal: AbortSignal) {
     this.#deps = deps;
     this.#facts = networkFacts(deps.local.caches, deps.nodes, deps.provider);
-    const around: Surroundings = { ...this.#facts, service: (namespace, name) => this.#service(namespace, name) };
+    const around: ClusterFacts = { ...this.#facts, service: (namespace, name) => this.#service(namespace, name) };
     const common: ReflectorDeps = { ...deps, shape: options, around };
     for (const kind of outgoingKinds) {
       const chosen = options.kinds[kind.name];

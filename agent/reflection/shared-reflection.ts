@@ -4,7 +4,7 @@ import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
-import { Turns } from './engine/keyed-mutex.ts';
+import { KeyedMutex } from './engine/keyed-mutex.ts';
 import { type ReflectionOptions, reflectionOptions } from './engine/options.ts';
 import { SharedScopes } from './engine/shared-watches.ts';
 import type { HomeApi } from './model/api-access.ts';
@@ -24,7 +24,7 @@ export interface SharedReflectionDeps {
 export interface SharedReflection {
   readonly deps: SharedReflectionDeps;
   readonly scopes: SharedScopes;
-  readonly turns: Turns;
+  readonly turns: KeyedMutex;
   options(virtualNode: VirtualNode): ReflectionOptions;
   /** Undefined: pods at that provider do not use it. */
   home(provider: string, options: ReflectionOptions): HomeApi | undefined;
@@ -40,7 +40,7 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
   return {
     deps,
     scopes: new SharedScopes(cluster.caches),
-    turns: new Turns(),
+    turns: new KeyedMutex(),
     options: (virtualNode) =>
       reflectionOptions(virtualNode, templates.get(optionsTemplateRef(virtualNode, systemNamespace))),
     home(provider, { apiSupport, kinds }) {

@@ -19,7 +19,7 @@ export interface Held {
 const lookAgainMs = 100;
 
 /** Waits until nobody else on this node holds the name; rejects with the signal's reason, or with `host_unsupported` where there are no such names. */
-export async function holdOnNode(name: string, { clock, log }: HoldDeps, signal: AbortSignal): Promise<Held> {
+export async function acquireHostMutex(name: string, { clock, log }: HoldDeps, signal: AbortSignal): Promise<Held> {
   for (let waited = false; ; waited = true) {
     signal.throwIfAborted();
     const held = await take(name);

@@ -16,10 +16,10 @@ interface Wait {
   readonly seenAt: number;
 }
 
-export type Explain = (object: KubeObject, outcome: Outcome) => Outcome;
+export type ReportWait = (object: KubeObject, outcome: Outcome) => Outcome;
 
 /** Returns the outcome it was given, shortening a first wait so that it is looked at again when it begins to matter. */
-export function createExplain(events: EventRecorder, clock: Clock): Explain {
+export function createExplain(events: EventRecorder, clock: Clock): ReportWait {
   /** Whoever was looked at last stands last. */
   const waits = new Map<string, Wait>();
 

@@ -28,7 +28,7 @@ import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignat
 import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
 import { labelCluster } from './labels.ts';
-import { createLiveness, type Heard } from './last-seen.ts';
+import { createLiveness, type LastSeen } from './last-seen.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
 
 export interface IssuedJoinToken {
@@ -48,7 +48,7 @@ export interface Clusters {
   /** Verifies signature, audience, path, body and freshness, and notes that the cluster was heard. */
   authenticateAgent(signed: SignedRequest, signal?: AbortSignal): Promise<AgentCaller>;
   /** Notes that the cluster was heard: for pings over the WebSocket. Answers with what the agent should know. */
-  heard(cluster: Heard, signal?: AbortSignal): Promise<Pace & { readonly revision: number }>;
+  heard(cluster: LastSeen, signal?: AbortSignal): Promise<Pace & { readonly revision: number }>;
   /** The last doorbell connection of the cluster closed: a hint that it may be gone. */
   lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;

@@ -10,7 +10,7 @@ import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { everySeconds, mustNote, offlineFrom, paceOf } from './poll-policy.ts';
 
-export interface Heard extends ClusterRef {
+export interface LastSeen extends ClusterRef {
   /** Protocol version of the agent. Absent: 1. */
   readonly protocol?: number;
   /** It is a heartbeat and nothing else. */
@@ -46,7 +46,7 @@ export function createLiveness({ store, clock, heartbeatSeconds }: LivenessDeps,
   }
 
   return {
-    async heard(cluster: Heard, signal?: AbortSignal): Promise<Pace & { readonly revision: number }> {
+    async heard(cluster: LastSeen, signal?: AbortSignal): Promise<Pace & { readonly revision: number }> {
       const now = clock.now();
       const { revision, seen } = await read(cluster, signal);
       const pace = paceOf(revision?.value, now, heartbeatSeconds);

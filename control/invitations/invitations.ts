@@ -5,7 +5,7 @@ import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
-import type { Across } from '../model/cross-tenant.ts';
+import type { CrossTenant } from '../model/cross-tenant.ts';
 import type { PageRequest } from '../model/deps.ts';
 import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringView, Resources } from '../model/peering.ts';
@@ -99,7 +99,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
       class: input.class ?? (first === '*' ? 'default' : first),
     });
     const terms = { ...asked, resources: upTo(limits, asked.resources) };
-    const across: Across = {
+    const across: CrossTenant = {
       consumer: caller.tenant,
       provider,
       grant: { by: 'invitation', id, limits, classes, lapsesAt: expiresAt },

@@ -12,7 +12,7 @@ export interface Grant {
 }
 
 /** The tenants of both sides. */
-export interface Across {
+export interface CrossTenant {
   readonly consumer: string;
   readonly provider: string;
   readonly grant: Grant;

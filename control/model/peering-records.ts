@@ -7,7 +7,7 @@ import type {
   PeeringAsk,
   PeeringOwner,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import type { Across } from './cross-tenant.ts';
+import type { CrossTenant } from './cross-tenant.ts';
 import type { Labels } from './labels.ts';
 import type { Link } from './link.ts';
 import type { NetworkTerms } from './network-terms.ts';
@@ -40,7 +40,7 @@ export interface PeeringSpec {
   /** When somebody said not to wait for a silent side. */
   readonly forcedAt?: number;
   /** Present when the two clusters are of two tenants. */
-  readonly across?: Across;
+  readonly across?: CrossTenant;
   /** Across tenants: whose side ended it. */
   readonly unpeerRequestedBy?: DesiredSet['role'];
 }

@@ -5,7 +5,7 @@ import { systemPrincipal } from '../audit/record.ts';
 import type { EventType } from '../events/types.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
-import type { Across } from '../model/cross-tenant.ts';
+import type { CrossTenant } from '../model/cross-tenant.ts';
 import type { PageRequest } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { DueRecord } from '../model/peering-records.ts';
@@ -86,7 +86,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
   /** The provider's tenant agreed: the peering is part of the same transaction. */
   async function planPeering(who: Principal, request: RequestRecord, byRule: boolean, signal?: AbortSignal) {
     const { consumer, provider, resources } = request;
-    const across: Across = {
+    const across: CrossTenant = {
       consumer: request.consumerTenant,
       provider: request.providerTenant,
       grant: {

@@ -39,7 +39,7 @@ export const isLive = (record: ApiKeyRecord, now: number): boolean =>
   (record.expiresAt === undefined || record.expiresAt > now);
 
 /** A new key and its text, which is nowhere else. */
-export function forgeKey(
+export function buildKey(
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
   tenant: string,
   maker: Pick<Principal, 'principal'>,

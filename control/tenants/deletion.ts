@@ -51,7 +51,7 @@ export interface Deletion {
   sweep(signal?: AbortSignal): Promise<number>;
 }
 
-interface Wish {
+interface DesiredCopy {
   readonly hash: string;
   readonly by: string;
 }
@@ -249,7 +249,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       const at = key.deletion(tenant);
       const before = await store.get(at.pk, at.sk, signal);
       const expiresAt = clock.now() + wishLifeMs;
-      const value: Wish = { hash: sha256Hex(confirmation), by: caller.principal };
+      const value: DesiredCopy = { hash: sha256Hex(confirmation), by: caller.principal };
       await store.transact(
         [
           before
@@ -277,7 +277,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
         );
       }
       const at = key.deletion(tenant);
-      const wish = await store.get<Wish>(at.pk, at.sk, signal);
+      const wish = await store.get<DesiredCopy>(at.pk, at.sk, signal);
       if (!wish || !sameText(wish.value.hash, sha256Hex(confirmation))) {
         throw new AppError(
           'fields_conflict',

@@ -10,7 +10,7 @@ import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
-import { forgeKey, putKey, viewOfKey } from './api-key.ts';
+import { buildKey, putKey, viewOfKey } from './api-key.ts';
 import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
 import type { IssuedKey } from './tenants.ts';
 
@@ -114,7 +114,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
       checkTenantName(name);
       if (limits) checkLimits(limits);
       const who = inside(operator, name);
-      const { record, secret } = forgeKey(deps, name, who, { name: 'first admin', role: 'admin' });
+      const { record, secret } = buildKey(deps, name, who, { name: 'first admin', role: 'admin' });
       const tenant: TenantRecord = {
         name,
         state: 'active',

@@ -11,8 +11,8 @@ import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import {
   type ApiKeyRecord,
+  buildKey,
   checkNewKey,
-  forgeKey,
   isLive,
   mustNotExceed,
   parseKeyText,
@@ -59,7 +59,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
     async bootstrap(name, origin, signal) {
       checkTenantName(name);
       const system: Principal = { ...origin, tenant: name, principal: 'system' };
-      const { record, secret } = forgeKey(deps, name, system, { name: 'first admin', role: 'admin' });
+      const { record, secret } = buildKey(deps, name, system, { name: 'first admin', role: 'admin' });
       const subject = `tenant/${name}`;
       try {
         await store.transact(
@@ -84,7 +84,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       mustHave(caller, 'keys:write');
       checkNewKey(input);
       mustNotExceed(caller, input);
-      const { record, secret } = forgeKey(deps, caller.tenant, caller, input);
+      const { record, secret } = buildKey(deps, caller.tenant, caller, input);
       const subject = `api-key/${record.id}`;
       const view = viewOfKey(record);
       await store.transact(
@@ -114,7 +114,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
           detail: { id },
         });
       }
-      const { record, secret } = forgeKey(deps, caller.tenant, caller, old);
+      const { record, secret } = buildKey(deps, caller.tenant, caller, old);
       const next: ApiKeyRecord = old.expiresAt === undefined ? record : { ...record, expiresAt: old.expiresAt };
       const retired: ApiKeyRecord = { ...old, revokedAt: now + overlapSeconds * 1_000, replacedBy: next.id };
       const subject = `api-key/${id}`;

@@ -2,7 +2,7 @@
 import { abortsWith, sharedByMany } from '#shared/async/abort-scope.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { ClusterConnection } from '../http/connection.ts';
-import { createSender } from '../http/retrying-client.ts';
+import { createRetryingClient } from '../http/retrying-client.ts';
 import type { Cache, CacheOptions, Caches } from '../model/types.ts';
 import { defaultTiming, Informer, type InformerDeps, type InformerTiming } from './informer.ts';
 import { createListWatch } from './list-watch.ts';
@@ -26,7 +26,7 @@ export function createCaches(
   { pageSize = 500, timing: given = {} }: CachesOptions = {},
 ): Caches {
   const timing: InformerTiming = { ...defaultTiming, ...given };
-  const send = createSender(connection, deps);
+  const send = createRetryingClient(connection, deps);
   const shared: Shared[] = [];
 
   function start<T extends KubeObject>(

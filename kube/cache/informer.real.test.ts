@@ -7,7 +7,7 @@ import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createKubeApi } from '../http/client.ts';
 import { connectKubeconfig } from '../http/kubeconfig.ts';
-import { createSender } from '../http/retrying-client.ts';
+import { createRetryingClient } from '../http/retrying-client.ts';
 import type { Cache, Caches, Change, KubeApi } from '../model/types.ts';
 import { createCaches } from './informer-factory.ts';
 import { createListWatch } from './list-watch.ts';
@@ -233,7 +233,7 @@ describe('a line that fails', () => {
     const seen = record(cache);
     const listWatch = createListWatch(
       await connectKubeconfig(server.kubeconfig),
-      createSender(await connectKubeconfig(server.kubeconfig), deps),
+      createRetryingClient(await connectKubeconfig(server.kubeconfig), deps),
       systemClock,
       configMaps,
       { namespace },
@@ -266,7 +266,7 @@ test('bookmarks move the version on although nothing that is watched changes', a
   const connection = await connectKubeconfig(server.kubeconfig);
   const listWatch = createListWatch(
     connection,
-    createSender(connection, deps),
+    createRetryingClient(connection, deps),
     systemClock,
     configMaps,
     { namespace },

@@ -5,7 +5,7 @@ import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { Line } from '../http/outage-tracker.ts';
+import { OutageTracker } from '../http/outage-tracker.ts';
 import { Informer } from './informer.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
 
@@ -16,7 +16,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
  * `informer.real.test.ts` shows the real server to have.
  */
 class History implements ListWatch<ConfigMap> {
-  readonly line = new Line();
+  readonly line = new OutageTracker();
   readonly objects = new Map<string, ConfigMap>();
   #events: { readonly version: number; readonly event: WatchEvent<ConfigMap> }[] = [];
   /** As `#events`, but nothing is ever compacted away. */

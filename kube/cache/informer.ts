@@ -1,5 +1,5 @@
 /** Keeps one store equal to the server: list, watch, and list again whenever the watch cannot go on. */
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { apiVersionOf, type KubeObject, keyOf, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
@@ -277,7 +277,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   /** False as soon as the server is known to be back. */
   async #sleptThrough(ms: number, signal: AbortSignal): Promise<boolean> {
-    const nap = linkedAbort(signal);
+    const nap = abortScope(signal);
     const forget = this.#source.line?.onReturn(() => nap.abort());
     try {
       await this.#deps.clock.sleep(ms, nap.signal);

@@ -4,9 +4,9 @@ import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from '../http/connection.ts';
-import { JsonLines } from '../http/document-stream.ts';
+import { DocumentStream } from '../http/document-stream.ts';
 import { fetchPage, type Page } from '../http/list-page.ts';
-import { isLossy, type Line, lineOf, whenLeftBehind } from '../http/outage-tracker.ts';
+import { isLossy, lineOf, type OutageTracker, whenLeftBehind } from '../http/outage-tracker.ts';
 import { collectionPath, withQuery } from '../http/paths.ts';
 import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from '../http/request.ts';
 import type { Send } from '../http/retrying-client.ts';
@@ -25,7 +25,7 @@ export interface WatchLimits {
   readonly idleMs: number;
 }
 
-export interface WatchEars<T> {
+export interface WatchHandlers<T> {
   /** The server has taken the watch. */
   accepted?(): void;
   event(event: WatchEvent<T>): void;
@@ -34,14 +34,14 @@ export interface WatchEars<T> {
 /** Where a cache gets its objects from. */
 export interface ListWatch<T extends KubeObject> {
   /** Tells when the server is back after an outage, before this cache has asked it again. */
-  readonly line?: Line;
+  readonly line?: OutageTracker;
   /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
   page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
   /**
    * Tells each event after `resourceVersion`, in order; resolves when the server ends the watch. Rejects with `kube_gone` when
    * that version is too old, otherwise with `kube_*`.
    */
-  watch(resourceVersion: string, limits: WatchLimits, hear: WatchEars<T>, signal: AbortSignal): Promise<void>;
+  watch(resourceVersion: string, limits: WatchLimits, hear: WatchHandlers<T>, signal: AbortSignal): Promise<void>;
 }
 
 export function createListWatch<T extends KubeObject>(
@@ -66,7 +66,7 @@ export function createListWatch<T extends KubeObject>(
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
       });
-      await stream(connection, path, { clock, limits, hear: hear as WatchEars<unknown>, signal });
+      await stream(connection, path, { clock, limits, hear: hear as WatchHandlers<unknown>, signal });
     },
   };
 }
@@ -74,7 +74,7 @@ export function createListWatch<T extends KubeObject>(
 interface Streaming {
   readonly clock: Clock;
   readonly limits: WatchLimits;
-  readonly hear: WatchEars<unknown>;
+  readonly hear: WatchHandlers<unknown>;
   readonly signal: AbortSignal;
 }
 
@@ -111,7 +111,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
         // `aborted` streams end without 'end'; either way the version of the last event says where to go on.
         response.once('close', resolve);
         const refused: Buffer[] = [];
-        const lines = new JsonLines((event) => {
+        const lines = new DocumentStream((event) => {
           const failure = watchFailure(event as WatchEvent<unknown>);
           if (failure !== undefined) throw failure;
           at.hear.event(event as WatchEvent<unknown>);

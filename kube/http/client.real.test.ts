@@ -14,7 +14,7 @@ import { createKubeApi } from './client.ts';
 import type { ClusterConnection } from './connection.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { fetchPage } from './list-page.ts';
-import { createSender } from './retrying-client.ts';
+import { createRetryingClient } from './retrying-client.ts';
 
 const deps = { clock: systemClock, log: silentLog };
 let server: TestApiServer;
@@ -214,7 +214,7 @@ describe('refusals', () => {
 describe('a list', () => {
   test('of 2,000 objects is read whole, in pages', async () => {
     await fill('many', 2_000);
-    const send = createSender(connection, deps);
+    const send = createRetryingClient(connection, deps);
     const first = await fetchPage(send, configMaps, { namespace: 'many' }, { limit: 500, next: undefined });
     expect(first.items).toHaveLength(500);
     expect(first.next).toBeDefined();
@@ -224,7 +224,7 @@ describe('a list', () => {
   }, 120_000);
 
   test('starts again when its snapshot is compacted away between two pages', async () => {
-    const send = createSender(connection, deps);
+    const send = createRetryingClient(connection, deps);
     const page = (next: string | undefined) => fetchPage(send, configMaps, { namespace: 'many' }, { limit: 500, next });
     let requests = 0;
     const interrupted: ClusterConnection = {

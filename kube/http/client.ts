@@ -6,11 +6,11 @@ import type { ClusterConnection } from './connection.ts';
 import { fetchPage, type Page } from './list-page.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, kindText, objectPath, requireNamespace, withKind, withQuery } from './paths.ts';
-import { type Call, createSender, type SenderDeps, type SenderOptions } from './retrying-client.ts';
+import { type Call, createRetryingClient, type RetryingClientOptions, type SenderDeps } from './retrying-client.ts';
 
 export { type OpenRequest, openRequest } from './request.ts';
 
-export interface KubeApiOptions extends SenderOptions {
+export interface KubeApiOptions extends RetryingClientOptions {
   /** Objects per page of a list. */
   readonly pageSize?: number;
 }
@@ -25,7 +25,7 @@ export function createKubeApi(
   deps: SenderDeps,
   { pageSize = 500, ...sending }: KubeApiOptions = {},
 ): KubeApi {
-  const send = createSender(connection, deps, sending);
+  const send = createRetryingClient(connection, deps, sending);
 
   const parse = <T>(text: string): T => {
     try {

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { type Sending, type Wires, wiresOf } from './connection-pool.ts';
+import { type ConnectionPool, type Sending, wiresOf } from './connection-pool.ts';
 
 /** What the server has heard on each of its connections, and what it answers. */
 let connections: net.Socket[] = [];
@@ -12,7 +12,7 @@ let requests: string[] = [];
 let answers: (string | undefined)[] = [];
 let server: net.Server;
 let agent: http.Agent;
-let wires: Wires;
+let wires: ConnectionPool;
 let now = 0;
 
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;

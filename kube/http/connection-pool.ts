@@ -5,14 +5,14 @@
 import type * as http from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
-import { HttpAnswer } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
 import { connectionOptions, idleSocketMs, keepAliveMs } from './tls.ts';
 
-export interface WireEars {
+export interface ConnectionHandlers {
   /** Something of the answer has come. */
   piece(): void;
   /** The last call, unless `failed` is. */
-  answered(answer: HttpAnswer): void;
+  answered(answer: ResponseParser): void;
   failed(error: Error): void;
 }
 
@@ -25,13 +25,13 @@ export interface Sending {
 
 /** A connection, and who has it now. */
 class Wire {
-  readonly #pool: Wires;
+  readonly #pool: ConnectionPool;
   #socket: Duplex | undefined;
-  #ears: WireEars | undefined;
-  #answer = new HttpAnswer();
+  #ears: ConnectionHandlers | undefined;
+  #answer = new ResponseParser();
   idleSince = 0;
 
-  constructor(pool: Wires, ears: WireEars) {
+  constructor(pool: ConnectionPool, ears: ConnectionHandlers) {
     this.#pool = pool;
     this.#ears = ears;
   }
@@ -51,9 +51,9 @@ class Wire {
     socket.write(text);
   }
 
-  send(text: string, ears: WireEars): void {
+  send(text: string, ears: ConnectionHandlers): void {
     this.#ears = ears;
-    this.#answer = new HttpAnswer();
+    this.#answer = new ResponseParser();
     if (this.#socket instanceof net.Socket) this.#socket.ref();
     this.#socket?.write(text);
   }
@@ -63,7 +63,7 @@ class Wire {
   }
 
   /** With `only`: unless somebody else has it by now, or nobody. */
-  abort(error: Error, only?: WireEars): void {
+  abort(error: Error, only?: ConnectionHandlers): void {
     const ears = this.#ears;
     if (only !== undefined && ears !== only) return;
     this.#ears = undefined;
@@ -101,14 +101,14 @@ class Wire {
   }
 }
 
-const sending = (wire: Wire, ears: WireEars, reused: boolean): Sending => ({
+const sending = (wire: Wire, ears: ConnectionHandlers, reused: boolean): Sending => ({
   reused,
   abort: (error) => wire.abort(error, ears),
 });
 
 const quietly = (socket: Duplex): Duplex => socket.on('error', () => undefined);
 
-export class Wires {
+export class ConnectionPool {
   readonly #agent: http.Agent;
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #now: () => number;
@@ -124,7 +124,7 @@ export class Wires {
   }
 
   /** `text` is the whole request. */
-  send(text: string, ears: WireEars): Sending {
+  send(text: string, ears: ConnectionHandlers): Sending {
     const oldest = this.#now() - idleSocketMs;
     for (let wire = this.#idle.pop(); wire !== undefined; wire = this.#idle.pop()) {
       if (wire.idleSince > oldest && wire.isUsable()) {
@@ -163,7 +163,7 @@ export class Wires {
     this.dropIdle();
   }
 
-  #open(text: string, ears: WireEars): Sending {
+  #open(text: string, ears: ConnectionHandlers): Sending {
     const wire = new Wire(this, ears);
     let has = false;
     const done = (error: Error | null, socket?: Duplex): void => {
@@ -197,13 +197,13 @@ export class Wires {
   }
 }
 
-const pools = new WeakMap<http.Agent, Wires>();
+const pools = new WeakMap<http.Agent, ConnectionPool>();
 
 /** The connections that belong to an agent: of its making, and closed with it. */
-export function wiresOf(agent: http.Agent, server: URL, now: () => number): Wires {
+export function wiresOf(agent: http.Agent, server: URL, now: () => number): ConnectionPool {
   const known = pools.get(agent);
   if (known !== undefined) return known;
-  const made = new Wires(agent, server, now);
+  const made = new ConnectionPool(agent, server, now);
   pools.set(agent, made);
   const destroy = agent.destroy.bind(agent);
   agent.destroy = () => {

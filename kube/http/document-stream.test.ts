@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JsonLines } from './document-stream.ts';
+import { DocumentStream } from './document-stream.ts';
 
 test('documents come out the same however the stream is cut, also inside a character', () => {
   fc.assert(
@@ -10,7 +10,7 @@ test('documents come out the same however the stream is cut, also inside a chara
       (documents, cuts) => {
         const bytes = Buffer.from(documents.map((document) => `${JSON.stringify(document)}\n`).join(''));
         const seen: unknown[] = [];
-        const lines = new JsonLines((document) => void seen.push(document));
+        const lines = new DocumentStream((document) => void seen.push(document));
         for (let from = 0, i = 0; from < bytes.length; i++) {
           const size = cuts[i % cuts.length] ?? 1;
           lines.push(bytes.subarray(from, from + size));
@@ -25,7 +25,7 @@ test('documents come out the same however the stream is cut, also inside a chara
 test('a document of 8 MB that comes in small pieces costs time in proportion', () => {
   const document = Buffer.from(`${JSON.stringify('x'.repeat(8_000_000))}\n`);
   let length = 0;
-  const lines = new JsonLines((text) => {
+  const lines = new DocumentStream((text) => {
     length = (text as string).length;
   });
   const before = process.cpuUsage();
@@ -36,7 +36,7 @@ test('a document of 8 MB that comes in small pieces costs time in proportion', (
 });
 
 test('a document that never ends is given up before it fills memory', () => {
-  const lines = new JsonLines(() => undefined);
+  const lines = new DocumentStream(() => undefined);
   const piece = Buffer.alloc(1 << 20, 'x');
   expect(() => {
     for (let i = 0; i < 100; i++) lines.push(piece);

@@ -5,7 +5,7 @@ const newline = 0x0a;
 /** No API server stores an object whose text comes near to this. */
 const longestLine = 64 << 20;
 
-export class JsonLines {
+export class DocumentStream {
   #partial: Buffer[] = [];
   #partialBytes = 0;
   readonly #emit: (document: unknown) => void;

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { happenedOn, Line, lineBehind, whenLeftBehind } from './outage-tracker.ts';
+import { happenedOn, lineBehind, OutageTracker, whenLeftBehind } from './outage-tracker.ts';
 
-const waitOn = (line: Line, heard: string[], name: string) => line.onReturn(() => heard.push(name));
+const waitOn = (line: OutageTracker, heard: string[], name: string) => line.onReturn(() => heard.push(name));
 
 describe('the line to an API server', () => {
   test('tells everyone who waits, once, when the server answers after an outage', () => {
-    const line = new Line();
+    const line = new OutageTracker();
     const heard: string[] = [];
     line.failed(1_000);
     waitOn(line, heard, 'a');
@@ -24,7 +24,7 @@ describe('the line to an API server', () => {
 
   test('gives up what was asked in a long outage, neither what was just asked nor what has ended', () => {
     const clock = new ManualClock();
-    const line = new Line();
+    const line = new OutageTracker();
     const givenUp: string[] = [];
     const ask = (name: string) => whenLeftBehind(line, clock, () => givenUp.push(name));
     line.failed(clock.now());
@@ -39,7 +39,7 @@ describe('the line to an API server', () => {
 
   test('gives up nothing after a short one, for a server that is slow would only be asked more', () => {
     const clock = new ManualClock();
-    const line = new Line();
+    const line = new OutageTracker();
     const givenUp: string[] = [];
     line.failed(clock.now());
     whenLeftBehind(line, clock, () => givenUp.push('slow'));
@@ -49,7 +49,7 @@ describe('the line to an API server', () => {
   });
 
   test('wakes nobody while the server answers others, so that who fails alone does not fail more often', () => {
-    const line = new Line();
+    const line = new OutageTracker();
     const heard: string[] = [];
     for (let now = 0; now < 60_000; now += 500) {
       line.failed(now);
@@ -60,7 +60,7 @@ describe('the line to an API server', () => {
   });
 
   test('is found behind an error that was wrapped on its way', () => {
-    const line = new Line();
+    const line = new OutageTracker();
     const below = happenedOn(line, new AppError('kube_unreachable', 'refused'));
     expect(lineBehind(new AppError('internal', 'no session', { cause: new Error('why', { cause: below }) }))).toBe(
       line,

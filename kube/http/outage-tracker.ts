@@ -15,7 +15,7 @@ const lostAfterMs = 1_000;
 /** Called with the moment from which on nobody had got an answer. */
 export type Returned = (deafSince: number) => void;
 
-export class Line {
+export class OutageTracker {
   #deafSince: number | undefined;
   readonly #waiting = new Set<Returned>();
 
@@ -49,7 +49,7 @@ export const isLossy = (deafSince: number, now: number): boolean => now - deafSi
  * Calls `giveUp` when the server answers others after a long outage while a request that begins now waits: TCP sends again what was lost after
  * a pause that grew with the outage, and asking anew takes a moment. Returns how to watch no longer.
  */
-export function whenLeftBehind(line: Line, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
+export function whenLeftBehind(line: OutageTracker, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
   const startedAt = clock.now();
   return line.onReturn((deafSince) => {
     const now = clock.now();
@@ -57,27 +57,27 @@ export function whenLeftBehind(line: Line, clock: Pick<Clock, 'now'>, giveUp: ()
   });
 }
 
-const lines = new WeakMap<ClusterConnection, Line>();
+const lines = new WeakMap<ClusterConnection, OutageTracker>();
 
-export function lineOf(connection: ClusterConnection): Line {
+export function lineOf(connection: ClusterConnection): OutageTracker {
   let line = lines.get(connection);
   if (line === undefined) {
-    line = new Line();
+    line = new OutageTracker();
     lines.set(connection, line);
   }
   return line;
 }
 
-const broken = new WeakMap<Error, Line>();
+const broken = new WeakMap<Error, OutageTracker>();
 
 /** Remembers on which line `error` happened. */
-export function happenedOn<E extends Error>(line: Line, error: E): E {
+export function happenedOn<E extends Error>(line: OutageTracker, error: E): E {
   broken.set(error, line);
   return error;
 }
 
 /** The line whose failure `error`, or what caused it, tells of. */
-export function lineBehind(error: unknown): Line | undefined {
+export function lineBehind(error: unknown): OutageTracker | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const line = broken.get(at);
     if (line !== undefined) return line;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HttpAnswer } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
 
-function read(text: string, cuts: readonly number[] = []): HttpAnswer {
+function read(text: string, cuts: readonly number[] = []): ResponseParser {
   const bytes = Buffer.from(text, 'utf8');
-  const answer = new HttpAnswer();
+  const answer = new ResponseParser();
   const ends = [...new Set(cuts.map((cut) => cut % bytes.length))].sort((a, b) => a - b);
   let from = 0;
   for (const end of [...ends, bytes.length]) {
@@ -52,7 +52,7 @@ test('an answer is not complete before its last byte', () => {
   for (const text of [sized, chunked]) {
     const bytes = Buffer.from(text);
     for (let length = 1; length < bytes.length; length++) {
-      const answer = new HttpAnswer();
+      const answer = new ResponseParser();
       answer.push(bytes.subarray(0, length));
       expect([answer.isComplete, answer.end()]).toEqual([false, false]);
     }

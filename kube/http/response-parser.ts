@@ -12,7 +12,7 @@ const longestBody = constants.MAX_STRING_LENGTH;
 const lineEnd = '\r\n';
 const headEnd = '\r\n\r\n';
 
-export class HttpAnswer {
+export class ResponseParser {
   /** 0 until the head has come. */
   status = 0;
   /** In lower case; those that come twice are joined by commas. */

@@ -8,7 +8,7 @@ import { silentLog } from '#shared/ports/log.ts';
 import { connectTo } from '#test/harness/plain-server.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { statusError } from './request.ts';
-import { type Call, createSender, type SenderOptions } from './retrying-client.ts';
+import { type Call, createRetryingClient, type RetryingClientOptions } from './retrying-client.ts';
 
 const get: Call = { method: 'GET', path: '/api/v1/pods', repeatable: true };
 const cleanups: (() => void)[] = [];
@@ -17,10 +17,10 @@ afterEach(() => {
 });
 
 /** A server that does what a real one does only in trouble. */
-async function serve(handler: http.RequestListener, options: SenderOptions = {}, clock: Clock = systemClock) {
+async function serve(handler: http.RequestListener, options: RetryingClientOptions = {}, clock: Clock = systemClock) {
   const { connection, close } = await connectTo(http.createServer(handler));
   cleanups.push(close);
-  return createSender(connection, { clock, log: silentLog, random: () => 0 }, options);
+  return createRetryingClient(connection, { clock, log: silentLog, random: () => 0 }, options);
 }
 
 describe('a request', () => {
@@ -133,7 +133,10 @@ describe('a request', () => {
       contexts: [{ name: 'x', context: { cluster: 'x' } }],
       clusters: [{ name: 'x', cluster: { server: `http://127.0.0.1:${port}` } }],
     };
-    const send = createSender(await connectKubeconfig(JSON.stringify(config)), { clock: systemClock, log: silentLog });
+    const send = createRetryingClient(await connectKubeconfig(JSON.stringify(config)), {
+      clock: systemClock,
+      log: silentLog,
+    });
     await expect(send(get)).rejects.toMatchObject({
       code: 'kube_unreachable',
       message: expect.stringContaining('ECONNREFUSED'),

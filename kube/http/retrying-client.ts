@@ -12,7 +12,7 @@ export interface SenderDeps {
   readonly random?: Random;
 }
 
-export interface SenderOptions {
+export interface RetryingClientOptions {
   /** Per request, retries included; also the longest silence inside an answer. */
   readonly timeoutMs?: number;
   /** How often a repeatable request is repeated after `kube_unreachable` or `kube_throttled`. */
@@ -37,10 +37,10 @@ export type Send = (call: Call, signal?: AbortSignal) => Promise<string>;
 
 const json = 'application/json';
 
-export function createSender(
+export function createRetryingClient(
   connection: ClusterConnection,
   { log, clock, random = Math.random }: SenderDeps,
-  { timeoutMs = 10_000, retries = 3 }: SenderOptions = {},
+  { timeoutMs = 10_000, retries = 3 }: RetryingClientOptions = {},
 ): Send {
   async function once(call: Call, deadlineMs: number, signal: AbortSignal | undefined): Promise<string> {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);

@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import { Store } from '../cache/store.ts';
-import { happenedOn, Line } from '../http/outage-tracker.ts';
+import { happenedOn, OutageTracker } from '../http/outage-tracker.ts';
 import type { Cache, ControllerOptions } from '../model/types.ts';
 import { createController, watch } from './controller.ts';
 
@@ -124,7 +124,7 @@ describe('a controller', () => {
   });
 
   test('comes back to a key that failed because a server was away as soon as that server answers, and not to one that failed otherwise', async () => {
-    const line = new Line();
+    const line = new OutageTracker();
     let away = true;
     const after: string[] = [];
     const { store, sync, clock, close } = await start(async (key) => {

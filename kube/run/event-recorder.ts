@@ -1,6 +1,6 @@
 /** Writes Kubernetes Events, one series per (object, type, reason, message); bounded in rate and memory, and never in the way. */
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
-import { FairLine } from '#shared/async/fair-queue.ts';
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
+import { FairQueue } from '#shared/async/fair-queue.ts';
 import { events as eventKind, type KubeEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
@@ -52,7 +52,7 @@ export function createEventRecorder(
   let serial = 0;
   let dropped = 0;
   /** Series that have something to write: whatever went wrong comes first, and namespaces take turns. */
-  const pending = { Warning: new FairLine<Series>(maxSeries), Normal: new FairLine<Series>(maxNormal) };
+  const pending = { Warning: new FairQueue<Series>(maxSeries), Normal: new FairQueue<Series>(maxNormal) };
   let writing = false;
   let nap: LinkedAbort | undefined;
 
@@ -84,7 +84,7 @@ export function createEventRecorder(
   }
 
   const pendingCount = (): number => pending.Warning.size + pending.Normal.size;
-  const queueOf = ({ event }: Series): FairLine<Series> => pending[event.type === 'Warning' ? 'Warning' : 'Normal'];
+  const queueOf = ({ event }: Series): FairQueue<Series> => pending[event.type === 'Warning' ? 'Warning' : 'Normal'];
 
   /** The first that may be written now, or how long it is until then. */
   function next(): { readonly due?: Series; readonly waitForMs: number } {
@@ -104,7 +104,7 @@ export function createEventRecorder(
 
   /** Repetitions are written when their time comes, all in one; a new series does not wait for that. */
   async function rest(ms: number): Promise<void> {
-    nap = linkedAbort(signal);
+    nap = abortScope(signal);
     await clock.sleep(ms, nap.signal).catch(() => undefined);
     nap.unlink();
     nap = undefined;

@@ -1,5 +1,5 @@
 /** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
-import { linkedAbort, sharedByMany } from '#shared/async/abort-scope.ts';
+import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import type { Lease } from '#shared/domain/kube-object.ts';
@@ -68,8 +68,8 @@ export async function runAsLeader(
     const acquired = await acquire({ ...deps, log }, timing, signal);
     if (acquired === undefined) return;
     log.info('leading');
-    const term = linkedAbort(signal);
-    const holding = linkedAbort(signal);
+    const term = abortScope(signal);
+    const holding = abortScope(signal);
     let lost = false;
     const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((held) => {
       lost = !held;
@@ -92,8 +92,8 @@ export async function runAsLeader(
 
 /** Undefined: aborted. */
 async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<Held | undefined> {
-  const looking = linkedAbort(signal);
-  let nap = linkedAbort(signal);
+  const looking = abortScope(signal);
+  let nap = abortScope(signal);
   const cache: Cache<Lease> | undefined = deps.caches?.scoped(
     leases,
     { namespace: timing.namespace, fieldSelector: `metadata.name=${timing.name}` },
@@ -136,7 +136,7 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
       }
       await deps.clock.sleep(timing.retryMs, nap.signal).catch(() => undefined);
       nap.unlink();
-      nap = linkedAbort(signal);
+      nap = abortScope(signal);
     }
     return undefined;
   } finally {
@@ -242,7 +242,7 @@ async function renewOnce(
   known: Lease | undefined,
 ): Promise<Lease | 'lost' | undefined> {
   // The request may take longer than we may lead; the deadline must not wait for it.
-  const late = linkedAbort(signal);
+  const late = abortScope(signal);
   const limit = { idleMs: Math.max(1, withinMs) };
   const guard = watchdog(clock, limit, () => late.abort(new Error('too late')));
   try {

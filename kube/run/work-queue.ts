@@ -1,7 +1,7 @@
 /** A queue of keys: each waits at most once, is with at most one worker, and comes again when it was added meanwhile. */
 import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { DelayHeap } from '#shared/async/delay-queue.ts';
-import { FairLine } from '#shared/async/fair-queue.ts';
+import { FairQueue } from '#shared/async/fair-queue.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export interface KeyQueueOptions {
@@ -17,7 +17,7 @@ export class KeyQueue {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number; readonly random: Random };
   readonly #turnOf: (key: string) => string;
-  readonly #ready = new FairLine<string>();
+  readonly #ready = new FairQueue<string>();
   readonly #busy = new Set<string>();
   /** Added while busy. */
   readonly #dirty = new Set<string>();

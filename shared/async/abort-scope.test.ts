@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { abortsWith, linkedAbort } from './abort-scope.ts';
+import { abortScope, abortsWith } from './abort-scope.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
@@ -19,7 +19,7 @@ test('of what has ended, a parent that lives on keeps nothing', () => {
     const until = new AbortController();
     abortsWith(parent.signal, until.signal);
     until.abort();
-    linkedAbort(parent.signal).unlink();
+    abortScope(parent.signal).unlink();
   }
   expect(listeners(parent.signal)).toBe(0);
 });

@@ -14,7 +14,7 @@ export interface LinkedAbort {
   unlink(): void;
 }
 
-export function linkedAbort(parent: AbortSignal): LinkedAbort {
+export function abortScope(parent: AbortSignal): LinkedAbort {
   const controller = new AbortController();
   const follow = (): void => controller.abort(parent.reason);
   if (parent.aborted) follow();
@@ -28,7 +28,7 @@ export function linkedAbort(parent: AbortSignal): LinkedAbort {
 
 /** Aborts with either. `until` is the shorter of the two and aborts in any case: by then the parent has let go of it. */
 export function abortsWith(parent: AbortSignal, until: AbortSignal): AbortSignal {
-  const link = linkedAbort(parent);
+  const link = abortScope(parent);
   const end = (): void => {
     link.unlink();
     link.abort(until.reason);

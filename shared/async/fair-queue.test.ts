@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { FairLine } from './fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 
-const served = (line: FairLine<string>): string[] => {
+const served = (line: FairQueue<string>): string[] => {
   const all: string[] = [];
   for (let [next] = line; next !== undefined; [next] = line) {
     all.push(next);
@@ -11,7 +11,7 @@ const served = (line: FairLine<string>): string[] => {
 };
 
 test('everybody has his turn, each in the order of coming', () => {
-  const line = new FairLine<string>(10);
+  const line = new FairQueue<string>(10);
   for (const thing of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2', 'a1']) line.add(thing.slice(0, 1), thing);
   expect(line.size).toBe(6);
   expect(served(line)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
@@ -19,7 +19,7 @@ test('everybody has his turn, each in the order of coming', () => {
 });
 
 test('when there is no room, who has the most gives way with what came last, and nobody else', () => {
-  const line = new FairLine<string>(4);
+  const line = new FairQueue<string>(4);
   for (const thing of ['a1', 'a2', 'a3', 'a4']) expect(line.offer('a', thing)).toBe(true);
   expect(line.offer('a', 'a5')).toBe(false);
   expect(line.offer('b', 'b1')).toBe(true);

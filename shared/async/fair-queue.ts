@@ -1,5 +1,5 @@
 /** Things that wait, each of somebody's. Everybody has his turn, and when there is no room, who has the most gives way. */
-export class FairLine<T> {
+export class FairQueue<T> {
   readonly #room: number;
   /** Whose turn it is first comes first. */
   readonly #lines = new Map<string, Set<T>>();

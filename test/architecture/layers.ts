@@ -6,18 +6,18 @@
 import path from 'node:path';
 import type { Import } from './import-graph.ts';
 
-type Line = readonly string[];
+type OutageTracker = readonly string[];
 
-const line = (room: string, ...folders: readonly string[]): Line =>
+const line = (room: string, ...folders: readonly string[]): OutageTracker =>
   folders.map((folder) => (folder === '' ? room : `${room}/${folder}`));
 
-const shared: readonly Line[] = [
+const shared: readonly OutageTracker[] = [
   line('shared', 'errors', 'domain', 'ports'),
   line('shared/schema', 'protocol', 'definition', 'api', 'isthmus', 'liqo', ''),
   line('shared', 'async', 'api-client'),
 ];
 
-const kube: readonly Line[] = [
+const kube: readonly OutageTracker[] = [
   line('kube', 'model'),
   line('kube', 'http'),
   line('kube', 'cache'),
@@ -26,7 +26,7 @@ const kube: readonly Line[] = [
   line('kube', ''),
 ];
 
-const agent: readonly Line[] = [
+const agent: readonly OutageTracker[] = [
   line('agent', 'runtime'),
   line('agent', 'pki'),
   line('agent', 'model'),
@@ -82,7 +82,7 @@ const agent: readonly Line[] = [
   line('agent', ''),
 ];
 
-const control: readonly Line[] = [
+const control: readonly OutageTracker[] = [
   line('control', 'ports', 'access'),
   line('control', 'model'),
   line('control', 'store'),
@@ -103,14 +103,14 @@ const control: readonly Line[] = [
   line('control', ''),
 ];
 
-const functions: readonly Line[] = [
+const functions: readonly OutageTracker[] = [
   line('functions', 'runtime'),
   line('functions', 'api', 'channel', 'events', 'schedule'),
   line('functions', ''),
   line('functions', 'local'),
 ];
 
-const cli: readonly Line[] = [
+const cli: readonly OutageTracker[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
   line('cli', 'broker', 'install', 'gitops', 'network-test', 'offload', 'peerings'),
@@ -118,10 +118,10 @@ const cli: readonly Line[] = [
   line('cli', ''),
 ];
 
-const infra: readonly Line[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
+const infra: readonly OutageTracker[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
 
 /** By root folder. What a root may import of another one is said by `importLaw`. */
-export const layers: readonly (readonly Line[])[] = [shared, kube, agent, control, functions, infra, cli];
+export const layers: readonly (readonly OutageTracker[])[] = [shared, kube, agent, control, functions, infra, cli];
 
 interface Place {
   readonly folder: string;

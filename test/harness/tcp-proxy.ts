@@ -16,19 +16,19 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-interface Line {
+interface OutageTracker {
   readonly client: net.Socket;
   readonly server: net.Socket;
   stalled: boolean;
 }
 
 export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Promise<TcpProxy> {
-  const lines = new Set<Line>();
+  const lines = new Set<OutageTracker>();
   let mode: 'pass' | 'stall' | 'refuse' = 'pass';
   let pace: { readonly bytes: number; readonly everyMs: number } | undefined;
   let opened = 0;
 
-  async function forward(line: Line, data: Buffer): Promise<void> {
+  async function forward(line: OutageTracker, data: Buffer): Promise<void> {
     line.server.pause();
     for (let from = 0; from < data.length && !line.stalled; ) {
       const size = pace === undefined ? data.length : pace.bytes;
@@ -42,7 +42,7 @@ export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Pro
   const listener = net.createServer((client) => {
     opened++;
     if (mode === 'refuse') return void client.destroy();
-    const line: Line = { client, server: net.connect(targetPort, host), stalled: mode === 'stall' };
+    const line: OutageTracker = { client, server: net.connect(targetPort, host), stalled: mode === 'stall' };
     lines.add(line);
     client.on('data', (data) => void (line.stalled || line.server.write(data)));
     line.server.on('data', (data) => void forward(line, data));

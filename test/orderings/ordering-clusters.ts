@@ -2,7 +2,7 @@
 import { gatePatch, podPatch } from '#agent/offloading/consumer/admission/pod.ts';
 import { isOutgoing, mappingOf } from '#agent/offloading/consumer/namespaces/mappings.ts';
 import { ensureNamespaceMap } from '#agent/offloading/consumer/namespaces/namespace-map.ts';
-import { leanLocalPod } from '#agent/offloading/consumer/pods/cache-transforms.ts';
+import { pruneLocalPod } from '#agent/offloading/consumer/pods/cache-transforms.ts';
 import { ProviderSession } from '#agent/offloading/consumer/virtual-node/provider-session.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { decideCopy } from '#agent/peering/replication/decide.ts';
@@ -105,7 +105,7 @@ export class OrderingsWorld {
   async #startKubelet(cluster: Cluster, virtualNode: VirtualNode, end: AbortController): Promise<void> {
     const { signal } = end;
     const byNamespace = { namespace: (pod: Pod): readonly string[] => [pod.metadata.namespace ?? ''] };
-    const bound = { fieldSelector: `spec.nodeName=${nodeName}`, transform: leanLocalPod, indexes: byNamespace };
+    const bound = { fieldSelector: `spec.nodeName=${nodeName}`, transform: pruneLocalPod, indexes: byNamespace };
     const localPods = cluster.caches.scoped(pods, bound, signal);
     const maps = cluster.caches.cache(namespaceMaps);
     const ownNodes = cluster.caches.cache(nodes, { labelSelector: `${label.type}=${virtualNodeType}` });

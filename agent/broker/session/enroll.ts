@@ -82,7 +82,7 @@ export async function ensureEnrolled(
   } finally {
     client.close();
   }
-  await cluster.api.apply(brokerLinks, forgeLink(identity), { fieldManager: fieldManager.agent }, signal);
+  await cluster.api.apply(brokerLinks, buildLink(identity), { fieldManager: fieldManager.agent }, signal);
   await cluster.api.delete(secrets, ref, {}, signal);
   log.info('enrolled at the broker', { broker: identity.url, tenant: identity.tenant });
   return identity;
@@ -127,7 +127,7 @@ const identityOf = (deps: EnrollDeps, link: BrokerLink): BrokerIdentity => ({
   ...(link.spec.caBundle === undefined ? {} : { ca: link.spec.caBundle }),
 });
 
-const forgeLink = (identity: BrokerIdentity) => ({
+const buildLink = (identity: BrokerIdentity) => ({
   apiVersion: 'isthmus.dev/v1alpha1' as const,
   kind: 'BrokerLink' as const,
   metadata: { name: brokerLinkName },

@@ -3,7 +3,7 @@
  * correctness: whoever holds it polls meanwhile.
  */
 import WebSocket from 'ws';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
@@ -68,7 +68,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
       // The broker's own CA speaks for the broker only.
       ...(client.identity.ca === undefined || elsewhere !== undefined ? {} : { ca: client.identity.ca }),
     });
-    const alive = linkedAbort(signal);
+    const alive = abortScope(signal);
     const stop = () => socket.terminate();
     alive.signal.addEventListener('abort', stop, { once: true });
     let heardAt = clock.now();
@@ -125,7 +125,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
     for (;;) {
       const left = since + pace.heartbeatMs() - clock.now();
       if (left <= 0 || signal.aborted) return;
-      const step = linkedAbort(signal);
+      const step = abortScope(signal);
       const changed = pace.changed(() => step.abort());
       await clock.sleep(left, step.signal).catch(() => undefined);
       changed();
@@ -150,7 +150,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   }
 
   async function untilClosedOrOld(connection: Connection, signal: AbortSignal): Promise<void> {
-    const life = linkedAbort(signal);
+    const life = abortScope(signal);
     const age = rotateAfterMs.least + random() * (rotateAfterMs.most - rotateAfterMs.least);
     await Promise.race([connection.closed, clock.sleep(age, life.signal).catch(() => undefined)]);
     life.abort();

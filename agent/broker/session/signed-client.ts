@@ -3,7 +3,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { SignJWT } from 'jose';
 import type * as z from 'zod';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -105,7 +105,7 @@ interface Outgoing {
 }
 
 function send({ agent, url, method, headers, text, signal }: Outgoing): Promise<Answer> {
-  const bounded = linkedAbort(signal);
+  const bounded = abortScope(signal);
   const timer = setTimeout(
     () => bounded.abort(new Error(`no answer within ${requestTimeoutMs / 1000} s`)),
     requestTimeoutMs,

@@ -9,7 +9,7 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { createDesiredSets } from './apply-desired.ts';
+import { createDesiredState } from './apply-desired.ts';
 
 const signal = new AbortController().signal;
 
@@ -93,7 +93,7 @@ const set = (peering: string, revision: number, state: 'present' | 'absent'): De
 const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
 
 function start(world = rememberingCluster()) {
-  const sets = createDesiredSets({
+  const sets = createDesiredState({
     ...world,
     policies,
     clusterId: 'rome',

@@ -31,7 +31,7 @@ import {
   vanished,
 } from './plan.ts';
 import { linkRejection, policyFacts, policyRejection } from './policy-check.ts';
-import { appliedHashAnnotation, type ChannelCaches, liveView } from './watched-objects.ts';
+import { appliedHashAnnotation, type ChannelCaches, watchedObjects } from './watched-objects.ts';
 
 const writable: Readonly<Record<string, ResourceType>> = {
   Namespace: namespaces,
@@ -52,7 +52,7 @@ interface Progress {
   readonly refusals: ObservedSet['refusals'];
 }
 
-export interface DesiredSets {
+export interface DesiredState {
   /** Takes over an answer of the broker; returns the peerings that need a pass. */
   accept(answer: DesiredAnswer): readonly string[];
   revision(): number;
@@ -66,7 +66,7 @@ export interface DesiredSets {
   acknowledged(reported: readonly ObservedSet[]): void;
 }
 
-export interface DesiredSetsDeps {
+export interface DesiredStateDeps {
   readonly cluster: Cluster;
   readonly caches: ChannelCaches;
   readonly policies: Cache<PeeringPolicy>;
@@ -78,7 +78,7 @@ export interface DesiredSetsDeps {
   readonly onProgress: () => void;
 }
 
-export function createDesiredSets({
+export function createDesiredState({
   cluster,
   caches,
   policies,
@@ -86,7 +86,7 @@ export function createDesiredSets({
   tenant,
   log,
   onProgress,
-}: DesiredSetsDeps): DesiredSets {
+}: DesiredStateDeps): DesiredState {
   const sets = new Map<string, DesiredSet>();
   const progress = new Map<string, Progress>();
   /** Absent sets that were clean once: from then on they only tell the broker so, and touch nothing. */
@@ -138,7 +138,7 @@ export function createDesiredSets({
   const isSuperseded = (set: DesiredSet): boolean =>
     set.state === 'absent' &&
     [...sets.values()].some((other) => other.state === 'present' && other.peer === set.peer && other.role === set.role);
-  const view = (set: DesiredSet) => liveView(caches, set, isSuperseded(set));
+  const view = (set: DesiredSet) => watchedObjects(caches, set, isSuperseded(set));
 
   async function reconcile(peering: string, signal: AbortSignal): Promise<Outcome> {
     const set = sets.get(peering);

@@ -49,7 +49,7 @@ function publicPart(secret: Secret): Secret {
   return { ...secret, data: publicKey === undefined ? {} : { [gatewayKeys.publicKey]: publicKey } };
 }
 
-export interface LiveView {
+export interface WatchedObjects {
   readonly live: readonly LiveObject[];
   readonly observed: readonly ObservedObject[];
 }
@@ -60,7 +60,7 @@ type SetKey = Pick<DesiredSet, 'peering' | 'role' | 'peer' | 'state'>;
  * Everything of one peering in this cluster: applied for it, or derived from that by controllers. Derived objects name the peer and not the
  * peering: with `superseded`, they belong to a later peering with the same peer and are left out.
  */
-export function liveView({ all }: ChannelCaches, set: SetKey, superseded = false): LiveView {
+export function watchedObjects({ all }: ChannelCaches, set: SetKey, superseded = false): WatchedObjects {
   const live: LiveObject[] = [];
   const observed: ObservedObject[] = [];
   for (const cache of all) {

@@ -7,7 +7,7 @@ import type {
   FirewallTable,
   NatRule,
 } from '#shared/schema/liqo/firewall-configuration.ts';
-import { judgeFirewall, ruleNamePatch } from './firewall-configuration.ts';
+import { ruleNamePatch, validateFirewall } from './firewall-configuration.ts';
 
 const said = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
@@ -35,7 +35,7 @@ const filter = (hook: FirewallChain['hook'], ...filterRules: Partial<FilterRule>
     hook,
     rules: { filterRules: filterRules.map((r) => ({ match: [], action: 'accept', counter: true, ...r })) },
   });
-const judge = (...chains: FirewallChain[]): string => said(judgeFirewall(undefined, configuration({ chains }), []));
+const judge = (...chains: FirewallChain[]): string => said(validateFirewall(undefined, configuration({ chains }), []));
 const tcp = { op: 'eq', proto: { value: 'tcp' } } as const;
 const ip = (value: string, position: 'src' | 'dst' = 'dst') => ({ op: 'eq', ip: { value, position } }) as const;
 const port = (value: string) => ({ op: 'eq', port: { value, position: 'dst' } }) as const;
@@ -137,18 +137,18 @@ describe('a FirewallConfiguration', () => {
   test('is refused with one chain name twice, and in a family that has no such chains', () => {
     expect(judge(chain({}), chain({}))).toMatch(/chains\[1\]\.name is c: accepted is each name once/);
     const arp = configuration({ family: 'ARP', chains: [nat('prerouting')] });
-    expect(said(judgeFirewall(undefined, arp, []))).toMatch(/type is nat: accepted in family ARP is filter/);
+    expect(said(validateFirewall(undefined, arp, []))).toMatch(/type is nat: accepted in family ARP is filter/);
     const inet = configuration({ family: 'INET', chains: [filter('forward', {})] });
-    expect(judgeFirewall(undefined, inet, [])).toBe(allow);
+    expect(validateFirewall(undefined, inet, [])).toBe(allow);
   });
 
   test('keeps the name of its table, which is unique for its target', () => {
     const mine = configuration({});
-    expect(said(judgeFirewall(mine, configuration({ name: 'b' }), []))).toMatch(/immutable \(extra, not b\)/);
-    expect(said(judgeFirewall(undefined, configuration({}, 'second'), [mine]))).toMatch(/already_exists/);
+    expect(said(validateFirewall(mine, configuration({ name: 'b' }), []))).toMatch(/immutable \(extra, not b\)/);
+    expect(said(validateFirewall(undefined, configuration({}, 'second'), [mine]))).toMatch(/already_exists/);
     const unique = { 'networking.liqo.io/firewall-unique': 'milan' };
-    expect(judgeFirewall(undefined, configuration({}, 'second', unique), [mine])).toBe(allow);
-    expect(judgeFirewall(undefined, mine, [mine])).toBe(allow);
+    expect(validateFirewall(undefined, configuration({}, 'second', unique), [mine])).toBe(allow);
+    expect(validateFirewall(undefined, mine, [mine])).toBe(allow);
   });
 });
 

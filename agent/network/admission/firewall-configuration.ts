@@ -19,7 +19,7 @@ import {
   entityName,
   forWhom,
   interfaceName,
-  judgeTableName,
+  validateTableName,
 } from './route-configuration.ts';
 
 export const firewallTarget = [
@@ -75,13 +75,13 @@ export function ruleNamePatch(object: unknown, newName: () => string): PatchOper
 }
 
 /** `others`: all FirewallConfigurations of the cluster. */
-export function judgeFirewall(
+export function validateFirewall(
   before: FirewallConfiguration | undefined,
   after: FirewallConfiguration,
   others: readonly FirewallConfiguration[],
 ): Verdict {
   if (keepsSpec(before, after)) return allow;
-  const named = judgeTableName(before, after, others, firewallTarget);
+  const named = validateTableName(before, after, others, firewallTarget);
   if (named) return named;
   const { table } = after.spec;
   const seen = new Map<string, number>();
@@ -91,13 +91,13 @@ export function judgeFirewall(
     if (twin !== undefined)
       return bad(`${at}.name`, chain.name, `accepted is each name once; spec.table.chains[${twin}] has it`);
     seen.set(chain.name, i);
-    const verdict = judgeChain(table.family, chain, at);
+    const verdict = validateChain(table.family, chain, at);
     if (verdict) return verdict;
   }
   return forWhom(after, firewallTarget);
 }
 
-function judgeChain(family: Family, chain: FirewallChain, at: string): Verdict | undefined {
+function validateChain(family: Family, chain: FirewallChain, at: string): Verdict | undefined {
   if (!entityName.test(chain.name)) return bad(`${at}.name`, JSON.stringify(chain.name), acceptedName);
   const types = hooks[family];
   const possible = types[chain.type];
@@ -114,8 +114,8 @@ function judgeChain(family: Family, chain: FirewallChain, at: string): Verdict |
     return bad(`${at}.rules.${wrong}`, 'given', `accepted in a chain of type ${chain.type} is ${listOf[chain.type]}`);
   return (
     ruleNamesProblem(chain, at) ??
-    first(chain.rules.natRules, (rule, i) => judgeNat(rule, chain, `${at}.rules.natRules[${i}]`)) ??
-    first(chain.rules.filterRules, (rule, i) => judgeFilter(rule, chain, `${at}.rules.filterRules[${i}]`))
+    first(chain.rules.natRules, (rule, i) => validateNat(rule, chain, `${at}.rules.natRules[${i}]`)) ??
+    first(chain.rules.filterRules, (rule, i) => validateFilter(rule, chain, `${at}.rules.filterRules[${i}]`))
   );
 }
 
@@ -149,7 +149,7 @@ function ruleNamesProblem(chain: FirewallChain, at: string): Verdict | undefined
   });
 }
 
-function judgeNat(rule: NatRule, { hook }: FirewallChain, at: string): Verdict | undefined {
+function validateNat(rule: NatRule, { hook }: FirewallChain, at: string): Verdict | undefined {
   const { natType, to } = rule;
   if (!natHooks[natType].includes(hook))
     return bad(`${at}.natType`, natType, `accepted in ${hook} is ${natTypesIn(hook)}`);
@@ -160,7 +160,7 @@ function judgeNat(rule: NatRule, { hook }: FirewallChain, at: string): Verdict |
     const verdict = translationProblem(rule, to, at);
     if (verdict) return verdict;
   }
-  return first(rule.match, (match, i) => judgeMatch(match, `${at}.match[${i}]`));
+  return first(rule.match, (match, i) => validateMatch(match, `${at}.match[${i}]`));
 }
 
 const natTypesIn = (hook: Hook): string =>
@@ -183,7 +183,7 @@ function translationProblem({ natType, match }: NatRule, to: string, at: string)
   return bad(`${at}.to`, to, `accepted is a range as long as the one that is matched, ${from}`);
 }
 
-function judgeFilter(rule: FilterRule, { hook }: FirewallChain, at: string): Verdict | undefined {
+function validateFilter(rule: FilterRule, { hook }: FirewallChain, at: string): Verdict | undefined {
   const { action, value } = rule;
   if (action === 'ctmark' && !/^(0x[0-9a-fA-F]{1,8}|\d{1,10})$/.test(value ?? ''))
     return bad(
@@ -200,7 +200,7 @@ function judgeFilter(rule: FilterRule, { hook }: FirewallChain, at: string): Ver
   }
   if (action === 'notrack' && hook !== 'prerouting' && hook !== 'output')
     return bad(`${at}.action`, action, `accepted in ${hook} is any other; notrack works in prerouting and output`);
-  return first(rule.match, (match, i) => judgeMatch(match, `${at}.match[${i}]`));
+  return first(rule.match, (match, i) => validateMatch(match, `${at}.match[${i}]`));
 }
 
 const portNumber = (text: string): number | undefined =>
@@ -213,7 +213,7 @@ function isSpan(text: string, parse: (part: string) => number | undefined): bool
   return more.length === 0 && from !== undefined && to !== undefined && from <= to;
 }
 
-function judgeMatch({ ip, port, dev }: FirewallMatch, at: string): Verdict | undefined {
+function validateMatch({ ip, port, dev }: FirewallMatch, at: string): Verdict | undefined {
   if (ip && parseAddress(ip.value) === undefined && !parseCidr(ip.value) && !isSpan(ip.value, parseAddress))
     return bad(`${at}.ip.value`, JSON.stringify(ip.value), 'accepted is 10.0.0.1, 10.0.0.0/8 or 10.0.0.1-10.0.0.9');
   if (port && portNumber(port.value) === undefined && !isSpan(port.value, portNumber))

@@ -3,7 +3,7 @@ import { allow, type Verdict } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { ClusterCidrs, Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Network, NetworkSpec } from '#shared/schema/liqo/network.ts';
-import { judgeConfiguration, judgeGateway, judgeNetwork } from './network-kinds.ts';
+import { validateConfiguration, validateGateway, validateNetwork } from './network-kinds.ts';
 
 const said = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
@@ -21,9 +21,9 @@ const configuration = (remote: Partial<ClusterCidrs>, local?: Partial<ClusterCid
 describe('a Configuration', () => {
   test('may name any ranges of the peer that have nothing in common, whatever this cluster has', () => {
     const good = configuration({ pod: ['10.200.0.0/16', '10.201.0.0/16'], external: ['10.70.0.0/16'] });
-    expect(judgeConfiguration(undefined, good)).toBe(allow);
+    expect(validateConfiguration(undefined, good)).toBe(allow);
     const same = configuration({ pod: ['10.200.0.0/16'] }, { pod: ['10.200.0.0/16'] });
-    expect(judgeConfiguration(undefined, same)).toBe(allow);
+    expect(validateConfiguration(undefined, same)).toBe(allow);
   });
 
   test.each<[string, Configuration, RegExp]>([
@@ -43,16 +43,16 @@ describe('a Configuration', () => {
     ['the range of tunnels', configuration({ pod: ['169.254.18.0/24'] }), /link-local/],
     ['a local range that is none', configuration({}, { pod: ['224.0.0.0/8'] }), /^spec\.local\.cidr\.pod\[0\] is 224/],
   ])('with %s is refused', (_, bad, message) => {
-    const text = said(judgeConfiguration(undefined, bad));
+    const text = said(validateConfiguration(undefined, bad));
     expect(text).toMatch(message);
     expect(text).toContain('(invalid_input)');
   });
 
   test('that is bad already keeps its finalizers and labels movable, and is let go', () => {
     const bad = configuration({ pod: ['0.0.0.0/0'] });
-    expect(judgeConfiguration(bad, { ...bad, metadata: { ...bad.metadata, finalizers: [] } })).toBe(allow);
+    expect(validateConfiguration(bad, { ...bad, metadata: { ...bad.metadata, finalizers: [] } })).toBe(allow);
     const leaving = { ...bad, metadata: { ...bad.metadata, deletionTimestamp: '2026-11-21T08:00:00Z' } };
-    expect(judgeConfiguration(configuration({}), leaving)).toBe(allow);
+    expect(validateConfiguration(configuration({}), leaving)).toBe(allow);
   });
 });
 
@@ -66,8 +66,8 @@ describe('a gateway', () => {
   const server = gateway('GatewayServer', 'milan', 'milan');
 
   test('is accepted as the only link to its peer, and again under its own name', () => {
-    expect(judgeGateway(undefined, server, [gateway('GatewayServer', 'turin', 'turin')])).toBe(allow);
-    expect(judgeGateway(undefined, server, [server])).toBe(allow);
+    expect(validateGateway(undefined, server, [gateway('GatewayServer', 'turin', 'turin')])).toBe(allow);
+    expect(validateGateway(undefined, server, [server])).toBe(allow);
   });
 
   test.each([
@@ -75,7 +75,7 @@ describe('a gateway', () => {
     ['of the same kind', gateway('GatewayServer', 'second', 'milan')],
     ['in another namespace', gateway('GatewayServer', 'milan', 'milan', 'elsewhere')],
   ])('%s for the same peer is refused', (_, second) => {
-    expect(said(judgeGateway(undefined, second, [server]))).toMatch(
+    expect(said(validateGateway(undefined, second, [server]))).toMatch(
       /is milan, to which GatewayServer liqo-tenant-milan\/milan is the link already: accepted is one .*\(already_exists\)/,
     );
   });
@@ -83,11 +83,13 @@ describe('a gateway', () => {
   test('does not become the second link by a change of its label', () => {
     const other = gateway('GatewayServer', 'turin', 'turin');
     const moved = gateway('GatewayServer', 'turin', 'milan');
-    expect(said(judgeGateway(other, moved, [server, other]))).toContain('already_exists');
+    expect(said(validateGateway(other, moved, [server, other]))).toContain('already_exists');
   });
 
   test('without a peer is refused', () => {
-    expect(said(judgeGateway(undefined, gateway('GatewayServer', 'x'), []))).toMatch(/remote-cluster-id\] is missing/);
+    expect(said(validateGateway(undefined, gateway('GatewayServer', 'x'), []))).toMatch(
+      /remote-cluster-id\] is missing/,
+    );
   });
 });
 
@@ -128,7 +130,7 @@ describe('a Network', () => {
     ['reserved where a peer asked and was moved', reserved('a', '10.200.0.0/16')],
     ['reserved where a peer has not been granted anything', reserved('a', '10.99.0.0/16')],
     ['movable, wherever it wants to be', network('a', { cidr: '10.71.0.0/16' }, {})],
-  ])('is accepted: %s', (_, good) => expect(judgeNetwork(undefined, good, [pods, peer, waiting])).toBe(allow));
+  ])('is accepted: %s', (_, good) => expect(validateNetwork(undefined, good, [pods, peer, waiting])).toBe(allow));
 
   test.each<[string, Network, RegExp]>([
     [
@@ -147,7 +149,7 @@ describe('a Network', () => {
       /spec\.cidr is 10\.200\.0\.0\/16, which overlaps 10\.200\.0\.0\/16 of Network liqo\/pod-cidr \(pod-cidr\): accepted/,
     ],
   ])('is refused: %s', (_, bad, message) => {
-    const text = said(judgeNetwork(undefined, bad, [reserved('a', '172.16.0.0/12'), pods, peer, waiting]));
+    const text = said(validateNetwork(undefined, bad, [reserved('a', '172.16.0.0/12'), pods, peer, waiting]));
     expect(text).toMatch(message);
     expect(text).toContain('(already_exists)');
   });
@@ -160,6 +162,6 @@ describe('a Network', () => {
     [{ cidr: '16.0.0.0/4' }, /prefix length of 8 to 32/],
     [{ cidr: '10.0.0.0/30', preAllocated: 5 }, /^spec\.preAllocated is 5: accepted is at most 4/],
   ])('of %j is refused', (spec, message) => {
-    expect(said(judgeNetwork(undefined, network('a', spec, {}), []))).toMatch(message);
+    expect(said(validateNetwork(undefined, network('a', spec, {}), []))).toMatch(message);
   });
 });

@@ -35,7 +35,7 @@ const rangesOf = (cidrs: ClusterCidrs, at: string): Named[] =>
     })),
   );
 
-export function judgeConfiguration(before: Configuration | undefined, after: Configuration): Verdict {
+export function validateConfiguration(before: Configuration | undefined, after: Configuration): Verdict {
   if (keepsSpec(before, after)) return allow;
   for (const side of ['local', 'remote'] as const) {
     const config = after.spec[side];
@@ -59,7 +59,7 @@ export function judgeConfiguration(before: Configuration | undefined, after: Con
 }
 
 /** `others`: all gateways of both kinds. */
-export function judgeGateway(
+export function validateGateway(
   before: KubeObject | undefined,
   after: KubeObject,
   others: readonly KubeObject[],
@@ -88,7 +88,7 @@ const isExact = ({ metadata }: Network): boolean => metadata.labels?.[networkLab
 const isShared = ({ metadata }: Network): boolean => metadata.labels?.[networkLabel.networkShared] === 'true';
 
 /** `others`: all Networks of the cluster. Ranges that may be moved are never refused: they are moved. */
-export function judgeNetwork(before: Network | undefined, after: Network, others: readonly Network[]): Verdict {
+export function validateNetwork(before: Network | undefined, after: Network, others: readonly Network[]): Verdict {
   if (keepsSpec(before, after)) return allow;
   const { cidr, preAllocated = 0 } = after.spec;
   const problem = rangeProblem(cidr);

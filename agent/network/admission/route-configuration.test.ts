@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { allow, type Verdict } from '#agent/admission/review.ts';
 import type { RouteConfiguration, RouteRule } from '#shared/schema/liqo/route-configuration.ts';
-import { judgeRoutes } from './route-configuration.ts';
+import { validateRoutes } from './route-configuration.ts';
 
 const said = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
@@ -20,7 +20,7 @@ const configuration = (
 describe('a RouteConfiguration', () => {
   test('with distinct rules and destinations is accepted', () => {
     const good = [toPeer, { ...toPeer, iif: 'eth0' }, { fwmark: 7, priority: 200, routes: [] }];
-    expect(judgeRoutes(undefined, configuration(good), [])).toBe(allow);
+    expect(validateRoutes(undefined, configuration(good), [])).toBe(allow);
   });
 
   test.each<[string, RouteRule[], RegExp]>([
@@ -40,27 +40,27 @@ describe('a RouteConfiguration', () => {
     ['a negative mark', [{ fwmark: -1, routes: [] }], /fwmark is -1: accepted is 0 to/],
     ['priority 0', [{ priority: 0, routes: [] }], /priority is 0: accepted is 1 to/],
   ])('with %s is refused', (_, rules, message) => {
-    expect(said(judgeRoutes(undefined, configuration(rules), []))).toMatch(message);
+    expect(said(validateRoutes(undefined, configuration(rules), []))).toMatch(message);
   });
 
   test('keeps the name of its table, and shares it with none for the same target', () => {
     const mine = configuration([toPeer]);
-    expect(said(judgeRoutes(mine, configuration([toPeer], { table: 'other' }), []))).toMatch(
+    expect(said(validateRoutes(mine, configuration([toPeer], { table: 'other' }), []))).toMatch(
       /immutable \(extra, not other\)/,
     );
     const second = configuration([toPeer], { name: 'second' });
-    expect(said(judgeRoutes(undefined, second, [mine]))).toMatch(
+    expect(said(validateRoutes(undefined, second, [mine]))).toMatch(
       /that of RouteConfiguration liqo\/extra.*already_exists/,
     );
     const elsewhere = configuration([toPeer], {
       name: 'second',
       labels: { 'networking.liqo.io/route-category': 'gateway' },
     });
-    expect(judgeRoutes(undefined, elsewhere, [mine])).toBe(allow);
+    expect(validateRoutes(undefined, elsewhere, [mine])).toBe(allow);
   });
 
   test('that nobody applies comes with a warning', () => {
-    expect(said(judgeRoutes(undefined, configuration([toPeer], { labels: {} as never }), []))).toMatch(
+    expect(said(validateRoutes(undefined, configuration([toPeer], { labels: {} as never }), []))).toMatch(
       /no node or gateway applies this/,
     );
   });

@@ -21,7 +21,7 @@ export interface WithTable extends KubeObject {
 }
 
 /** Two tables of one name for one target would be one in the kernel. `target`: the labels that say who applies it. */
-export function judgeTableName(
+export function validateTableName(
   before: WithTable | undefined,
   after: WithTable,
   others: readonly WithTable[],
@@ -56,13 +56,13 @@ export const forWhom = ({ metadata }: KubeObject, target: Keys): Verdict =>
     : { allowed: true, warnings: [`no node or gateway applies this: it has none of the labels ${target.join(', ')}`] };
 
 /** `others`: all RouteConfigurations of the cluster. */
-export function judgeRoutes(
+export function validateRoutes(
   before: RouteConfiguration | undefined,
   after: RouteConfiguration,
   others: readonly RouteConfiguration[],
 ): Verdict {
   if (keepsSpec(before, after)) return allow;
-  const named = judgeTableName(before, after, others, routeTarget);
+  const named = validateTableName(before, after, others, routeTarget);
   if (named) return named;
   const seen = new Map<string, number>();
   for (const [i, rule] of after.spec.table.rules.entries()) {
@@ -77,7 +77,7 @@ export function judgeRoutes(
       );
     }
     seen.set(key, i);
-    const verdict = judgeRule(rule, at);
+    const verdict = validateRule(rule, at);
     if (verdict) return verdict;
   }
   return forWhom(after, routeTarget);
@@ -85,7 +85,7 @@ export function judgeRoutes(
 
 const highestMark = 2 ** 32 - 1;
 
-function judgeRule(rule: RouteRule, at: string): Verdict | undefined {
+function validateRule(rule: RouteRule, at: string): Verdict | undefined {
   for (const field of ['src', 'dst'] as const) {
     const verdict = prefixProblem(rule[field], `${at}.${field}`);
     if (verdict) return verdict;

@@ -7,9 +7,9 @@ import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { judgeFirewall, ruleNamePatch } from './firewall-configuration.ts';
-import { judgeConfiguration, judgeGateway, judgeNetwork, keepsSpec } from './network-kinds.ts';
-import { judgeRoutes } from './route-configuration.ts';
+import { ruleNamePatch, validateFirewall } from './firewall-configuration.ts';
+import { keepsSpec, validateConfiguration, validateGateway, validateNetwork } from './network-kinds.ts';
+import { validateRoutes } from './route-configuration.ts';
 
 type Judge<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;
 
@@ -27,14 +27,14 @@ export function createNetworkHooks(api: KubeApi): readonly (readonly [path: stri
       '/mutate/firewallconfigurations',
       ({ object }) => (object ? { allowed: true, patch: ruleNamePatch(object, randomUUID) } : allow),
     ],
-    ['/validate/firewallconfigurations', among<FirewallConfiguration>([firewallConfigurations], judgeFirewall)],
-    ['/validate/routeconfigurations', among([routeConfigurations], judgeRoutes)],
+    ['/validate/firewallconfigurations', among<FirewallConfiguration>([firewallConfigurations], validateFirewall)],
+    ['/validate/routeconfigurations', among([routeConfigurations], validateRoutes)],
     [
       '/validate/configurations',
       ({ object, before }) =>
-        object ? judgeConfiguration(before as Configuration | undefined, object as Configuration) : allow,
+        object ? validateConfiguration(before as Configuration | undefined, object as Configuration) : allow,
     ],
-    ['/validate/gateways', among<KubeObject>([gatewayServers, gatewayClients], judgeGateway)],
-    ['/validate/networks', among([networks], judgeNetwork)],
+    ['/validate/gateways', among<KubeObject>([gatewayServers, gatewayClients], validateGateway)],
+    ['/validate/networks', among([networks], validateNetwork)],
   ];
 }

@@ -26,7 +26,7 @@ import { createConcreteKinds } from './concrete-kinds.ts';
 import { type ConcreteStatus, type Gateway, gatewayStatus, keyTrouble, rivalOf } from './decide.ts';
 import { type RenderedGateway, renderGateway } from './templates/rendered-gateway.ts';
 import { candidateOf, type Trouble } from './wireguard/endpoint.ts';
-import { forgeConnection } from './wireguard/objects.ts';
+import { buildConnection } from './wireguard/objects.ts';
 
 interface Role {
   readonly name: string;
@@ -226,7 +226,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
     const { name, namespace = '' } = gateway.metadata;
     const type = networkKinds.connections;
     const ref = { namespace, name: networkName.gateway(name) };
-    const wanted = forgeConnection(
+    const wanted = buildConnection(
       { name, namespace, peer, owner: ownerOf(role.type, gateway) },
       role.connection,
       concrete,

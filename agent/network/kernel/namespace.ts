@@ -9,8 +9,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
-import { type Ears, listen } from './netlink-monitor.ts';
-import { withOneNft } from './nft-session.ts';
+import { listen, type NetlinkMonitor } from './netlink-monitor.ts';
+import { withNftSession } from './nft-session.ts';
 import { NftTables } from './nft-tables.ts';
 import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
@@ -59,7 +59,7 @@ const sysctlsMs = 30_000;
 /** What is programmed by which tool. */
 type Part = 'ip' | 'nft';
 /** Who listens for which. Nobody for `nft`, which keeps in memory whatever tables there are. */
-type Listening = Readonly<Partial<Record<Part, Ears>>>;
+type Listening = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
 
 /** What nobody heard of is found by then. */
 const safetyMs = 30_000;
@@ -82,7 +82,7 @@ class HostNamespace implements Namespace {
 
   constructor(commands: Commands, pid: number | undefined) {
     // Of a gateway's namespace one question is asked where the node's takes three: not worth the memory of another nft.
-    this.#commands = pid === undefined ? withOneNft(commands) : commands;
+    this.#commands = pid === undefined ? withNftSession(commands) : commands;
     this.#pid = pid;
     this.#tables = new NftTables(this.#commands, { alone: pid !== undefined });
   }

@@ -1,7 +1,7 @@
 /** Hears of changes in a network namespace, so that nobody has to look for them all the time: each look is a process, this is one for good. */
 import type { Commands } from './commands.ts';
 
-export interface EarsOptions {
+export interface NetlinkMonitorOptions {
   readonly commands: Pick<Commands, 'follow'>;
   /** Milliseconds of any clock that only goes forward. */
   readonly now: () => number;
@@ -12,7 +12,7 @@ export interface EarsOptions {
   readonly isOurs: (line: string) => boolean;
 }
 
-export interface Ears {
+export interface NetlinkMonitor {
   /**
    * What is known of the time since `at`: that something of ours changed, that nothing did, or nothing, for the program was not listening
    * all the time. A change that it has not told yet is one of later.
@@ -26,7 +26,7 @@ const beginsMs = 1_000;
 const restartMs = { first: 1_000, most: 60_000 } as const;
 
 /** Starts it, and again whenever it ends. */
-export function listen({ commands, now, name, args, isOurs }: EarsOptions): Ears {
+export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOptions): NetlinkMonitor {
   let listensFrom = Number.POSITIVE_INFINITY;
   let heardAt = Number.NEGATIVE_INFINITY;
   let pauseMs: number = restartMs.first;

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
 import { NetnsWorld } from '#test/harness/netns.ts';
 import { commandsIn } from './commands.ts';
-import { withOneNft } from './nft-session.ts';
+import { withNftSession } from './nft-session.ts';
 
 const world = new NetnsWorld();
 afterAll(() => world.close());
@@ -47,7 +47,7 @@ test('it says what a process of its own says, byte for byte, whatever somebody e
       return plain.run(program, args);
     },
   };
-  const one = withOneNft(counting);
+  const one = withNftSession(counting);
   await plain.must('nft', ['-f', await plain.file('table', table)]);
   await one.run('nft', list);
   expect(processes).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Commands, FollowEars } from './commands.ts';
-import { withOneNft } from './nft-session.ts';
+import { withNftSession } from './nft-session.ts';
 
 const list = ['-j', '-s', 'list', 'table', 'ip', 'isthmus'];
 
@@ -9,7 +9,7 @@ function start() {
   const processes: string[] = [];
   const talks: { readonly ears: FollowEars; readonly said: string[]; stopped: boolean }[] = [];
   let code = 0;
-  const commands = withOneNft(
+  const commands = withNftSession(
     {
       run: async (program, args) => {
         processes.push([program, ...args].join(' '));

@@ -17,7 +17,7 @@ interface Running {
 }
 
 /** As `commands`; a list that was printed once is asked for there the next time. Writes are processes of their own, as before. */
-export function withOneNft(commands: Commands, now: () => number = () => performance.now()): Commands {
+export function withNftSession(commands: Commands, now: () => number = () => performance.now()): Commands {
   /** Only these: what is not there is a complaint, and who complains is let go. */
   const printed = new Set<string>();
   let running: Running | undefined;

@@ -1,6 +1,6 @@
 /** Where gateway pods of this node are plugged in, as far as that is a port of a bridge. */
 import type { Commands } from '../kernel/commands.ts';
-import type { Programmer } from './namespace-reconciler.ts';
+import type { NamespaceReconciler } from './namespace-reconciler.ts';
 
 export interface BridgePort {
   readonly bridge: string;
@@ -8,20 +8,20 @@ export interface BridgePort {
 }
 
 /** By the pod's uid; undefined for a pod that is plugged in in any other way, or does not run. One that nobody has looked at yet is not in it. */
-export type Cables = ReadonlyMap<string, BridgePort | undefined>;
+export type BridgePorts = ReadonlyMap<string, BridgePort | undefined>;
 
-export interface CableBook {
-  now(): Cables;
+export interface BridgePortTable {
+  now(): BridgePorts;
   /** The node's namespace is programmed anew when something changes. */
-  serves(programmer: Pick<Programmer, 'wake'>): void;
+  serves(programmer: Pick<NamespaceReconciler, 'wake'>): void;
   found(podUid: string, port: BridgePort | undefined): void;
   /** The pod is no longer of this node. */
   forget(podUid: string): void;
 }
 
-export function createCableBook(): CableBook {
+export function createCableBook(): BridgePortTable {
   const cables = new Map<string, BridgePort | undefined>();
-  let programmer: Pick<Programmer, 'wake'> | undefined;
+  let programmer: Pick<NamespaceReconciler, 'wake'> | undefined;
   return {
     now: () => cables,
     serves(served) {

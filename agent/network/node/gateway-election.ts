@@ -1,7 +1,7 @@
 /** Decides, on behalf of the gateway pods of this node, which replica of a link is active: the holder of a Lease, shown by a label. */
 import type { Cluster } from '#kube/model/types.ts';
 import { runAsLeader } from '#kube/run/leader-election.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { leases, pods } from '#shared/domain/core-kinds.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -35,7 +35,7 @@ export const leaseOf = ({ namespace, gatewayName, role }: LinkName) => ({
  * Competes until the signal aborts, and then lets go at once. While it holds the Lease it keeps the label on its own pod and off the others:
  * `replicas` gives them as of now, `onChange` calls back when they change and returns what ends that.
  */
-export async function competeForActive(
+export async function electActiveGateway(
   { cluster, clock, log }: ActiveDeps,
   link: LinkName,
   pod: GatewayPod,
@@ -46,7 +46,7 @@ export async function competeForActive(
   const lease = { ...leaseOf(link), identity: pod.name };
   await runAsLeader({ api, caches, clock, log }, { ...lease, ...timing }, signal, async (term) => {
     while (!term.aborted) {
-      const nap = linkedAbort(term);
+      const nap = abortScope(term);
       const unsubscribe = replicas.onChange(() => nap.abort());
       const settled = await moveLabel(api, pod, replicas.now(), term).then(
         () => true,

@@ -1,6 +1,6 @@
 /** What a gateway pod does beside having its namespace programmed: compete for the active role and, while it has it, keep the link alive. */
 import type { Cluster } from '#kube/model/types.ts';
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -14,7 +14,7 @@ import { keepaliveSeconds } from '../objects/gateway-facts-of.ts';
 import { configuredMtu, type GatewayPod, type Link } from '../objects/link-objects.ts';
 import { comesInCrowds, type FabricObjects } from '../objects/objects.ts';
 import { createConnectionReporter } from './connection-reporter.ts';
-import { competeForActive, type LinkName, lastKnownEndpoint, rememberEndpoint } from './gateway-election.ts';
+import { electActiveGateway, type LinkName, lastKnownEndpoint, rememberEndpoint } from './gateway-election.ts';
 import type { PathSizes } from './path-sizes.ts';
 
 export interface GatewayRolesDeps {
@@ -62,7 +62,7 @@ export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayPlace, 
       }),
   };
   const competition = createActivity(signal, log, (until) =>
-    competeForActive({ cluster, clock, log }, name, place.pod, replicas, until),
+    electActiveGateway({ cluster, clock, log }, name, place.pod, replicas, until),
   );
   const linkKeeping = createActivity(signal, log, (until) => keepLink(deps, place, name, until));
   return {
@@ -85,7 +85,7 @@ function createActivity(parent: AbortSignal, log: Log, work: (signal: AbortSigna
   let running: Promise<void> | undefined;
   let wanted = false;
   function start(): void {
-    const own = linkedAbort(parent);
+    const own = abortScope(parent);
     life = own;
     running = work(own.signal)
       .catch((error) => {

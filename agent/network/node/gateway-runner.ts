@@ -1,6 +1,6 @@
 /** Looks after one gateway pod of this node from its process' start to its end: programs its namespace and gives it its role. */
 import { type PodProcess, type ProcessFinder, untilEnded } from '#agent/runtime/pod-processes.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
 import { type Commands, commandsIn } from '../kernel/commands.ts';
 import type { KernelState } from '../kernel/kernel-state.ts';
@@ -10,7 +10,7 @@ import { type GatewayContext, gatewayModelOf } from '../objects/gateway-facts-of
 import { type GatewayPod, type Link, linksOf } from '../objects/link-objects.ts';
 import { comesInCrowds } from '../objects/objects.ts';
 import { planGateway } from '../plan/gateway-plan.ts';
-import { bridgePortOf, type CableBook } from './bridge-ports.ts';
+import { type BridgePortTable, bridgePortOf } from './bridge-ports.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
 import { createProgrammer } from './namespace-reconciler.ts';
 import { createSourcePort, portInUse } from './source-port.ts';
@@ -20,7 +20,7 @@ export interface GatewayRunnerDeps extends GatewayRolesDeps {
   readonly node: string;
   readonly processes: ProcessFinder;
   readonly userStatus: UserStatus;
-  readonly cables: CableBook;
+  readonly cables: BridgePortTable;
   /** In the node's namespace. */
   readonly commands: Commands;
 }
@@ -48,7 +48,7 @@ export async function runGatewayPod(
     }
     pauseMs = findMs.first;
     log.info('gateway process found', { pid: found.pid });
-    const life = linkedAbort(signal);
+    const life = abortScope(signal);
     const watching = untilEnded(deps, found, life.signal).finally(() => life.abort());
     const namespace = openNamespace({ pid: found.pid });
     const plugging = plugIn(deps, pod, found.pid);

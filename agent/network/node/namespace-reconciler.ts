@@ -1,5 +1,5 @@
 /** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -18,7 +18,7 @@ export interface ProgrammerDeps {
   readonly driftMs?: number;
 }
 
-export interface Programmer {
+export interface NamespaceReconciler {
   /** Something changed; the next pass follows at once, or after the one that is running. */
   wake(): void;
   /** One of very many changes: a pass follows at once after a quiet time, and otherwise at a distance from the last one. */
@@ -48,7 +48,7 @@ export function createProgrammer({
   want,
   onPass,
   driftMs = usualDriftMs,
-}: ProgrammerDeps): Programmer {
+}: ProgrammerDeps): NamespaceReconciler {
   let dirty = true;
   let dirtyCalmly = false;
   let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
@@ -61,7 +61,7 @@ export function createProgrammer({
   }
 
   async function rest(ms: number, calm: boolean, signal: AbortSignal): Promise<void> {
-    const life = linkedAbort(signal);
+    const life = abortScope(signal);
     nap = { calm, end: () => life.abort(enough) };
     await clock.sleep(ms, life.signal).catch(() => undefined);
     nap = undefined;

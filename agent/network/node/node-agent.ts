@@ -1,7 +1,7 @@
 /** The node process: programs the node's namespace and those of its gateway pods from what the objects say, and reports what it finds. */
 import type { ProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
-import { type LinkedAbort, linkedAbort, sharedByMany } from '#shared/async/abort-scope.ts';
+import { abortScope, type LinkedAbort, sharedByMany } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { CniTraits } from '../kernel/cni.ts';
@@ -33,7 +33,7 @@ export interface FabricConfig {
   readonly rulePriority?: number;
 }
 
-export interface FabricDeps {
+export interface NodeAgentDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
@@ -58,7 +58,7 @@ export const nothing: KernelState = {
 };
 
 /** Returns when the signal aborts. Whatever is programmed then stays: the kernel goes on forwarding. */
-export async function runFabric(deps: FabricDeps, signal: AbortSignal): Promise<void> {
+export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Promise<void> {
   const { cluster, clock, config, pings } = deps;
   const { node } = config;
   const log = deps.log.with({ node });
@@ -180,7 +180,7 @@ function createRunners(parent: AbortSignal) {
   const running = new Map<string, { readonly life: LinkedAbort; readonly done: Promise<void> }>();
   let wanted: readonly Runner[] = [];
   function start({ key, run }: Runner): void {
-    const life = linkedAbort(parent);
+    const life = abortScope(parent);
     const done = run(life.signal).finally(() => {
       life.unlink();
       running.delete(key);
@@ -203,7 +203,7 @@ function createRunners(parent: AbortSignal) {
 
 /** Everything of ours on this node and in its gateway pods goes; for a cluster that is being left. */
 export async function sweepNode(
-  { processes, log, config }: Pick<FabricDeps, 'processes' | 'log' | 'config'>,
+  { processes, log, config }: Pick<NodeAgentDeps, 'processes' | 'log' | 'config'>,
   pods: readonly { readonly uid: string }[],
 ): Promise<void> {
   const places = [undefined, ...pods.flatMap(({ uid }) => processes.find(uid)?.pid ?? [])];

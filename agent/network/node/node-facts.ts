@@ -1,6 +1,6 @@
 /** What only the node itself can find out, for its InternalNode: its addresses towards gateways, and whether its kernel has WireGuard. */
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -131,7 +131,7 @@ export function createNodeReporter(
           if (!signal.aborted) log.warn('the InternalNode was not written', { code: codeOf(error) });
           pauseMs = retryMs;
         }
-        const nap = linkedAbort(signal);
+        const nap = abortScope(signal);
         wake = () => nap.abort();
         if (!dirty) await clock.sleep(pauseMs, nap.signal).catch(() => undefined);
         wake = undefined;

@@ -1,6 +1,6 @@
 /** What a node's process does from start to end, whether it is alone in its process or beside the controllers. */
 import path from 'node:path';
-import { holdOnNode } from '#agent/runtime/host-mutex.ts';
+import { acquireHostMutex } from '#agent/runtime/host-mutex.ts';
 import { createProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
@@ -12,8 +12,8 @@ import { commandsIn } from '../kernel/commands.ts';
 import { createPingSocket } from '../link/ping/socket.ts';
 import { resolveHost } from '../link/tunnel/candidates.ts';
 import type { FabricEnvironment } from './config.ts';
-import { type FabricDeps, runFabric, sweepNode } from './node-agent.ts';
-import { isLeaving } from './uninstall-state.ts';
+import { type NodeAgentDeps, runNodeAgent, sweepNode } from './node-agent.ts';
+import { isUninstalling } from './uninstall-state.ts';
 
 export interface NodeProcessDeps {
   /** Its API is still asked after `asked` has aborted. */
@@ -31,7 +31,7 @@ const nodeName = 'isthmus-node-process';
  * Leases of our gateways wait for the next process. Only when the cluster is being left everything of ours is swept from the node.
  */
 export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDeps, asked: AbortSignal): Promise<void> {
-  const held = await holdOnNode(nodeName, { clock, log }, asked).catch((error: unknown) => {
+  const held = await acquireHostMutex(nodeName, { clock, log }, asked).catch((error: unknown) => {
     if (asked.aborted) return undefined;
     throw error;
   });
@@ -39,7 +39,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
   // Not the caller's signal: until we know whether the cluster is being left, whatever runs stays as it is.
   const life = new AbortController();
   let localPods: readonly { readonly uid: string }[] = [];
-  const deps: FabricDeps = {
+  const deps: NodeAgentDeps = {
     cluster,
     clock,
     log,
@@ -58,12 +58,12 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     },
   };
   log.info('node process started', { node: env.node, cni: deps.config.cni.name });
-  const running = runFabric(deps, life.signal);
+  const running = runNodeAgent(deps, life.signal);
   await Promise.race([running, aborted(asked)]).catch((error: unknown) => {
     if (!asked.aborted) throw error;
   });
   const daemonSet = { namespace: env.systemNamespace, name: env.daemonSet };
-  if (!(await isLeaving(cluster.api, daemonSet, AbortSignal.timeout(askMs)))) return log.info('node process ends');
+  if (!(await isUninstalling(cluster.api, daemonSet, AbortSignal.timeout(askMs)))) return log.info('node process ends');
   log.info('the cluster is being left');
   const pods = localPods;
   life.abort(new Error('the cluster is being left'));

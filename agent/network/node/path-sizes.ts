@@ -1,11 +1,11 @@
 /** Keeps the sizes of links, and makes every namespace of this node take a new one before anybody counts on it. */
 import type { LinkSizes } from '../objects/link-sizes.ts';
-import type { Programmer } from './namespace-reconciler.ts';
+import type { NamespaceReconciler } from './namespace-reconciler.ts';
 
 export interface PathSizes {
   now(): LinkSizes;
   /** Namespaces that carry links; returns what takes this one out again. */
-  register(programmer: Pick<Programmer, 'wake' | 'applied'>): () => void;
+  register(programmer: Pick<NamespaceReconciler, 'wake' | 'applied'>): () => void;
   /** Resolves once all namespaces have the configured size (or again the one in effect). */
   measuring(link: string, on: boolean, signal: AbortSignal): Promise<void>;
   found(link: string, mtu: number | undefined): void;
@@ -14,7 +14,7 @@ export interface PathSizes {
 export function createPathSizes(): PathSizes {
   const measuring = new Set<string>();
   const found = new Map<string, number>();
-  const programmers = new Set<Pick<Programmer, 'wake' | 'applied'>>();
+  const programmers = new Set<Pick<NamespaceReconciler, 'wake' | 'applied'>>();
   return {
     now: () => ({ measuring, found }),
     register(programmer) {

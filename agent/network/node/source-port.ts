@@ -1,9 +1,9 @@
 /** From which UDP port a gateway dials: its own, or after long silence any other. Servers keep theirs, which is what their peers dial. */
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { TunnelStatus } from '../kernel/wireguard.ts';
 import { dialTiming, type SourcePort } from '../link/tunnel/decide.ts';
-import type { Programmer } from './namespace-reconciler.ts';
+import type { NamespaceReconciler } from './namespace-reconciler.ts';
 
 /** For nobody's service (RFC 6335), and never the usual port of a gateway, 51840. */
 const dynamic = { first: 52_000, count: 13_000 } as const;
@@ -15,7 +15,7 @@ export interface SourcePortKeeper {
   now(): number | undefined;
   which(): SourcePort;
   /** Resolves once the device has it, or should have it. */
-  move(to: SourcePort, programmer: Pick<Programmer, 'applied'>, signal: AbortSignal): Promise<void>;
+  move(to: SourcePort, programmer: Pick<NamespaceReconciler, 'applied'>, signal: AbortSignal): Promise<void>;
 }
 
 export function createSourcePort(clock: Clock, random: () => number, found: number | undefined): SourcePortKeeper {
@@ -25,7 +25,7 @@ export function createSourcePort(clock: Clock, random: () => number, found: numb
     which: () => (port === undefined ? 'own' : 'another'),
     async move(to, programmer, signal) {
       port = to === 'own' ? undefined : dynamic.first + Math.floor(random() * dynamic.count);
-      const life = linkedAbort(signal);
+      const life = abortScope(signal);
       try {
         await Promise.race([programmer.applied(life.signal), clock.sleep(moveMs, life.signal)]);
       } finally {

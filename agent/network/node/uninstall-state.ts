@@ -12,7 +12,7 @@ export const daemonSets: ResourceType = {
 };
 
 /** A DaemonSet that is annotated so, is being deleted or is gone will not come back; one that cannot be asked about may. */
-export async function isLeaving(api: KubeApi, ref: ObjectRef, signal: AbortSignal): Promise<boolean> {
+export async function isUninstalling(api: KubeApi, ref: ObjectRef, signal: AbortSignal): Promise<boolean> {
   try {
     const found: KubeObject | undefined = await api.get(daemonSets, ref, signal);
     if (found === undefined || found.metadata.deletionTimestamp !== undefined) return true;

@@ -1,6 +1,6 @@
 /** Tells those who wrote a FirewallConfiguration or RouteConfiguration how it fares on this node and in its gateway pods. */
 import type { Cluster } from '#kube/model/types.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -131,7 +131,7 @@ export function createUserStatus(
     },
     async run(signal) {
       while (!signal.aborted) {
-        const nap = linkedAbort(signal);
+        const nap = abortScope(signal);
         wake = () => nap.abort();
         if (!dirty) await clock.sleep(60_000, nap.signal).catch(() => undefined);
         wake = undefined;

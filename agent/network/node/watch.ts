@@ -1,6 +1,6 @@
 /** The caches of a node process: everything that a node has to know, each object pruned to what is read of it. */
 import type { Cache, Cluster } from '#kube/model/types.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -147,7 +147,7 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
         everywhere = undefined;
         return;
       }
-      const life = linkedAbort(signal);
+      const life = abortScope(signal);
       const cache = caches.scoped(pods, { ...placedPods, transform: slimPod }, life.signal);
       cache.subscribe(({ before, after }) => {
         if (!isSamePlace(before, after)) tell('pods');

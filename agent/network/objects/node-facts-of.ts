@@ -2,7 +2,7 @@
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { CniTraits } from '../kernel/cni.ts';
-import type { Cables } from '../node/bridge-ports.ts';
+import type { BridgePorts } from '../node/bridge-ports.ts';
 import type { ExposedHost, NodeLink, NodeModel } from '../plan/node-model.ts';
 import { activePod, type GatewayPod, internalAddresses, type Link, linksOf } from './link-objects.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
@@ -17,7 +17,7 @@ export interface NodeContext {
   readonly matchesSockets?: boolean;
   readonly cni?: CniTraits;
   readonly sizes?: LinkSizes;
-  readonly cables: Cables;
+  readonly cables: BridgePorts;
 }
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
@@ -50,7 +50,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
   };
 }
 
-function shortCutsOf(pods: readonly GatewayPod[], cables: Cables): NodeModel['shortCuts'] {
+function shortCutsOf(pods: readonly GatewayPod[], cables: BridgePorts): NodeModel['shortCuts'] {
   if (pods.some(({ uid }) => !cables.has(uid))) return undefined;
   return pods.flatMap(({ ip, uid }) => {
     const cable = cables.get(uid);

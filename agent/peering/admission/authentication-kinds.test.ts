@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Review } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { judgeReplica } from './authentication-kinds.ts';
+import { validateReplica } from './authentication-kinds.ts';
 
 const copy = (labels: Record<string, string> = {}, annotations: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'authentication.liqo.io/v1beta1',
@@ -24,7 +24,7 @@ const copy = (labels: Record<string, string> = {}, annotations: Record<string, s
 const own = copy({ 'liqo.io/replicated': '', 'liqo.io/replication': 'true', 'liqo.io/originID': '' });
 
 const by = (operation: Review['operation'], object: KubeObject | undefined, before?: KubeObject) =>
-  judgeReplica({ operation, user: { name: 'rome', groups: ['liqo.io'] }, object, before } as unknown as Review);
+  validateReplica({ operation, user: { name: 'rome', groups: ['liqo.io'] }, object, before } as unknown as Review);
 
 describe('a consumer', () => {
   test.each([

@@ -22,7 +22,7 @@ const guardedAnnotations = [annotation.cordon, annotation.cordonTenant, isthmusA
  * What a consumer may write in its tenant namespace here: copies of its own objects, marked as such. Anything else would be taken for an
  * object of this cluster, and replicated or acted upon in its name.
  */
-export function judgeReplica({ operation, user, object, before }: Review): Verdict {
+export function validateReplica({ operation, user, object, before }: Review): Verdict {
   const origin = before?.metadata.labels?.[label.originId];
   if (before && (before.metadata.labels?.[label.replicated] !== 'true' || origin !== user.name)) {
     return deny(
@@ -65,7 +65,7 @@ function unchanged(before: Texts = {}, after: Texts, keys: readonly string[], wh
 }
 
 /** Local slices give their name to a VirtualNode and a Node, so two cannot share one. `others`: all slices of the cluster. */
-export function judgeSlice(slice: ResourceSlice, namespace: string, others: readonly ResourceSlice[]): Verdict {
+export function validateSlice(slice: ResourceSlice, namespace: string, others: readonly ResourceSlice[]): Verdict {
   if (isReplica(slice)) return allow;
   const taken = others.find(
     (o) => !isReplica(o) && o.metadata.name === slice.metadata.name && o.metadata.namespace !== namespace,
@@ -87,7 +87,7 @@ export interface TenantContext {
   readonly others: readonly Tenant[];
 }
 
-export function judgeTenant(
+export function validateTenant(
   tenant: Tenant,
   before: Tenant | undefined,
   { namespace, namespaceLabels, others }: TenantContext,
@@ -130,7 +130,7 @@ export function judgeTenant(
 }
 
 /** `node`: the Node of that name; `others`: all VirtualNodes. The Node of a VirtualNode that was removed by force may be taken over. */
-export function judgeNewVirtualNode(
+export function validateNewVirtualNode(
   { metadata, spec }: VirtualNode,
   node: Node | undefined,
   others: readonly VirtualNode[],

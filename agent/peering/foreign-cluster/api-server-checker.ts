@@ -2,7 +2,7 @@
 import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -56,7 +56,7 @@ export function createApiServerChecker(
     const running = probes.get(peer);
     if (running?.kubeconfig === kubeconfig) return running;
     running?.stop();
-    const ended = linkedAbort(lifetime.signal);
+    const ended = abortScope(lifetime.signal);
     const connection = await connect(kubeconfig, ended.signal);
     const stop = (): void => {
       ended.abort(new Error('the credentials changed'));
@@ -68,7 +68,7 @@ export function createApiServerChecker(
   }
 
   async function check(peer: string, kubeconfig: string, signal: AbortSignal): Promise<ApiServerHealth> {
-    const deadline = linkedAbort(signal);
+    const deadline = abortScope(signal);
     const late = clock.sleep(checkTimeoutMs, deadline.signal).then(
       () => {
         throw new Error(`no answer to /livez within ${checkTimeoutMs / 1000} s`);

@@ -32,7 +32,7 @@ import { createApiServerChecker } from './api-server-checker.ts';
 import { certificateEndMs } from './credentials.ts';
 import { isAnything, type PeerFacts, peeringTypeOf, summarise } from './decide.ts';
 import type { NetworkFacts } from './network.ts';
-import { forgeForeignCluster } from './object.ts';
+import { buildForeignCluster } from './object.ts';
 import { ownerText } from './owner.ts';
 
 /** From YAML or JSON, without parsing either: this is for people to read. */
@@ -132,7 +132,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
 
   async function create(peer: string, signal: AbortSignal): Promise<void> {
     try {
-      await api.create(foreignClusters, forgeForeignCluster(peer), {}, signal);
+      await api.create(foreignClusters, buildForeignCluster(peer), {}, signal);
     } catch (error) {
       if (codeOf(error) !== 'kube_already_exists') throw error;
     }

@@ -6,7 +6,7 @@ import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { isAnything, type PeerFacts, peeringTypeOf, summarise } from './decide.ts';
 import { noNetwork } from './network.ts';
-import { forgeForeignCluster } from './object.ts';
+import { buildForeignCluster } from './object.ts';
 
 const none: PeerFacts = {
   tenant: undefined,
@@ -51,7 +51,7 @@ const node = (ready: boolean): Node => ({
   metadata: { name: 'n' },
   status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
 });
-const of = (facts: Partial<PeerFacts>) => summarise(forgeForeignCluster('p'), { ...none, ...facts });
+const of = (facts: Partial<PeerFacts>) => summarise(buildForeignCluster('p'), { ...none, ...facts });
 const states = (module: {
   conditions?: { type: string; status?: string; reason?: string | undefined }[] | undefined;
 }): string[] => (module.conditions ?? []).map(({ type, status, reason }) => `${type} ${status} ${reason}`);
@@ -137,7 +137,7 @@ describe('a summary', () => {
 
   test('moves a transition time only with its status', () => {
     const facts = { ...none, tenant: tenant() };
-    const foreign = { ...forgeForeignCluster('p'), status: summarise(forgeForeignCluster('p'), facts) };
+    const foreign = { ...buildForeignCluster('p'), status: summarise(buildForeignCluster('p'), facts) };
     expect(summarise(foreign, { ...facts, nowMs: facts.nowMs + 5_000 })).toEqual(foreign.status);
     const ready = summarise(foreign, {
       ...facts,

@@ -15,8 +15,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { forgeKubeconfig } from './kubeconfig.ts';
-import { forgeKubeconfigSecret } from './objects.ts';
+import { buildKubeconfig } from './kubeconfig.ts';
+import { buildKubeconfigSecret } from './objects.ts';
 
 /** Key of the Identity that a Secret belongs to. */
 const identityKeys = (secret: Secret): string[] => {
@@ -44,8 +44,8 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
     try {
       const { signedCRT } = identity.spec.authParams;
       const { privateKey } = keysOfCertificate(own, signedCRT === undefined ? undefined : fromBase64(signedCRT));
-      const kubeconfig = forgeKubeconfig(identity, privateKey);
-      if (kubeconfig !== undefined) return { secret: forgeKubeconfigSecret(identity, kubeconfig) };
+      const kubeconfig = buildKubeconfig(identity, privateKey);
+      if (kubeconfig !== undefined) return { secret: buildKubeconfigSecret(identity, kubeconfig) };
       return { outcome: waiting("the provider's certificate and API server in spec.authParams", 60_000) };
     } catch (error) {
       if (error instanceof AppError) return { outcome: stalled('InvalidIdentity', error.message) };

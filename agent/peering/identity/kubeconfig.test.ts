@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toBase64 } from '#agent/pki/pem.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
-import { forgeKubeconfig } from './kubeconfig.ts';
+import { buildKubeconfig } from './kubeconfig.ts';
 
 const identity = (spec: Partial<Identity['spec']>): Identity => ({
   apiVersion: 'authentication.liqo.io/v1beta1',
@@ -22,7 +22,7 @@ test('what is written is what client-node reads', () => {
       (apiServer, pem, namespace) => {
         const authParams = { apiServer, ca: toBase64(pem), signedCRT: toBase64(pem) };
         const config = new KubeConfig();
-        config.loadFromString(forgeKubeconfig(identity({ authParams, namespace }), 'the key') ?? '');
+        config.loadFromString(buildKubeconfig(identity({ authParams, namespace }), 'the key') ?? '');
         expect(config.getCurrentCluster()).toMatchObject({
           name: 'milan',
           server: apiServer.replace(/\/$/, ''),
@@ -40,7 +40,7 @@ test('what is written is what client-node reads', () => {
 });
 
 test('none without a certificate, and a refusal of what we cannot use', () => {
-  expect(forgeKubeconfig(identity({ authParams: { apiServer: 'https://x' } }), 'k')).toBeUndefined();
+  expect(buildKubeconfig(identity({ authParams: { apiServer: 'https://x' } }), 'k')).toBeUndefined();
   const awsConfig = {
     awsUserArn: '',
     awsAccessKeyID: '',
@@ -48,7 +48,7 @@ test('none without a certificate, and a refusal of what we cannot use', () => {
     awsRegion: '',
     awsClusterName: '',
   };
-  expect(() => forgeKubeconfig(identity({ authParams: { awsConfig } }), 'k')).toThrow(
+  expect(() => buildKubeconfig(identity({ authParams: { awsConfig } }), 'k')).toThrow(
     /awsConfig .* accepted is a certificate/,
   );
 });

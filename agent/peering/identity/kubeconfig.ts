@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
 
 /** Undefined: the identity holds no credentials yet. Refuses what this agent cannot log in with. */
-export function forgeKubeconfig(identity: Identity, privateKeyPem: string): string | undefined {
+export function buildKubeconfig(identity: Identity, privateKeyPem: string): string | undefined {
   const { clusterID, authParams, type, namespace } = identity.spec;
   const { apiServer, ca, signedCRT, proxyURL, awsConfig } = authParams;
   if (awsConfig !== undefined) {

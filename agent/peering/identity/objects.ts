@@ -9,7 +9,7 @@ import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 
-export function forgeSliceIdentity(slice: ResourceSlice, provider: string, authParams: AuthParams): Applied<Identity> {
+export function buildSliceIdentity(slice: ResourceSlice, provider: string, authParams: AuthParams): Applied<Identity> {
   return {
     apiVersion: apiVersionOf(identities),
     kind: identities.kind,
@@ -27,7 +27,7 @@ export function forgeSliceIdentity(slice: ResourceSlice, provider: string, authP
   };
 }
 
-export function forgeKubeconfigSecret(identity: Identity, kubeconfig: string): Applied<Secret> {
+export function buildKubeconfigSecret(identity: Identity, kubeconfig: string): Applied<Secret> {
   const { type, clusterID, namespace } = identity.spec;
   return {
     apiVersion: apiVersionOf(secrets),

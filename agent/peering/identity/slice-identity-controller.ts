@@ -10,7 +10,7 @@ import { settled } from '#shared/domain/outcome.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { forgeSliceIdentity } from './objects.ts';
+import { buildSliceIdentity } from './objects.ts';
 
 const sliceKeys = (identity: Identity): string[] => {
   const owner = ownerName(resourceSlices, identity);
@@ -48,7 +48,7 @@ export function createSliceIdentityController({ cluster, clock, log }: PeeringDe
         if (verdict?.status === 'Denied') await remove(ref, signal);
         const authParams = slice.status?.authParams;
         if (verdict?.status !== 'Accepted' || authParams === undefined) return settled;
-        const wanted = forgeSliceIdentity(slice, provider, authParams);
+        const wanted = buildSliceIdentity(slice, provider, authParams);
         const current = identityCache.get({ namespace: ref.namespace ?? '', name: wanted.metadata.name });
         await applyWanted(api, identities, current, wanted, ({ spec }) => spec, signal);
         return settled;

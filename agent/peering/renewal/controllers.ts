@@ -15,7 +15,7 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { isControlPlane, renewedParams } from './decide.ts';
-import { forgeRenew } from './objects.ts';
+import { buildRenew } from './objects.ts';
 import { takeOver } from './take-over.ts';
 
 const identityKeys = (renew: KubeObject): string[] => {
@@ -56,7 +56,7 @@ export function createLocalRenewController({ cluster, clusterId, clock, log }: P
         if (!isControlPlane(identity) || identity.metadata.deletionTimestamp !== undefined) return settled;
         const renew = renewCache.get(ref);
         if (renew?.metadata.deletionTimestamp === undefined) {
-          await applyWanted(api, renews, renew, forgeRenew(identity, clusterId), ({ spec }) => spec, signal);
+          await applyWanted(api, renews, renew, buildRenew(identity, clusterId), ({ spec }) => spec, signal);
         }
         const authParams = renewedParams(identity, renew);
         if (authParams === undefined) return settled;

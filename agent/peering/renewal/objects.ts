@@ -6,7 +6,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type Renew, renews } from '#shared/schema/liqo/renew.ts';
 
-export function forgeRenew(identity: Identity, consumer: string): Applied<Renew> {
+export function buildRenew(identity: Identity, consumer: string): Applied<Renew> {
   const provider = identity.spec.clusterID;
   return {
     apiVersion: apiVersionOf(renews),

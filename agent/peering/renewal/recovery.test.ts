@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, webcrypto } from 'node:crypto';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { afterEach, expect, test } from 'vitest';
-import { Gate } from '#agent/api-proxy/authorizer.ts';
+import { ProxyAuthorizer } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
@@ -21,7 +21,7 @@ import { createRecoveryController } from './recovery.ts';
 
 const [hour, namespace] = [3_600_000, 'liqo-tenant-milan'] as const;
 const rome = generateClusterKeys();
-const stranger = generateClusterKeys();
+const foreignOwner = generateClusterKeys();
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -78,7 +78,7 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
   const nonce = 'a-nonce-of-this-run';
   const keys: readonly KeyObject[] = [createPublicKey(known)];
   const asked: string[] = [];
-  const gate = new Gate({
+  const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set(),
     nonce,
@@ -166,7 +166,7 @@ test('as long as it lasts, nobody is asked for another', async () => {
 
 test('a provider that knows another key, or has let this consumer go, hands out nothing', async () => {
   const ended = await certificate(Date.now() - 1_000);
-  const { port, asked } = await startMilan(await certificate(Date.now() + hour), stranger.publicKey);
+  const { port, asked } = await startMilan(await certificate(Date.now() + hour), foreignOwner.publicKey);
   const { held } = startRome([identityWith(ended), ...reached], port);
   await eventually('it to have asked', () => asked.length >= 2);
   expect(asked.slice(0, 2)).toEqual(['407', '407']);
@@ -178,7 +178,7 @@ test('an answer counts only if it is a certificate that lasts, of the same name,
   const held = identityWith(await certificate(now - 1_000));
   expect(objection(await certificate(now + hour), held, now)).toBeUndefined();
   for (const [answer, why] of [
-    [await certificate(now + hour, stranger.publicKey), 'another key'],
+    [await certificate(now + hour, foreignOwner.publicKey), 'another key'],
     [await certificate(now + hour, rome.publicKey, 'admin'), 'another name'],
     [await certificate(now - 500), 'has ended'],
     ['<html>', 'no certificate'],

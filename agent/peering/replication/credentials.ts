@@ -11,7 +11,7 @@ import type { PeeringDeps } from '../model/deps.ts';
 import { createAccessCheck } from './check-access.ts';
 import type { Connections } from './connections.ts';
 import { copiesLeft, isSilence } from './copies.ts';
-import { isCutOff, isShutOut, proxyInLink } from './reachability.ts';
+import { hasLostAccess, isUnreachable, proxyInLink } from './reachability.ts';
 import { outcomeOfFailure } from './remote-failure.ts';
 import { isControlPlane, type Session } from './sessions.ts';
 import type { ReplicatorView } from './work-keys.ts';
@@ -46,7 +46,7 @@ export function createCredentialWork(
       .originalsOf(peer)
       .filter(({ object }) => object.metadata.finalizers?.includes(finalizer.replicatorResource));
     const way = view.link.wayOf(secret);
-    const isCut = isCutOff(way);
+    const isCut = isUnreachable(way);
     if (isCut) connections.stop(keyOf(secret));
     // First the connection: after a restart the originals below need it to go.
     const session = isCut ? undefined : await connections.ensure(secret);
@@ -68,7 +68,7 @@ export function createCredentialWork(
       const names = left.map((copy) => copy.metadata.name).join(', ');
       return waiting(`provider ${peer} to remove its copies of ${names}`, 10_000);
     } catch (error) {
-      if (isSilence(error) && isShutOut(way, clock.now())) return leave();
+      if (isSilence(error) && hasLostAccess(way, clock.now())) return leave();
       const outcome = outcomeOfFailure(error, peer);
       if (outcome === undefined) throw error;
       return outcome;
@@ -97,7 +97,7 @@ export function createCredentialWork(
     },
     hangUp(key) {
       const secret = view.secrets.get(refOfKey(key));
-      if (secret !== undefined && isCutOff(view.link.wayOf(secret))) connections.stop(key);
+      if (secret !== undefined && isUnreachable(view.link.wayOf(secret))) connections.stop(key);
       return settled;
     },
     async hold({ secretKey }, signal) {

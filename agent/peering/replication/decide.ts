@@ -1,7 +1,7 @@
 /** What the copy of one object needs. Pure. */
 import { sameJson } from '#kube/writes/write-if-changed.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { correctReplica, forgeReplica, type Replicated } from './replica.ts';
+import { buildReplica, correctReplica, type Replicated } from './replica.ts';
 
 export type CopyStep<T> =
   | { readonly do: 'create'; readonly replica: T }
@@ -19,7 +19,7 @@ export function decideCopy<T extends Replicated>(
   consumer: string,
   namespace: string,
 ): CopyStep<T> {
-  if (replica === undefined) return { do: 'create', replica: forgeReplica(original, consumer, namespace) };
+  if (replica === undefined) return { do: 'create', replica: buildReplica(original, consumer, namespace) };
   const { name } = original.metadata;
   if (!isCopyOf(replica, consumer)) {
     return {

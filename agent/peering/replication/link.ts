@@ -3,11 +3,11 @@ import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import type { WayFacts } from './reachability.ts';
+import type { ReachabilityFacts } from './reachability.ts';
 
 export interface LinkView {
   readonly caches: readonly Cache<KubeObject>[];
-  wayOf(credentials: Secret): WayFacts;
+  wayOf(credentials: Secret): ReachabilityFacts;
 }
 
 export function createLinkView(caches: Caches): LinkView {

@@ -14,7 +14,7 @@ import type { Connections } from './connections.ts';
 import { isSilence, withdrawn } from './copies.ts';
 import type { CredentialWork } from './credentials.ts';
 import { decideCopy } from './decide.ts';
-import { isCutOff, isShutOut, type WayFacts } from './reachability.ts';
+import { hasLostAccess, isUnreachable, type ReachabilityFacts } from './reachability.ts';
 import { atProvider, outcomeOfFailure } from './remote-failure.ts';
 import type { Replicated } from './replica.ts';
 import type { Session } from './sessions.ts';
@@ -57,13 +57,13 @@ export function createOriginalWork(
     type: ResourceType<Replicated>,
     name: string,
     session: Session,
-    way: WayFacts | undefined,
+    way: ReachabilityFacts | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
     try {
       return await withdrawn(type, name, session, clusterId, signal);
     } catch (error) {
-      const isLeft = type.plural === renews.plural && way !== undefined && isShutOut(way, clock.now());
+      const isLeft = type.plural === renews.plural && way !== undefined && hasLostAccess(way, clock.now());
       if (isLeft && isSilence(error)) return true;
       throw error;
     }
@@ -80,7 +80,7 @@ export function createOriginalWork(
       // The pods behind a virtual node end through the rights that the slice gives.
       if (node !== undefined && ownerName(resourceSlices, node) === name)
         return waiting(`VirtualNode ${name} to drain`, 30_000);
-      if (way === undefined || !isCutOff(way)) {
+      if (way === undefined || !isUnreachable(way)) {
         const session = connections.in(namespace, provider);
         if (session === undefined)
           return waiting(`a connection to provider ${provider} (a kubeconfig Secret of type ControlPlane)`, 30_000);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import { isCutOff, isShutOut, proxyInLink, type WayFacts } from './reachability.ts';
+import { hasLostAccess, isUnreachable, proxyInLink, type ReachabilityFacts } from './reachability.ts';
 
 const endedAt = '2026-01-01T00:00:00Z';
 const atMs = (seconds: number): number => Date.parse(endedAt) + seconds * 1_000;
@@ -33,7 +33,7 @@ const gateway = (going = false): KubeObject => ({
   metadata: metadata(going),
 });
 const inBand = credentials(proxyUrl, { mark: '10.71.0.9' });
-const whole: WayFacts = { credentials: inBand, configurations: [configuration()], gateways: [gateway()] };
+const whole: ReachabilityFacts = { credentials: inBand, configurations: [configuration()], gateways: [gateway()] };
 
 test.each([
   { what: 'an address in a range of the peer', proxy: proxyUrl, of: [configuration()], found: '10.71.0.9' },
@@ -52,7 +52,7 @@ test.each([
   expect(proxyInLink(credentials(proxy), of)).toBe(found);
 });
 
-test.each<{ what: string; facts: Partial<WayFacts>; cut: boolean }>([
+test.each<{ what: string; facts: Partial<ReachabilityFacts>; cut: boolean }>([
   { what: 'while the link is there', facts: {}, cut: false },
   { what: 'without a gateway', facts: { gateways: [] }, cut: true },
   { what: 'with a gateway that goes', facts: { gateways: [gateway(true)] }, cut: true },
@@ -84,13 +84,13 @@ test.each<{ what: string; facts: Partial<WayFacts>; cut: boolean }>([
     cut: false,
   },
 ])('credentials $what: cut off is $cut', ({ facts, cut }) => {
-  expect(isCutOff({ ...whole, ...facts })).toBe(cut);
+  expect(isUnreachable({ ...whole, ...facts })).toBe(cut);
 });
 
 test('a provider that is silent is given 15 s after the end of credentials through the link, and for ever without that', () => {
-  expect([14, 15].map((seconds) => isShutOut(whole, atMs(seconds)))).toEqual([false, true]);
+  expect([14, 15].map((seconds) => hasLostAccess(whole, atMs(seconds)))).toEqual([false, true]);
   const direct = { ...whole, credentials: credentials('server: "https://192.0.2.1"') };
-  expect(isShutOut(direct, atMs(3_600))).toBe(false);
+  expect(hasLostAccess(direct, atMs(3_600))).toBe(false);
   const wanted = { ...whole, credentials: credentials(proxyUrl, { going: false }) };
-  expect(isShutOut(wanted, atMs(3_600))).toBe(false);
+  expect(hasLostAccess(wanted, atMs(3_600))).toBe(false);
 });

@@ -27,7 +27,7 @@ export function proxyInLink(secret: Secret, configurations: readonly Configurati
   return host !== undefined && ranges.length > 0 && isWithin(`${host}/32`, ranges) ? host : undefined;
 }
 
-export interface WayFacts {
+export interface ReachabilityFacts {
   /** Control-plane credentials of a provider. */
   readonly credentials: Secret;
   /** Of that provider, as far as they are still there. */
@@ -39,7 +39,7 @@ export interface WayFacts {
 const isStaying = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp === undefined;
 
 /** Its mark counts, too: of what was known while there was a Configuration, nothing else is left. */
-function isThroughLink({ credentials, configurations }: WayFacts): boolean {
+function isThroughLink({ credentials, configurations }: ReachabilityFacts): boolean {
   const marked = credentials.metadata.annotations?.[isthmusAnnotation.proxyInLink];
   return (
     proxyInLink(credentials, configurations) !== undefined ||
@@ -48,13 +48,13 @@ function isThroughLink({ credentials, configurations }: WayFacts): boolean {
 }
 
 /** Credentials and link were both ended here: no request will ever arrive, so nothing is worth waiting for. */
-export const isCutOff = (facts: WayFacts): boolean =>
+export const isUnreachable = (facts: ReachabilityFacts): boolean =>
   !isStaying(facts.credentials) &&
   !(facts.configurations.some(isStaying) && facts.gateways.some(isStaying)) &&
   isThroughLink(facts);
 
 /** The provider has been silent for long enough after the end of the credentials to have closed its proxy for good. */
-export function isShutOut(facts: WayFacts, nowMs: number): boolean {
+export function hasLostAccess(facts: ReachabilityFacts, nowMs: number): boolean {
   const { deletionTimestamp } = facts.credentials.metadata;
   return deletionTimestamp !== undefined && nowMs - Date.parse(deletionTimestamp) >= patienceMs && isThroughLink(facts);
 }

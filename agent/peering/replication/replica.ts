@@ -29,7 +29,7 @@ export function replicaLabels(original: ObjectMeta, consumer: string): Record<st
 const replicaAnnotations = (original: ObjectMeta): Record<string, string> =>
   Object.fromEntries(Object.entries(original.annotations ?? {}).filter(([key]) => !localAnnotation(key)));
 
-export function forgeReplica<T extends Replicated>(original: T, consumer: string, namespace: string): T {
+export function buildReplica<T extends Replicated>(original: T, consumer: string, namespace: string): T {
   const { apiVersion, kind, metadata } = original;
   return {
     apiVersion,

@@ -13,7 +13,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { forgeClusterwideBinding, forgeTenantBinding } from './tenant-bindings.ts';
+import { buildClusterwideBinding, buildTenantBinding } from './tenant-bindings.ts';
 
 export interface BindingCaches {
   readonly roles: Cache<ClusterRole>;
@@ -47,10 +47,10 @@ export async function ensureBindings(
   const consumer = tenant.spec.clusterID;
   const own =
     access.controlPlane === true
-      ? rolesNamed(caches.roles, remoteRoleName.controlPlane).map((role) => forgeTenantBinding(tenant, role))
+      ? rolesNamed(caches.roles, remoteRoleName.controlPlane).map((role) => buildTenantBinding(tenant, role))
       : [];
   const wide = access.clusterwide
-    ? rolesNamed(caches.roles, remoteRoleName.clusterwide).map((role) => forgeClusterwideBinding(tenant, role))
+    ? rolesNamed(caches.roles, remoteRoleName.clusterwide).map((role) => buildClusterwideBinding(tenant, role))
     : [];
   const isPeers = (binding: KubeObject): boolean =>
     binding.metadata.labels?.[label.remoteClusterId] === consumer && isTenantBinding(binding);

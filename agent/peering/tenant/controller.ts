@@ -31,7 +31,7 @@ import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
 import { ensureCertificate, type Issue } from './issue-certificate.ts';
 import { certificateSecretName, type Holder } from './issued-certificate.ts';
-import { judgeKey } from './known-key.ts';
+import { validateKey } from './known-key.ts';
 import { withCredentials, withoutCredentials } from './status.ts';
 
 export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
@@ -169,7 +169,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     if (!proof.ok) return revoke(tenant, proof.reason, proof.message, signal);
     const holder: Holder = { consumer, namespace: tenantNamespace, owner: ownerOf(tenants, tenant) };
     const stored = secretCache.get({ namespace: tenantNamespace, name: certificateSecretName(holder) });
-    const known = judgeKey(tenant, stored?.data?.csr);
+    const known = validateKey(tenant, stored?.data?.csr);
     if (!known.ok) return withhold(tenant, known.reason, known.message, signal);
     if (known.by !== undefined)
       events.emit(tenant, 'Normal', 'PeerKeyAccepted', `the new key of ${consumer} is accepted by ${known.by}`);

@@ -20,9 +20,9 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { foreignGrant } from './impersonation.ts';
 import {
   approvalReason,
+  buildCertificateSecret,
+  buildSigningRequest,
   certificateSecretName,
-  forgeCertificateSecret,
-  forgeSigningRequest,
   type Holder,
   readIssued,
   requestLabels,
@@ -78,7 +78,7 @@ export async function ensureCertificate(
   const step = await signedBy(deps, holder, subject, csrPem, requestName(holder, csr, issued?.certificate), signal);
   if (step.state === 'signed') {
     const now = clock.now();
-    const secret = forgeCertificateSecret(holder, csr, step.certificate, now);
+    const secret = buildCertificateSecret(holder, csr, step.certificate, now);
     await api.apply(secrets, secret, { fieldManager: fieldManager.agent }, signal);
     await discardRequests(deps, holder, undefined, signal);
     const renewAt = renewAtMs(fromBase64(step.certificate), now, lifetimeSeconds * 1000);
@@ -110,7 +110,7 @@ async function signedBy(
     const conflict = foreignGrant(holder.consumer, [holder.consumer, subject.commonName], [...own, ...wide]);
     if (conflict !== undefined) return { state: 'refused', reason: 'NameHasRights', message: conflict };
     await discardRequests(deps, holder, name, signal);
-    request = await createRequest(api, forgeSigningRequest(holder, name, csrPem, deps.lifetimeSeconds), signal);
+    request = await createRequest(api, buildSigningRequest(holder, name, csrPem, deps.lifetimeSeconds), signal);
   }
   const refusal = request.status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
   if (refusal !== undefined) {

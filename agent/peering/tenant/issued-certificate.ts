@@ -41,7 +41,7 @@ export const requestName = (holder: Holder, csr: string, replaces: string | unde
     .digest('hex')
     .slice(0, 20)}`;
 
-export function forgeSigningRequest(
+export function buildSigningRequest(
   holder: Holder,
   requestedName: string,
   csrPem: string,
@@ -75,7 +75,7 @@ export const readIssued = (secret: Secret | undefined): IssuedCertificate | unde
   return { csr, certificate, issuedAtMs: Number.isNaN(issuedAt) ? undefined : issuedAt };
 };
 
-export function forgeCertificateSecret(
+export function buildCertificateSecret(
   holder: Holder,
   csr: string,
   certificate: string,

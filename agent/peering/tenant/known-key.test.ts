@@ -6,7 +6,7 @@ import { fingerprintOf, generateClusterKeys, signSuccession } from '#agent/pki/c
 import { toBase64 } from '#agent/pki/pem.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { judgeKey } from './known-key.ts';
+import { validateKey } from './known-key.ts';
 
 const [former, next, stranger] = [generateClusterKeys(), generateClusterKeys(), generateClusterKeys()];
 const stored = toBase64(buildCertificateRequest(controlPlaneSubject('rome'), former.privateKey));
@@ -44,7 +44,7 @@ test.each([
     verdict: { ok: true, by: 'consent' },
   },
 ])('$who is known', ({ one, csr, verdict }) => {
-  expect(judgeKey(one, csr)).toEqual(verdict);
+  expect(validateKey(one, csr)).toEqual(verdict);
 });
 
 test.each([
@@ -55,7 +55,7 @@ test.each([
   { what: 'with consent to another key', annotations: accept(stranger) },
   { what: 'with a signature that is none', annotations: { [isthmusAnnotation.keySuccession]: 'x' } },
 ])('a key $what is refused, with both fingerprints and what to do', ({ annotations }) => {
-  const verdict = judgeKey(tenant(next.publicKey, annotations), stored);
+  const verdict = validateKey(tenant(next.publicKey, annotations), stored);
   expect(verdict).toMatchObject({ ok: false, reason: 'PeerKeyChanged' });
   const { message } = verdict as { message: string };
   for (const keys of [former, next]) expect(message).toContain(fingerprintOf(createPublicKey(keys.publicKey)));

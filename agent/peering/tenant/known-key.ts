@@ -16,7 +16,7 @@ export type KnownKey =
  * `storedCsr`: base64 of the request that this consumer's certificate was issued for; absent: it has none. Refuses with `PeerKeyChanged` a
  * peer of the same ID with another key, until its former key or somebody here vouches for it.
  */
-export function judgeKey(tenant: Tenant, storedCsr: string | undefined): KnownKey {
+export function validateKey(tenant: Tenant, storedCsr: string | undefined): KnownKey {
   const former = storedCsr === undefined ? undefined : keyIn(storedCsr);
   if (former === undefined) return { ok: true };
   const next = readPublicKey(Buffer.from(tenant.spec.publicKey ?? '', 'base64'));

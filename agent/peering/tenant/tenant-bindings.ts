@@ -23,7 +23,7 @@ export const clusterwideBindingName = (role: ClusterRole, consumer: string): str
   `liqo-binding-${role.metadata.name}-${consumer}`;
 
 /** Control-plane rights, in the tenant namespace only. */
-export const forgeTenantBinding = (tenant: Tenant, role: ClusterRole): RoleBinding => ({
+export const buildTenantBinding = (tenant: Tenant, role: ClusterRole): RoleBinding => ({
   apiVersion: apiVersionOf(roleBindings),
   kind: roleBindings.kind,
   metadata: {
@@ -37,7 +37,7 @@ export const forgeTenantBinding = (tenant: Tenant, role: ClusterRole): RoleBindi
 });
 
 /** What virtual nodes of this consumer may do everywhere. A namespaced Tenant cannot own it: the Tenant's finalizer removes it. */
-export const forgeClusterwideBinding = (tenant: Tenant, role: ClusterRole): ClusterRoleBinding => ({
+export const buildClusterwideBinding = (tenant: Tenant, role: ClusterRole): ClusterRoleBinding => ({
   apiVersion: apiVersionOf(clusterRoleBindings),
   kind: clusterRoleBindings.kind,
   metadata: {

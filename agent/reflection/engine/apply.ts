@@ -9,8 +9,8 @@ import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { OutgoingKind } from '../kinds/kind.ts';
 import { fingerprint } from '../model/digests.ts';
 import { stamped, type TwinObject } from '../model/metadata.ts';
-import type { Action, Wish } from './decide.ts';
-import type { Said } from './event-dedupe.ts';
+import type { Action, DesiredCopy } from './decide.ts';
+import type { EventDedupe } from './event-dedupe.ts';
 import type { ProviderClients } from './provider-clients.ts';
 
 export interface Subject {
@@ -26,7 +26,7 @@ export interface ApplyDeps {
   readonly local: Pick<Cluster, 'api' | 'events'>;
   readonly peer: ProviderClients;
   readonly provider: string;
-  readonly said: Said;
+  readonly said: EventDedupe;
   /** The twin with all its contents; undefined when the object has changed meanwhile: its event comes. */
   readonly whole: (local: KubeObject) => Promise<TwinObject | undefined>;
 }
@@ -133,7 +133,7 @@ export async function wholeTwin(
   lean: KubeObject,
   { kind }: Subject,
   { local }: { readonly local: Pick<Cluster, 'api'> },
-  wishOf: (local: KubeObject) => Wish,
+  wishOf: (local: KubeObject) => DesiredCopy,
   signal: AbortSignal,
 ): Promise<TwinObject | undefined> {
   const whole = kind.isPartial ? await local.api.get(kind.local, refOf(lean), signal) : lean;

@@ -7,9 +7,9 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import type { NodeKind, Surroundings } from '../kinds/kind.ts';
+import type { ClusterFacts, NodeKind } from '../kinds/kind.ts';
 
-export interface NetworkFacts extends Omit<Surroundings, 'service'> {
+export interface NetworkFacts extends Omit<ClusterFacts, 'service'> {
   synced(signal: AbortSignal): Promise<void>;
   /** Until the returned function is called. */
   follow(listeners: FactListeners): () => void;

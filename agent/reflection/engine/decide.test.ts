@@ -5,8 +5,8 @@ import { configMap } from '../kinds/config-map.ts';
 import { type OutgoingKind, outgoing } from '../kinds/kind.ts';
 import { secret } from '../kinds/secret.ts';
 import { service } from '../kinds/service.ts';
-import { fingerprintOf, forgeTwin, leanMetadata, stamped, stranger } from '../model/metadata.ts';
-import { type Action, decide, type Wish } from './decide.ts';
+import { buildTwin, fingerprintOf, foreignOwner, pruneMetadata, stamped } from '../model/metadata.ts';
+import { type Action, type DesiredCopy, decide } from './decide.ts';
 
 const pair = { consumer: 'cons', provider: 'prov' };
 const shape = { labelsNotReflected: ['secret-label'], annotationsNotReflected: ['secret-note'] };
@@ -21,11 +21,14 @@ const local = (metadata: object = {}, more: object = {}): ConfigMap =>
     ...more,
   }) as ConfigMap;
 const twinOf = (object: KubeObject, kind: OutgoingKind) => {
-  const twin = kind.twin(kind.lean(leanMetadata(object)), { ...pair, shape, around: {} as never });
+  const twin = kind.twin(kind.lean(pruneMetadata(object)), { ...pair, shape, around: {} as never });
   if (!('content' in twin)) throw new Error(JSON.stringify(twin));
-  return forgeTwin({ apiVersion: object.apiVersion, kind: object.kind }, at, object, twin, shape, pair);
+  return buildTwin({ apiVersion: object.apiVersion, kind: object.kind }, at, object, twin, shape, pair);
 };
-const wish = (object: KubeObject, kind = outgoing(configMap)): Wish => ({ kind: 'twin', twin: twinOf(object, kind) });
+const wish = (object: KubeObject, kind = outgoing(configMap)): DesiredCopy => ({
+  kind: 'twin',
+  twin: twinOf(object, kind),
+});
 /** As the provider's API server would show it after we wrote it. */
 const written = (object: KubeObject, change: object = {}, kind = outgoing(configMap)): KubeObject => {
   const twin = twinOf(object, kind);
@@ -40,7 +43,7 @@ const going = (object: KubeObject): KubeObject => ({
 
 interface Row {
   readonly when: string;
-  readonly wish: Wish;
+  readonly wish: DesiredCopy;
   readonly remote?: KubeObject;
   readonly does: Action['do'];
 }
@@ -151,10 +154,10 @@ test.each([
 test('caches hold neither the contents of Secrets nor what kubectl keeps of them, and nothing at all of strangers', () => {
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'hunter2' };
   const object = { ...local({ annotations }), kind: 'Secret', data: { password: 'hunter2' } } as unknown as Secret;
-  const lean = secret.lean(leanMetadata(object));
+  const lean = secret.lean(pruneMetadata(object));
   expect(JSON.stringify(lean)).not.toContain('hunter2');
   expect(secret.lean(lean)).toEqual(lean);
-  expect(JSON.stringify(stranger(object))).not.toContain('hunter2');
+  expect(JSON.stringify(foreignOwner(object))).not.toContain('hunter2');
 });
 
 test('B084: keys that are not reflected are absent, all others and ours are present', () => {

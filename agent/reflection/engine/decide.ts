@@ -5,7 +5,7 @@ import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import type { Content, OutgoingKind, Pair } from '../kinds/kind.ts';
 import { fingerprintOf, isOurs, type TwinObject } from '../model/metadata.ts';
 
-export type Wish =
+export type DesiredCopy =
   /** `lean`, like everything here: contents may be digests. */
   | { readonly kind: 'twin'; readonly twin: TwinObject }
   /** It should be there, but cannot be made. */
@@ -18,7 +18,7 @@ export type Wish =
   | { readonly kind: 'none' };
 
 export interface Observed {
-  readonly wish: Wish;
+  readonly wish: DesiredCopy;
   readonly remote?: KubeObject | undefined;
 }
 

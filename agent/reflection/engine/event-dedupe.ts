@@ -2,7 +2,7 @@
 import type { EventRecorder } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 
-export class Said {
+export class EventDedupe {
   readonly #events: EventRecorder;
   readonly #last = new Map<string, string>();
   readonly #failures = new Map<string, number>();

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { Turns } from './keyed-mutex.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
 const flushed = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('B118: one works at a time for a provider, the next follows in order, and who gives up waiting delays nobody', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const at: string[] = [];
   const holders = ['a', 'b', 'c'].map((name) => {
     const stop = new AbortController();
@@ -31,7 +31,7 @@ test('B118: one works at a time for a provider, the next follows in order, and w
 });
 
 test('the turn of one that fails goes to the next', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const { signal } = new AbortController();
   const failing = turns.hold('prov', signal, async () => {
     throw new Error('broken');

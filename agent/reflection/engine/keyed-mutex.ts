@@ -1,5 +1,5 @@
 /** One at a time for each key, in the order of asking: of several virtual nodes of one provider, one reflects what they share. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Waits for its turn and keeps it until `work` has ended. Returns at once when `signal` aborts first. */

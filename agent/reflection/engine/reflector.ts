@@ -7,11 +7,11 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { OutgoingKind, Pair, Shape, Surroundings } from '../kinds/kind.ts';
-import { forgeTwin, isOurs, leanMetadata, stranger } from '../model/metadata.ts';
+import type { ClusterFacts, OutgoingKind, Pair, Shape } from '../kinds/kind.ts';
+import { buildTwin, foreignOwner, isOurs, pruneMetadata } from '../model/metadata.ts';
 import { applyAction, type Subject, wholeTwin } from './apply.ts';
-import { decide, type Wish } from './decide.ts';
-import { Said } from './event-dedupe.ts';
+import { type DesiredCopy, decide } from './decide.ts';
+import { EventDedupe } from './event-dedupe.ts';
 import { FollowedNamespaces, type Sides } from './followed-namespaces.ts';
 import type { ReflectorOptions } from './options.ts';
 import type { ProviderClients } from './provider-clients.ts';
@@ -22,7 +22,7 @@ export interface ReflectorDeps extends Pair {
   readonly scopes: SharedScopes;
   readonly peer: ProviderClients;
   readonly shape: Shape;
-  readonly around: Surroundings;
+  readonly around: ClusterFacts;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: ControllerMetrics;
@@ -48,13 +48,13 @@ export class Reflector {
   readonly #rules: ReflectorRules;
   readonly #namespaces: FollowedNamespaces<KubeObject, KubeObject>;
   readonly #controller: Controller;
-  readonly #said: Said;
+  readonly #said: EventDedupe;
 
   constructor(kind: OutgoingKind, rules: ReflectorRules, deps: ReflectorDeps, signal: AbortSignal) {
     this.kind = kind;
     this.#rules = rules;
     this.#deps = deps;
-    this.#said = new Said(deps.local.events);
+    this.#said = new EventDedupe(deps.local.events);
     const { consumer, log } = deps;
     const key = (namespace: string, name: string): void => this.#controller.enqueue(`${namespace}/${name}`);
     this.#namespaces = new FollowedNamespaces(
@@ -131,7 +131,7 @@ export class Reflector {
 
   #open(local: string, remote: string, signal: AbortSignal): Pick<Sides<KubeObject, KubeObject>, 'here' | 'there'> {
     const { kind } = this;
-    const lean = (object: KubeObject): KubeObject => kind.lean(leanMetadata(object));
+    const lean = (object: KubeObject): KubeObject => kind.lean(pruneMetadata(object));
     const here = this.#deps.scopes.use(
       kind.name,
       kind.local,
@@ -143,7 +143,7 @@ export class Reflector {
       {
         namespace: remote,
         labelSelector: notOfOneNode,
-        transform: (object) => (isOurs(object, this.#deps) ? lean(object) : stranger(object)),
+        transform: (object) => (isOurs(object, this.#deps) ? lean(object) : foreignOwner(object)),
       },
       signal,
     );
@@ -175,7 +175,7 @@ export class Reflector {
     if (action.do === 'create') {
       // The cache may lag behind what we made a moment ago; and what is not ours must not be touched.
       const found = await this.#deps.peer.api.get(this.kind.remote, at, signal);
-      remote = found && (isOurs(found, this.#deps) ? this.kind.lean(leanMetadata(found)) : stranger(found));
+      remote = found && (isOurs(found, this.#deps) ? this.kind.lean(pruneMetadata(found)) : foreignOwner(found));
       action = decide({ wish, remote }, this.kind, this.#deps);
     }
     const subject: Subject = { key, kind: this.kind, local, remote, at };
@@ -188,7 +188,7 @@ export class Reflector {
     }
   }
 
-  #wish(local: KubeObject | undefined, at: { readonly namespace: string; readonly name: string }): Wish {
+  #wish(local: KubeObject | undefined, at: { readonly namespace: string; readonly name: string }): DesiredCopy {
     const { kind } = this;
     if (!local || kind.isExcluded(local, this.#deps.consumer)) return { kind: 'none' };
     if (!this.#rules.allows(local)) return { kind: 'disabled' };
@@ -197,7 +197,7 @@ export class Reflector {
     if ('awaits' in twin) return { kind: 'awaits', why: twin.awaits };
     const { group, version, kind: name } = kind.remote;
     const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind: name };
-    return { kind: 'twin', twin: forgeTwin(type, at, local, twin, this.#deps.shape, this.#deps) };
+    return { kind: 'twin', twin: buildTwin(type, at, local, twin, this.#deps.shape, this.#deps) };
   }
 
   /** The provider's own words; missing rights or a missing namespace may only mean that it is not ready yet. */

@@ -9,7 +9,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { FollowedNamespaces } from '../engine/followed-namespaces.ts';
 import type { ReflectorOptions } from '../engine/options.ts';
 import type { ReflectorDeps } from '../engine/reflector.ts';
-import { type Concerned, concerned, decideEvent, leanCopy, localEvent } from '../kinds/provider-event.ts';
+import { type Concerned, concerned, decideEvent, localEvent, pruneCopy } from '../kinds/provider-event.ts';
 import { isReflected } from '../model/policy.ts';
 
 export interface EventReflectorDeps extends ReflectorDeps {
@@ -35,7 +35,7 @@ export class EventReflector {
     this.#namespaces = new FollowedNamespaces(
       {
         open: (local, remote, until) => ({
-          here: scopes.use('event', coreEvents, { namespace: local, labelSelector, transform: leanCopy }, until),
+          here: scopes.use('event', coreEvents, { namespace: local, labelSelector, transform: pruneCopy }, until),
           there: peer.caches.scoped(coreEvents, { namespace: remote }, until),
         }),
         onHere: changed,

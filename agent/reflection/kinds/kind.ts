@@ -31,7 +31,7 @@ export interface Shape {
 export type NodeKind = { readonly is: 'physical' | 'unknown' } | { readonly is: 'virtual'; readonly provider: string };
 
 /** What is known of the cluster around an object, as far as a kind needs it. */
-export interface Surroundings {
+export interface ClusterFacts {
   node(name: string): NodeKind;
   /** The address to tell the provider, by which it can work out its own; undefined while there is none. */
   exported(namespace: string, address: string): string | undefined;
@@ -42,7 +42,7 @@ export interface Surroundings {
 
 export interface Context extends Pair {
   readonly shape: Shape;
-  readonly around: Surroundings;
+  readonly around: ClusterFacts;
 }
 
 /** All of an object but its metadata and type. */

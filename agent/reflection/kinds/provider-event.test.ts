@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CoreEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { concerned, decideEvent, leanCopy, localEvent } from './provider-event.ts';
+import { concerned, decideEvent, localEvent, pruneCopy } from './provider-event.ts';
 
 const pair = { consumer: 'cons', provider: 'prov' };
 const remote = (change: object = {}): CoreEvent =>
@@ -65,7 +65,7 @@ test.each([
   },
 ])('an event that is $when: $does', ({ copy: have, wanted, does }) => {
   expect(decideEvent(have as CoreEvent | undefined, wanted, pair).do).toBe(does);
-  const kept = have && leanCopy(have as CoreEvent);
+  const kept = have && pruneCopy(have as CoreEvent);
   expect(decideEvent(kept, wanted, pair).do).toBe(does);
-  expect(kept && leanCopy(kept)).toEqual(kept);
+  expect(kept && pruneCopy(kept)).toEqual(kept);
 });

@@ -35,7 +35,7 @@ export function concerned({ involvedObject, source, reportingComponent }: CoreEv
 const changing = ['count', 'firstTimestamp', 'lastTimestamp', 'series', 'message', 'reason', 'type'] as const;
 
 /** What is kept of copies: there may be several for each pod. */
-export function leanCopy({ apiVersion, kind, metadata, ...event }: CoreEvent): CoreEvent {
+export function pruneCopy({ apiVersion, kind, metadata, ...event }: CoreEvent): CoreEvent {
   const { name, namespace, uid, resourceVersion, labels } = metadata;
   const kept = Object.fromEntries(changing.flatMap((key) => (event[key] === undefined ? [] : [[key, event[key]]])));
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels }, ...kept } as CoreEvent;

@@ -30,7 +30,7 @@ export interface TwinObject extends KubeObject {
 }
 
 /** `metadata` is that of the local object. The fingerprint tells later whether anything that we once wrote is no longer wanted. */
-export function forgeTwin(
+export function buildTwin(
   type: Pick<KubeObject, 'apiVersion' | 'kind'>,
   at: { readonly name: string; readonly namespace: string },
   { metadata }: { readonly metadata: ObjectMeta },
@@ -71,13 +71,13 @@ export const fingerprintOf = ({ metadata, ...rest }: TwinObject): string =>
   fingerprint({ ...rest, labels: metadata.labels, annotations: metadata.annotations });
 
 /** What is remembered of an object at the provider that is somebody else's: that it is there. */
-export function stranger<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
+export function foreignOwner<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
   const { name, namespace, uid, resourceVersion } = metadata;
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } } as T;
 }
 
 /** Without what is never compared. */
-export function leanMetadata<T extends KubeObject>(object: T): T {
+export function pruneMetadata<T extends KubeObject>(object: T): T {
   const { ownerReferences: _, finalizers: __, generateName: ___, annotations, ...metadata } = object.metadata;
   return {
     ...object,

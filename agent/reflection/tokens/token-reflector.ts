@@ -11,11 +11,11 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { toBase64 } from '../../pki/pem.ts';
-import { Said } from '../engine/event-dedupe.ts';
+import { EventDedupe } from '../engine/event-dedupe.ts';
 import type { ProviderClients } from '../engine/provider-clients.ts';
 import { type HomeApi, type TokenWish, tokenSecretName } from '../model/api-access.ts';
 import { withDigests } from '../model/digests.ts';
-import { leanMetadata } from '../model/metadata.ts';
+import { pruneMetadata } from '../model/metadata.ts';
 import { accountOf, decide, type Issued, isTokenSecret, type TokenContext, tokenSecret } from './decide.ts';
 
 export interface TokenReflectorDeps extends TokenContext {
@@ -50,12 +50,12 @@ export class TokenReflector {
   readonly #signal: AbortSignal;
   readonly #followed = new Map<string, Followed>();
   readonly #controller: Controller;
-  readonly #said: Said;
+  readonly #said: EventDedupe;
 
   constructor(deps: TokenReflectorDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    this.#said = new Said(deps.local.events);
+    this.#said = new EventDedupe(deps.local.events);
     const { workers } = deps;
     this.#controller = createController(
       {
@@ -107,7 +107,7 @@ export class TokenReflector {
     const stop = new AbortController();
     const signal = abortsWith(this.#signal, stop.signal);
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider},${label.nodeName}=${nodeName}`;
-    const transform = (secret: Secret): Secret => withDigests(leanMetadata(secret), ['data']);
+    const transform = (secret: Secret): Secret => withDigests(pruneMetadata(secret), ['data']);
     const there = peer.caches.scoped(secrets, { namespace: remote, labelSelector, transform }, signal);
     this.#followed.set(local, { remote, there, stop });
     there.subscribe(({ before, after }) => {

@@ -7,7 +7,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import type { EventTargetSender, TargetMessage } from '../../ports/event-target-sender.ts';
 import { createAwsTargets } from './aws-targets.ts';
 
-interface Heard {
+interface LastSeen {
   readonly service: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
@@ -30,10 +30,10 @@ let server: Server;
 let sender: EventTargetSender;
 let answers: Record<string, { status: number; text: string } | undefined>;
 const clock = new ManualClock();
-const heard: Heard[] = [];
+const heard: LastSeen[] = [];
 
 /** The calculation of Signature Version 4, once more. */
-function isSigned({ headers, body }: Heard): boolean {
+function isSigned({ headers, body }: LastSeen): boolean {
   const [, keyId = '', day = '', region = '', service = '', names = '', signature] =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d+)\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=(\w+)$/.exec(
       headers.authorization ?? '',

@@ -2,7 +2,7 @@
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { offlineFrom } from '../../clusters/poll-policy.ts';
 import type { ClusterRecord, SeenRecord } from '../../model/cluster.ts';
-import type { Across, PeerOfCluster } from '../../model/cross-tenant.ts';
+import type { CrossTenant, PeerOfCluster } from '../../model/cross-tenant.ts';
 import type { InvitationRecord } from '../../model/invitation.ts';
 import type { LinkLayout } from '../../model/link.ts';
 import type {
@@ -169,7 +169,7 @@ async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, sign
 }
 
 /** A name stays taken as long as the peering the other way around lives. */
-async function namesAcross(store: Store, spec: PeeringSpec, across: Across, signal?: AbortSignal): Promise<Names> {
+async function namesAcross(store: Store, spec: PeeringSpec, across: CrossTenant, signal?: AbortSignal): Promise<Names> {
   const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
   const entries = await Promise.all(
     roles.map((role) => read<PeerOfCluster>(key.peer(across[role], spec[role], spec[otherRole(role)]))),

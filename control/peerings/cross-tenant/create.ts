@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import type { Capacity } from '../../limits/capacity.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
-import type { Across, PeerOfCluster } from '../../model/cross-tenant.ts';
+import type { CrossTenant, PeerOfCluster } from '../../model/cross-tenant.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { AskedNetwork } from '../../model/network-terms.ts';
 import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../../model/peering-records.ts';
@@ -14,7 +14,7 @@ import { key } from '../../store/keys.ts';
 import { isEnding } from '../core/ended.ts';
 import { initialState } from '../core/peering-state.ts';
 import { roles } from '../core/roles.ts';
-import { judgeProvider, ownersOf, type Terms } from '../terms/consent.ts';
+import { ownersOf, type Terms, validateProvider } from '../terms/consent.ts';
 import { settleNetwork } from '../terms/network-terms.ts';
 import { type CheckedTerms, mustBeWithin, upTo } from '../terms/terms.ts';
 import { auditBoth, eventBoth } from './audit-both.ts';
@@ -31,7 +31,7 @@ export const newNonce = ({ ids }: Pick<ControlDeps, 'ids'>): string =>
 
 export interface AcrossRequest {
   readonly who: Principal;
-  readonly across: Across;
+  readonly across: CrossTenant;
   readonly terms: CheckedTerms;
   /** A rule of the provider's tenant agrees, while the other tenant is being served. */
   readonly byRule?: boolean;
@@ -66,7 +66,7 @@ async function bothJoined(deps: Deps, { who, across, terms }: AcrossRequest, sig
   return { consumer, provider };
 }
 
-function partiesOf(across: Across, consumer: ClusterRecord, provider: ClusterRecord) {
+function partiesOf(across: CrossTenant, consumer: ClusterRecord, provider: ClusterRecord) {
   const { ofConsumer, ofProvider } = ownersOf(undefined, across);
   return {
     consumer: { id: consumer.id, facts: consumer.facts, peerOwner: ofProvider },
@@ -93,7 +93,7 @@ async function mustBeOpenTo(
 
 /** The provider's own PeeringPolicy has the last word. Its tenant hears what it says; the other hears which field it is about. */
 function mustSuit(provider: ClusterRecord, { who, across, terms }: AcrossRequest): void {
-  const verdict = judgeProvider(provider.facts, terms, ownersOf(undefined, across).ofConsumer);
+  const verdict = validateProvider(provider.facts, terms, ownersOf(undefined, across).ofConsumer);
   if (verdict.kind !== 'refused') return;
   if (who.tenant === across.provider) throw new AppError('policy_refused', verdict.message, { detail: verdict.detail });
   const field = String(verdict.detail.field);

@@ -3,7 +3,7 @@
  * at each side, in an entry that the claiming transaction writes and every other one checks.
  */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Across, PeerOfCluster } from '../../model/cross-tenant.ts';
+import type { CrossTenant, PeerOfCluster } from '../../model/cross-tenant.ts';
 import type { PairRecord, PeeringRecord } from '../../model/peering-records.ts';
 import type { Item, Key, Op, Store } from '../../ports/store.ts';
 import { key } from '../../store/keys.ts';
@@ -60,7 +60,7 @@ function taken({ tenant, cluster, peer, peerTenant, asking }: Clash): AppError {
 /** Claims the names for a new peering across tenants; the operations make the claim hold. */
 export async function claimNames(
   store: Store,
-  claim: Named & { readonly id: string; readonly across: Across; readonly asking: string },
+  claim: Named & { readonly id: string; readonly across: CrossTenant; readonly asking: string },
   signal?: AbortSignal,
 ): Promise<Op[]> {
   const { across, asking, id } = claim;

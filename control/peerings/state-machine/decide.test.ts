@@ -12,7 +12,7 @@ import type {
 } from '../../model/peering-records.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { initialState } from '../core/peering-state.ts';
-import { judgeConsumer, judgeProvider } from '../terms/consent.ts';
+import { validateConsumer, validateProvider } from '../terms/consent.ts';
 import { type ReconcileInput, reconcilePeering } from './decide.ts';
 
 const now = Date.UTC(2026, 0, 1);
@@ -414,12 +414,12 @@ describe('consent', () => {
       kind: 'undecided',
     },
   ])('of the provider is $kind when $when', ({ given, kind }) => {
-    expect(judgeProvider(given, spec).kind).toBe(kind);
+    expect(validateProvider(given, spec).kind).toBe(kind);
   });
 
   test('of the consumer goes by its own side of the policy', () => {
     const not = { ...openFacts, policies: [{ ...policy, asConsumer: { ...policy.asConsumer, peers: ['turin'] } }] };
-    expect(judgeConsumer(openFacts, spec).kind).toBe('granted');
-    expect(judgeConsumer(not, spec)).toMatchObject({ kind: 'undecided', message: expect.stringContaining('rome') });
+    expect(validateConsumer(openFacts, spec).kind).toBe('granted');
+    expect(validateConsumer(not, spec)).toMatchObject({ kind: 'undecided', message: expect.stringContaining('rome') });
   });
 });

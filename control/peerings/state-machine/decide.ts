@@ -13,7 +13,7 @@ import { isLinked, nextLink } from '../link/decide.ts';
 import { linkObjects } from '../link/desired-objects.ts';
 import { type ProxyPath, proxyPath } from '../link/proxy-path.ts';
 import { readEnd } from '../link/reports.ts';
-import { judgeConsumer, judgeProvider, ownersOf } from '../terms/consent.ts';
+import { ownersOf, validateConsumer, validateProvider } from '../terms/consent.ts';
 import {
   authenticatedCondition,
   consentCondition,
@@ -88,8 +88,8 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   const { granted = before.granted } = report;
   const owners = ownersOf(input.tenant, spec.across);
   const consent = consentCondition(spec, {
-    consumer: judgeConsumer(consumer.facts, spec, owners.ofProvider),
-    provider: judgeProvider(provider.facts, spec, owners.ofConsumer),
+    consumer: validateConsumer(consumer.facts, spec, owners.ofProvider),
+    provider: validateProvider(provider.facts, spec, owners.ofConsumer),
   });
   // Consent that was given stays given: what has been agreed ends by unpeering, not by editing a policy.
   const consentedAt = before.consentedAt ?? (consent.status === 'True' ? now : undefined);

@@ -28,7 +28,7 @@ const names = (policies: readonly PolicyFacts[]): string => policies.map((policy
 
 export const lists = (peers: readonly string[], peer: string): boolean => peers.includes('*') || peers.includes(peer);
 
-export function judgeConsumer(facts: ClusterFacts, { consumer, provider }: Terms, owner?: PeerOwner): Verdict {
+export function validateConsumer(facts: ClusterFacts, { consumer, provider }: Terms, owner?: PeerOwner): Verdict {
   const matching = facts.policies.filter(
     (policy) => isAbout(policy, owner) && policy.asConsumer.enabled && lists(policy.asConsumer.peers, provider),
   );
@@ -37,7 +37,7 @@ export function judgeConsumer(facts: ClusterFacts, { consumer, provider }: Terms
   return undecided({ cluster: consumer, peer: provider, side: 'asConsumer', matching, owner });
 }
 
-export function judgeProvider(facts: ClusterFacts, terms: Terms, owner?: PeerOwner): Verdict {
+export function validateProvider(facts: ClusterFacts, terms: Terms, owner?: PeerOwner): Verdict {
   const { consumer, provider } = terms;
   const matching = facts.policies.filter(
     (policy) => isAbout(policy, owner) && policy.asProvider.enabled && lists(policy.asProvider.peers, consumer),

@@ -18,7 +18,7 @@ import { initialState, ownsTerms } from '../core/peering-state.ts';
 import { sideOf } from '../cross-tenant/copies.ts';
 import { changeAcross, newNonce } from '../cross-tenant/create.ts';
 import { freeNames, loadPair } from '../cross-tenant/peer-names.ts';
-import { judgeConsumer, judgeProvider, ownersOf, type Terms } from '../terms/consent.ts';
+import { ownersOf, type Terms, validateConsumer, validateProvider } from '../terms/consent.ts';
 import { settleNetwork } from '../terms/network-terms.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from '../terms/terms.ts';
 import { requestUnpeer } from './request-unpeer.ts';
@@ -56,8 +56,8 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   function judge(tenant: string, terms: Terms, { consumer, provider }: Parties, mustAccept: boolean): void {
     const { ofConsumer, ofProvider } = ownersOf(tenant, undefined);
     const verdicts = [
-      judgeProvider(provider.value.facts, terms, ofConsumer),
-      judgeConsumer(consumer.value.facts, terms, ofProvider),
+      validateProvider(provider.value.facts, terms, ofConsumer),
+      validateConsumer(consumer.value.facts, terms, ofProvider),
     ];
     for (const verdict of verdicts) {
       if (verdict.kind === 'refused') throw new AppError('policy_refused', verdict.message, { detail: verdict.detail });

@@ -110,7 +110,7 @@ export async function runCut(on: Stage, options: CutOptions): Promise<Report> {
     const endpointsReadyAfter = await secondsUntil(backAt, 'the endpoints are ready', () => play.copies.allReady);
     await whenWell(on, options.namespace);
     const podsWellAfter = toSeconds(Date.now() - backAt);
-    await judgeEnd(play, before, evictions);
+    await validateEnd(play, before, evictions);
     const firstEvictionAt =
       evictions.length === 0 ? undefined : toSeconds(Math.min(...evictions.map(({ at }) => at)) - cutAt);
     return {
@@ -190,7 +190,7 @@ async function during(play: Play, before: Sight): Promise<{ cutAt: number; evict
   return { cutAt, evictions };
 }
 
-async function judgeEnd(play: Play, before: Sight, evictions: readonly Deletion[]): Promise<void> {
+async function validateEnd(play: Play, before: Sight, evictions: readonly Deletion[]): Promise<void> {
   const { on, witness, none } = play;
   const after = await look(play);
   const evicted = new Set(evictions.map(({ what }) => what));

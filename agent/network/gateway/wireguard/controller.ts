@@ -26,10 +26,10 @@ import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';
 import { createKeySecrets } from './key-secrets.ts';
 import {
+  buildFabricBinding,
+  buildGatewayDeployment,
+  buildGatewayService,
   clientServiceTemplate,
-  forgeFabricBinding,
-  forgeGatewayDeployment,
-  forgeGatewayService,
   type GatewayIdentity,
   longestGatewayName,
   modeOf,
@@ -70,7 +70,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
     const actual = deploymentCache.get(ref);
     const mode = wireGuardMode(hosts.list(), internalNodes.list(), modeOf(actual));
     const replicas = usualReplicas(hosts.list().length);
-    const wanted = forgeGatewayDeployment({ identity, template: wg.spec.deployment, secretName, mode, replicas });
+    const wanted = buildGatewayDeployment({ identity, template: wg.spec.deployment, secretName, mode, replicas });
     // A selector cannot be changed.
     if (actual !== undefined && !sameJson(actual.spec?.selector, wanted.spec?.selector)) {
       await deleteOwned(api, deployments, actual, wg, signal);
@@ -84,9 +84,9 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
 
   /** Undefined: this gateway wants none. */
   function wantedService(wg: WgGateway, identity: GatewayIdentity) {
-    if ('service' in wg.spec) return forgeGatewayService(identity, wg.spec.service);
+    if ('service' in wg.spec) return buildGatewayService(identity, wg.spec.service);
     const listen = wg.metadata.annotations?.[isthmusNetworkAnnotation.listen];
-    return listen === undefined ? undefined : forgeGatewayService(identity, clientServiceTemplate(listen));
+    return listen === undefined ? undefined : buildGatewayService(identity, clientServiceTemplate(listen));
   }
 
   async function ensureService(wg: WgGateway, identity: GatewayIdentity, signal: AbortSignal): Promise<Ensured> {
@@ -132,7 +132,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? 'done'
         : ensureDeployment(wg, identity, secret.name, signal),
       ensureService(wg, identity, signal),
-      ensureOwned(api, roleBindings, bindingCache.get(child), forgeFabricBinding(identity, systemNamespace), signal),
+      ensureOwned(api, roleBindings, bindingCache.get(child), buildFabricBinding(identity, systemNamespace), signal),
     ]);
     const foreign = deployed === 'foreign' ? 'Deployment' : exposed === 'foreign' ? 'Service' : undefined;
     const trouble =

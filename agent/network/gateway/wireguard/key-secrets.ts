@@ -9,7 +9,7 @@ import { networkName } from '#shared/domain/network-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Trouble } from './endpoint.ts';
 import { faultOfKeys } from './keys.ts';
-import { forgeGatewaySecret, type GatewayIdentity } from './objects.ts';
+import { buildGatewaySecret, type GatewayIdentity } from './objects.ts';
 
 export interface KeySecret {
   /** Undefined: not there. */
@@ -50,7 +50,7 @@ export function createKeySecrets(api: KubeApi, cache: Cache<Secret>): KeySecrets
       await deleteObject(api, secrets, found, signal);
     }
     try {
-      await api.create(secrets, forgeGatewaySecret(identity, createWireGuardKeys()), {}, signal);
+      await api.create(secrets, buildGatewaySecret(identity, createWireGuardKeys()), {}, signal);
     } catch (error) {
       // Made a moment ago, or still going: its event brings us back.
       if (codeOf(error) !== 'kube_already_exists') throw error;

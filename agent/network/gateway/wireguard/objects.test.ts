@@ -4,9 +4,9 @@ import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
 import type { GatewayDeployment } from '#shared/schema/liqo/rendered-gateway.ts';
 import { renderGateway } from '../templates/rendered-gateway.ts';
 import {
-  forgeConnection,
-  forgeGatewayDeployment,
-  forgeGatewayService,
+  buildConnection,
+  buildGatewayDeployment,
+  buildGatewayService,
   type GatewayIdentity,
   modeOf,
   usualReplicas,
@@ -21,7 +21,7 @@ const owner = {
 };
 const identity: GatewayIdentity = { name: 'p', namespace: 't', peer: 'milan', owner };
 const deployment = (template: GatewayDeployment = {}, mode: 'userspace' | 'kernel' = 'userspace') =>
-  forgeGatewayDeployment({ identity, template, secretName: 'gw-p', mode, replicas: 2 });
+  buildGatewayDeployment({ identity, template, secretName: 'gw-p', mode, replicas: 2 });
 
 describe('the Deployment of a gateway', () => {
   test('has what every gateway needs, from a template that says nothing', () => {
@@ -101,7 +101,7 @@ describe('the Deployment of a gateway', () => {
 
 test('the Service of a gateway selects the active pod of this gateway alone, whatever the template selects', () => {
   const spec = { type: 'NodePort', selector: { app: 'gw', 'networking.liqo.io/active': 'false' } };
-  expect(forgeGatewayService(identity, { spec }).spec).toMatchObject({
+  expect(buildGatewayService(identity, { spec }).spec).toMatchObject({
     type: 'NodePort',
     selector: {
       app: 'gw',
@@ -113,7 +113,7 @@ test('the Service of a gateway selects the active pod of this gateway alone, wha
 });
 
 test('the Connection names the rendered gateway, of whatever kind', () => {
-  expect(forgeConnection(identity, 'Client', { apiVersion: 'x.example/v1', kind: 'Other' }).spec).toEqual({
+  expect(buildConnection(identity, 'Client', { apiVersion: 'x.example/v1', kind: 'Other' }).spec).toEqual({
     type: 'Client',
     gatewayRef: { apiVersion: 'x.example/v1', kind: 'Other', name: 'p', namespace: 't' },
   });

@@ -89,7 +89,7 @@ export const usualReplicas = (nodes: number): number => Math.max(1, Math.min(2, 
  * What the template says, and what every gateway needs whether or not it says so: the labels by which pods are found, the keys (read-only), no
  * token of a service account, no virtual node, replicas apart, a replacement at once. Only the node process says which pod is active.
  */
-export function forgeGatewayDeployment({
+export function buildGatewayDeployment({
   identity,
   template,
   secretName,
@@ -176,7 +176,7 @@ const apartFrom = (matchLabels: Record<string, string>): NonNullable<PodSpec['af
 });
 
 /** Packets go to the active pod alone. */
-export function forgeGatewayService(
+export function buildGatewayService(
   identity: GatewayIdentity,
   template: ServiceTemplate,
   extra: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> } = {},
@@ -202,7 +202,7 @@ export const clientServiceTemplate = (type: string): ServiceTemplate => ({
   },
 });
 
-export function forgeGatewaySecret(
+export function buildGatewaySecret(
   identity: GatewayIdentity,
   keys: { readonly privateKey: Uint8Array; readonly publicKey: Uint8Array },
 ): Secret {
@@ -225,7 +225,7 @@ export function forgeGatewaySecret(
 }
 
 /** Lets the node processes say which pod is active: a Lease and a label, in this namespace. */
-export const forgeFabricBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
+export const buildFabricBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
   metadata: metadataOf(identity, undefined),
@@ -233,7 +233,7 @@ export const forgeFabricBinding = (identity: GatewayIdentity, systemNamespace: s
   subjects: [{ kind: 'ServiceAccount', name: fabricName, namespace: systemNamespace }],
 });
 
-export const forgeConnection = (
+export const buildConnection = (
   identity: GatewayIdentity,
   type: ConnectionType,
   rendered: { readonly apiVersion: string; readonly kind: string },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DialState, type DialStep, dialStep, dialTiming, type Sightings, startDial } from './decide.ts';
+import { type DialState, type DialStep, dialStep, dialTiming, type LinkEvidence, startDial } from './decide.ts';
 
 const a = '198.18.0.1:51840';
 const b = '198.18.0.2:51840';
@@ -83,7 +83,7 @@ describe('a link whose peer is heard', () => {
     const { answersPings: _, ...rest } = up(0);
     return { ...rest, phase: 'dialling', attempts: 1, tried: [a], ...more };
   };
-  const stepsOf = (state: DialState, seen: Omit<Sightings, 'now'>) =>
+  const stepsOf = (state: DialState, seen: Omit<LinkEvidence, 'now'>) =>
     [499, 500, 999, 1_000, 1_749, 2_000].map((now) => dialStep(state, { now, ...seen }).dial);
   const never = undefined;
 
@@ -229,7 +229,7 @@ describe('in any history', () => {
               pongAt = now;
               smoothRttMs = rtt;
             }
-            const seen: Sightings = {
+            const seen: LinkEvidence = {
               now,
               candidates,
               ...(pongAt === undefined ? {} : { pongAt }),

@@ -57,7 +57,7 @@ export interface DialState {
 }
 
 /** What was seen, as times; absent means never. */
-export interface Sightings {
+export interface LinkEvidence {
   readonly now: number;
   readonly pongAt?: number;
   readonly smoothRttMs?: number;
@@ -86,7 +86,7 @@ export interface DialStep {
 }
 
 /** A session that is there already (this process was restarted) is given the time to prove itself before it is touched. */
-export function startDial(seen: Sightings, source: SourcePort = 'own'): DialStep {
+export function startDial(seen: LinkEvidence, source: SourcePort = 'own'): DialStep {
   const start = { since: seen.now, attempts: 0, tried: [], unproven: 0, source, sourceSince: seen.now } as const;
   if (
     seen.learned !== undefined &&
@@ -99,11 +99,11 @@ export function startDial(seen: Sightings, source: SourcePort = 'own'): DialStep
   return attempt({ ...start, phase: 'dialling' }, seen);
 }
 
-export function dialStep(state: DialState, seen: Sightings): DialStep {
+export function dialStep(state: DialState, seen: LinkEvidence): DialStep {
   return state.phase === 'up' ? whileUp(state, seen) : whileDialling(state, seen);
 }
 
-function whileUp(state: DialState, seen: Sightings): DialStep {
+function whileUp(state: DialState, seen: LinkEvidence): DialStep {
   const answersPings = seen.pongAt === undefined ? state.answersPings : true;
   const pongAt = Math.max(state.since, seen.pongAt ?? 0);
   const mute = answersPings === false;
@@ -121,7 +121,7 @@ function whileUp(state: DialState, seen: Sightings): DialStep {
   return attempt({ ...next, ...silent }, seen);
 }
 
-function whileDialling(state: DialState, seen: Sightings): DialStep {
+function whileDialling(state: DialState, seen: LinkEvidence): DialStep {
   const isUp = (answersPings: boolean): DialStep =>
     whileUp({ ...state, phase: 'up', since: seen.now, attempts: 0, tried: [], unproven: 0, answersPings }, seen);
   if (isAfter(seen.pongAt, state)) return isUp(true);
@@ -139,7 +139,7 @@ function whileDialling(state: DialState, seen: Sightings): DialStep {
 const isAfter = (at: number | undefined, { since }: DialState): boolean => at !== undefined && at > since;
 
 /** Later when the peer was heard meanwhile: whoever is about to make a session is not disturbed at once, nor waited for without end. */
-function attemptEndsAt(state: DialState, seen: Sightings): number {
+function attemptEndsAt(state: DialState, seen: LinkEvidence): number {
   const endsAt = state.since + attemptMs(state, seen);
   const signs = [seen.handshakeAt, seen.receivedAt].filter((at) => at !== undefined && isAfter(at, state));
   if (signs.length === 0) return endsAt;
@@ -147,7 +147,7 @@ function attemptEndsAt(state: DialState, seen: Sightings): number {
   return Math.min(Math.max(endsAt, Math.max(...signs.map(Number)) + proofMs), endsAt + 2 * proofMs);
 }
 
-function attempt(state: DialState, seen: Sightings): DialStep {
+function attempt(state: DialState, seen: LinkEvidence): DialStep {
   const all = choices(seen, state.endpoint);
   const untried = all.filter((endpoint) => !state.tried.includes(endpoint));
   // A peer that was heard is answered there first; one that shook hands is asked there again before others are tried.
@@ -177,20 +177,20 @@ function attempt(state: DialState, seen: Sightings): DialStep {
  * what it decided on the first packet, since our attempts keep that memory fresh: another port is another flow. Back again after a while, as
  * a peer behind a NAT box of its own lets in only the port that it knows.
  */
-function nextSource({ source, sourceSince }: DialState, { now, portMs }: Sightings): SourcePort | undefined {
+function nextSource({ source, sourceSince }: DialState, { now, portMs }: LinkEvidence): SourcePort | undefined {
   if (portMs === undefined || now - sourceSince < portMs) return undefined;
   return source === 'own' ? 'another' : 'own';
 }
 
 /** First where the peer was heard last, then what it says of itself. */
-const choices = ({ learned, candidates }: Sightings, current?: string): readonly string[] => [
+const choices = ({ learned, candidates }: LinkEvidence, current?: string): readonly string[] => [
   ...new Set([...(learned === undefined ? [] : [learned]), ...candidates, ...(current === undefined ? [] : [current])]),
 ];
 
-const silenceMs = ({ smoothRttMs = 0 }: Sightings): number => dialTiming.silenceMs + 2 * smoothRttMs;
+const silenceMs = ({ smoothRttMs = 0 }: LinkEvidence): number => dialTiming.silenceMs + 2 * smoothRttMs;
 
 /** Longer and longer, so that a peer whose answer takes more than the first attempts is reached, too. */
-function attemptMs({ attempts }: DialState, seen: Sightings): number {
+function attemptMs({ attempts }: DialState, seen: LinkEvidence): number {
   const rounds = Math.ceil(Math.max(0, attempts - dialTiming.quickAttempts) / Math.max(1, choices(seen).length));
   const shortest = dialTiming.attemptMs + 2 * (seen.smoothRttMs ?? 0);
   return Math.min(dialTiming.longestAttemptMs, shortest * dialTiming.patience ** Math.min(rounds, 10));

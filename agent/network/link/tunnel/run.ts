@@ -1,5 +1,5 @@
 /** Keeps one link alive: pings through the tunnel, dials the peer's candidates while it is silent, measures the path, and reports. */
-import { linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -20,7 +20,7 @@ import {
   type DialStep,
   dialStep,
   dialTiming,
-  type Sightings,
+  type LinkEvidence,
   type SourcePort,
   startDial,
 } from './decide.ts';
@@ -89,7 +89,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
   const { clock, log, preciseNow = clock.now.bind(clock) } = ports;
   let pings: PingState = startPings(clock.now());
   let serial = 0;
-  let nap = linkedAbort(signal);
+  let nap = abortScope(signal);
   const nextTimeStamp = (): string => timeStampOf(clock.now(), serial++);
   const names = createNames(ports);
   const meter = createPathMeter(
@@ -157,7 +157,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       const until = Math.min(pingAt, step.lookAt, clock.now() + (silent ? eagerLookMs : calmLookMs));
       await clock.sleep(Math.max(1, until - clock.now()), nap.signal).catch(() => undefined);
       nap.unlink();
-      nap = linkedAbort(signal);
+      nap = abortScope(signal);
     }
   } finally {
     unsubscribe();
@@ -220,7 +220,7 @@ function createSessionView({ clock, look, log }: LinkPorts) {
       pings: PingState,
       candidates: readonly string[],
       lastKnown?: string,
-    ): Sightings {
+    ): LinkEvidence {
       const learned = last?.endpoint ?? (dial === undefined ? lastKnown : undefined);
       const former = last?.handshakeAt;
       const handshakeAt =

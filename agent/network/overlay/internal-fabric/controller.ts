@@ -15,7 +15,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { rivalOf } from '../../gateway/decide.ts';
 import type { RangeDeps } from '../../model/deps.ts';
 import { grantedRange, networkOfType, owner } from '../../ranges/cluster-ipam.ts';
-import { forgeInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
+import { buildInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
 
 const retryMs = 30_000;
 type Gateway = GatewayServer | GatewayClient;
@@ -86,7 +86,7 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
       return again(retryMs);
     }
     const role = roles.find(({ kind }) => kind === gateway.kind) as ResourceType<Gateway>;
-    const wanted = forgeInternalFabric({
+    const wanted = buildInternalFabric({
       gateway,
       peer,
       owner: ownerOf(role, gateway),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import { type FabricInput, forgeInternalFabric, isConfigured, pickTunnelId } from './decide.ts';
+import { buildInternalFabric, type FabricInput, isConfigured, pickTunnelId } from './decide.ts';
 
 const configuration = (generation: number, observedGeneration: number, status = 'True'): Configuration =>
   ({
@@ -43,11 +43,11 @@ test.each([
   { mtu: 1400, found: undefined, peer: 'tiny', size: 1400, why: 'the peer said nothing of use' },
   { mtu: 1400, found: undefined, peer: '-1', size: 1400, why: 'the peer said nothing possible' },
 ])('a link carries $size bytes when $why', ({ mtu, found, peer, size }) => {
-  expect(forgeInternalFabric(input(mtu, found, peer)).spec?.mtu).toBe(size);
+  expect(buildInternalFabric(input(mtu, found, peer)).spec?.mtu).toBe(size);
 });
 
 test('all views of the peer, each once, lead to the gateway of this link', () => {
-  const { spec, metadata } = forgeInternalFabric(input(1400, undefined));
+  const { spec, metadata } = buildInternalFabric(input(1400, undefined));
   expect(spec).toMatchObject({
     remoteCIDRs: ['10.71.0.0/16', '10.72.0.0/16', '10.73.0.0/16'],
     gatewayIP: '10.200.1.5',

@@ -30,7 +30,7 @@ export interface FabricInput {
   readonly tunnelId: number;
 }
 
-export function forgeInternalFabric(input: FabricInput): Applied<InternalFabric> {
+export function buildInternalFabric(input: FabricInput): Applied<InternalFabric> {
   const { gateway, configuration, connection } = input;
   const { name, namespace = '' } = gateway.metadata;
   const { pod = [], external = [] } = configuration.status?.remote?.cidr ?? {};

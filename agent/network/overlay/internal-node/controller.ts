@@ -11,7 +11,7 @@ import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/o
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { RangeDeps } from '../../model/deps.ts';
 import { grantedRange, networkOfType, owner } from '../../ranges/cluster-ipam.ts';
-import { collisionMessage, forgeInternalNode, forgeNodeIp, nodeOfIp } from './decide.ts';
+import { buildInternalNode, buildNodeIp, collisionMessage, nodeOfIp } from './decide.ts';
 
 const retryMs = 30_000;
 
@@ -56,9 +56,9 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
       // Room is made by objects of several kinds: look again.
       return again(retryMs);
     }
-    const wanted = forgeInternalNode(name, grant.granted);
+    const wanted = buildInternalNode(name, grant.granted);
     if (!covers(known, wanted)) await api.apply(internalNodes, wanted, { fieldManager: fieldManager.agent }, signal);
-    const wantedIp = forgeNodeIp(name, systemNamespace, grant.granted);
+    const wantedIp = buildNodeIp(name, systemNamespace, grant.granted);
     if (ownIp !== undefined && ownIp.spec.ip !== grant.granted) {
       await deleteObject(api, ips, ownIp, signal);
       return again(1_000);

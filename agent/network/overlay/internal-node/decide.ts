@@ -15,7 +15,7 @@ export function interfaceName(seed: string): string {
   return `liqo.${[...digest.subarray(0, 10)].map((byte) => (byte % 36).toString(36)).join('')}`;
 }
 
-export const forgeInternalNode = (node: string, address: string): Applied<InternalNode> => ({
+export const buildInternalNode = (node: string, address: string): Applied<InternalNode> => ({
   apiVersion: apiVersionOf(networkKinds.internalNodes),
   kind: networkKinds.internalNodes.kind,
   metadata: { name: node, labels: { [label.managed]: 'true' } },
@@ -23,7 +23,7 @@ export const forgeInternalNode = (node: string, address: string): Applied<Intern
 });
 
 /** By which peers see what the node itself sends. */
-export const forgeNodeIp = (node: string, namespace: string, address: string): Applied<Ip> => ({
+export const buildNodeIp = (node: string, namespace: string, address: string): Applied<Ip> => ({
   apiVersion: apiVersionOf(networkKinds.ips),
   kind: networkKinds.ips.kind,
   metadata: { name: networkName.nodeIp(node), namespace, labels: { [label.managed]: 'true' } },

@@ -16,9 +16,9 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { NetworkDeps } from '../../model/deps.ts';
 import {
+  buildRemoteNetwork,
+  buildUnknownSource,
   configurationStatus,
-  forgeRemoteNetwork,
-  forgeUnknownSource,
   localConfig,
   peerRangesCondition,
   planNetworks,
@@ -111,7 +111,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     for (const network of remove) await deleteObject(api, networks, network, signal);
     let isClear = remove.length === 0;
     for (const range of create) {
-      const wanted = forgeRemoteNetwork(configuration, range, peer, ownerOf(type, configuration));
+      const wanted = buildRemoteNetwork(configuration, range, peer, ownerOf(type, configuration));
       const actual = networkCache.get({ namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name });
       if ((await ensureOwned(api, networks, actual, wanted, signal)) !== 'done') isClear = false;
     }
@@ -124,7 +124,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     peer: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const wanted = forgeUnknownSource(configuration, view, peer, ownerOf(type, configuration));
+    const wanted = buildUnknownSource(configuration, view, peer, ownerOf(type, configuration));
     const name = networkName.unknownSource(configuration.metadata.name);
     const actual = ipCache.get({ namespace: configuration.metadata.namespace ?? '', name });
     if (actual?.metadata.deletionTimestamp !== undefined) return;

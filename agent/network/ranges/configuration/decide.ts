@@ -66,7 +66,7 @@ export function localConfig(networks: readonly Network[]): ClusterConfig | undef
   return cidr.pod.length > 0 && cidr.external.length > 0 ? { cidr } : undefined;
 }
 
-export function forgeRemoteNetwork(
+export function buildRemoteNetwork(
   { metadata }: KubeObject,
   { type, cidr }: PeerRange,
   peer: string,
@@ -86,7 +86,7 @@ export function forgeRemoteNetwork(
 }
 
 /** Reserves an address by which other peers see what comes from this peer without an address of its own. */
-export function forgeUnknownSource(
+export function buildUnknownSource(
   configuration: Configuration,
   view: string | undefined,
   peer: string,

@@ -15,7 +15,7 @@ import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { RangeDeps } from '../../model/deps.ts';
 import { grantedRange, networkOfType, owner } from '../cluster-ipam.ts';
-import { endpointSlices, forgeEndpoints, forgeService, ipStatus, settleGrant } from './decide.ts';
+import { buildEndpoints, buildService, endpointSlices, ipStatus, settleGrant } from './decide.ts';
 
 const finalizer = networkFinalizer.ip;
 const retryMs = 60_000;
@@ -82,7 +82,7 @@ export function createIpController(deps: RangeDeps): Controller {
   async function publish(ip: Ip, address: string, signal: AbortSignal): Promise<Outcome> {
     const by = ownerOf(type, ip);
     const [service, slice] = [serviceCache.get(refOf(ip)), sliceCache.get(refOf(ip))];
-    const wanted = forgeService(ip, by);
+    const wanted = buildService(ip, by);
     if (wanted === undefined) {
       await deleteOwned(api, endpointSlices, slice, ip, signal);
       await deleteOwned(api, services, service, ip, signal);
@@ -91,7 +91,7 @@ export function createIpController(deps: RangeDeps): Controller {
     const current = service ?? (await api.get(services, refOf(ip), signal));
     if ((await ensureOwned(api, services, current, wanted, signal)) === 'foreign')
       return stalled('NameTaken', `Service ${ip.metadata.name} exists and belongs to somebody else; rename this IP`);
-    await ensureOwned(api, endpointSlices, slice, forgeEndpoints(ip, by, address), signal);
+    await ensureOwned(api, endpointSlices, slice, buildEndpoints(ip, by, address), signal);
     return settled;
   }
 

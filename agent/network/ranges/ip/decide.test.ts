@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkStatus } from '../network/decide.ts';
-import { forgeEndpoints, forgeService, ipStatus, settleGrant } from './decide.ts';
-import { forgeExposedService } from './exposed-service.ts';
+import { buildEndpoints, buildService, ipStatus, settleGrant } from './decide.ts';
+import { buildExposedService } from './exposed-service.ts';
 
 const now = Date.UTC(2026, 0, 1);
 const owner = { apiVersion: 'ipam.liqo.io/v1alpha1', kind: 'IP', name: 'db', uid: 'u' };
@@ -57,19 +57,19 @@ test('a Service for a host selects nobody, and its endpoint is the exposed addre
     { port: 53, protocol: 'UDP', targetPort: 'dns' },
   ];
   const published = ip({ serviceTemplate: { spec: { selector: { app: 'x' }, ports } } });
-  expect(forgeService(published, owner)?.spec).toEqual({ ports });
-  expect(forgeEndpoints(published, owner, '10.70.0.5')).toMatchObject({
+  expect(buildService(published, owner)?.spec).toEqual({ ports });
+  expect(buildEndpoints(published, owner, '10.70.0.5')).toMatchObject({
     endpoints: [{ addresses: ['10.70.0.5'] }],
     ports: [
       { name: 'web', port: 8080, protocol: 'TCP' },
       { port: 53, protocol: 'UDP' },
     ],
   });
-  expect(forgeService(ip(), owner)).toBeUndefined();
+  expect(buildService(ip(), owner)).toBeUndefined();
 });
 
 test('a Service of ours is exposed by its cluster IP, behind the node that translates it', () => {
-  const forged = forgeExposedService({
+  const forged = buildExposedService({
     name: 'api-server',
     namespace: 'liqo',
     ipType: 'api-server',

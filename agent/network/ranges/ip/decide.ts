@@ -42,7 +42,7 @@ export function ipStatus(ip: Ip, grant: Grant, cidr: string | undefined, nowMs: 
 }
 
 /** Without a selector, so that nobody but the EndpointSlice says where it leads. */
-export function forgeService(ip: Ip, owner: OwnerReference): Applied<Service> | undefined {
+export function buildService(ip: Ip, owner: OwnerReference): Applied<Service> | undefined {
   const template = ip.spec.serviceTemplate;
   if (template === undefined) return undefined;
   const { selector: _, ...spec } = template.spec ?? {};
@@ -60,7 +60,7 @@ export function forgeService(ip: Ip, owner: OwnerReference): Applied<Service> | 
   } as Applied<Service>;
 }
 
-export function forgeEndpoints(ip: Ip, owner: OwnerReference, address: string): Applied<EndpointSlice> {
+export function buildEndpoints(ip: Ip, owner: OwnerReference, address: string): Applied<EndpointSlice> {
   const ports = (ip.spec.serviceTemplate?.spec?.ports ?? []).map(({ name, port, targetPort, protocol }) => ({
     ...(name === undefined ? {} : { name }),
     port: typeof targetPort === 'number' ? targetPort : port,

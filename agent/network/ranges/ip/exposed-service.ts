@@ -17,7 +17,7 @@ export interface ExposedService {
 }
 
 /** An answer may come from a pod or host on any node: only behind the address of the node that translated does it find the way back. */
-export const forgeExposedService = ({ name, namespace, ipType, clusterIp }: ExposedService): Applied<Ip> => ({
+export const buildExposedService = ({ name, namespace, ipType, clusterIp }: ExposedService): Applied<Ip> => ({
   apiVersion: apiVersionOf(networkKinds.ips),
   kind: networkKinds.ips.kind,
   metadata: { name, namespace, labels: { [label.managed]: 'true', [networkLabel.ipType]: ipType } },
@@ -33,7 +33,7 @@ export async function ensureExposedService(
 ): Promise<Outcome> {
   const { namespace, name } = service;
   const known = cache.get({ namespace, name });
-  const wanted = forgeExposedService(service);
+  const wanted = buildExposedService(service);
   if (known?.metadata.deletionTimestamp !== undefined) return again(1_000);
   if (known !== undefined && known.spec.ip !== service.clusterIp) {
     await deleteObject(api, networkKinds.ips, known, signal);

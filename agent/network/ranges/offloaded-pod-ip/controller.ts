@@ -3,7 +3,7 @@ import { rangeIps } from '#agent/model/network-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteObject } from '#kube/writes/write-if-changed.ts';
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
@@ -75,7 +75,7 @@ export function createOffloadedPodIpController(deps: NetworkDeps): Controller {
   /** Follows the pods as long as anybody could reach them through this cluster. */
   function follow(signal: AbortSignal): () => void {
     function start(): void {
-      const life = linkedAbort(signal);
+      const life = abortScope(signal);
       const selection = { labelSelector: `${label.shadowPod}=true`, transform: lean };
       following = { pods: caches.scoped(pods, selection, life.signal), life };
       following.pods.subscribe(({ before, after }) => {

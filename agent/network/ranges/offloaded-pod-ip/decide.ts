@@ -33,7 +33,7 @@ export function decide(pod: Pod | undefined, ip: Ip | undefined, views: readonly
   if (pod === undefined || address === undefined) return ip && ours ? { do: 'delete' } : { do: 'nothing' };
   if (ip === undefined)
     return pod.metadata.deletionTimestamp === undefined
-      ? { do: 'apply', ip: forgePodIp(pod, address) }
+      ? { do: 'apply', ip: buildPodIp(pod, address) }
       : { do: 'nothing' };
   if (ip.spec.ip === address && (!ours || isOwnedBy(ip, pod))) return { do: 'nothing' };
   if (ours) return { do: 'delete' };
@@ -61,7 +61,7 @@ const isOwnedBy = (ip: Ip, pod: Pod): boolean =>
   ip.metadata.ownerReferences?.some(({ uid }) => uid === pod.metadata.uid) ?? false;
 
 /** Goes with the pod, even while no agent runs. */
-function forgePodIp({ metadata }: Pod, address: string): Applied<Ip> {
+function buildPodIp({ metadata }: Pod, address: string): Applied<Ip> {
   const { name, namespace = '', uid = '' } = metadata;
   return {
     apiVersion: apiVersionOf(networkKinds.ips),

@@ -13,7 +13,7 @@ export interface OffloadingContext {
   readonly others: readonly NamespaceOffloading[];
 }
 
-export function judgeNewOffloading({ metadata, spec }: NamespaceOffloading, context: OffloadingContext): Verdict {
+export function validateNewOffloading({ metadata, spec }: NamespaceOffloading, context: OffloadingContext): Verdict {
   const { namespace, clusterId, others } = context;
   if (metadata.name !== namespaceOffloadingName) {
     return deny(
@@ -39,7 +39,7 @@ export function judgeNewOffloading({ metadata, spec }: NamespaceOffloading, cont
 }
 
 /** An object on its way out, or one whose spec stays, always passes: finalizers must come off whatever the rules of today say. */
-export function judgeChangedOffloading(before: NamespaceOffloading, after: NamespaceOffloading): Verdict {
+export function validateChangedOffloading(before: NamespaceOffloading, after: NamespaceOffloading): Verdict {
   if (after.metadata.deletionTimestamp) return allow;
   if (before.spec.namespaceMappingStrategy !== after.spec.namespaceMappingStrategy) {
     return immutable(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { optionsTemplateRef, withOptions } from '#agent/model/vk-options.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { VkOptionsTemplate, VkOptionsTemplateSpec } from '#shared/schema/liqo/vk-options-template.ts';
-import { judgeOptions } from './options-template.ts';
+import { validateOptions } from './options-template.ts';
 
 const template = (spec: Partial<VkOptionsTemplateSpec> = {}): VkOptionsTemplate => ({
   apiVersion: 'offloading.liqo.io/v1beta1',
@@ -27,13 +27,15 @@ test.each<{ spec: Partial<VkOptionsTemplateSpec>; says: RegExp | undefined }>([
   { spec: { reflectorsConfig: { pod: { workers: 1, type: 'AllowList' } } }, says: /pod.type is AllowList/ },
   { spec: { reflectorsConfig: { endpointslice: { workers: 1, type: 'AllowList' } } }, says: /service.type/ },
 ])('a template with $spec is refused: $says', ({ spec, says }) => {
-  const verdict = judgeOptions(template(spec));
+  const verdict = validateOptions(template(spec));
   if (says === undefined) expect(verdict).toEqual({ allowed: true });
   else expect(verdict).toMatchObject({ allowed: false, message: expect.stringMatching(says) });
 });
 
 test('what only shapes a Deployment of Liqo passes with a warning', () => {
-  expect(judgeOptions(template({ replicas: 2, pullPolicy: 'Always', extraArgs: ['--certificate-type=aws'] }))).toEqual({
+  expect(
+    validateOptions(template({ replicas: 2, pullPolicy: 'Always', extraArgs: ['--certificate-type=aws'] })),
+  ).toEqual({
     allowed: true,
     warnings: [
       expect.stringMatching(/spec.replicas has no effect/),

@@ -25,7 +25,7 @@ const idle = {
   metricsAddress: 'the agent serves its metrics itself',
 } as const;
 
-export function judgeOptions({ spec }: VkOptionsTemplate): Verdict {
+export function validateOptions({ spec }: VkOptionsTemplate): Verdict {
   const refusal = reflectorProblem(spec) ?? argumentProblem(spec.extraArgs ?? []);
   if (refusal !== undefined) return deny('invalid_input', refusal);
   const warnings = [

@@ -10,7 +10,7 @@ import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { leanShadowPod } from './cache-transforms.ts';
+import { pruneShadowPod } from './cache-transforms.ts';
 import { type Action, type Context, standsFor } from './decide.ts';
 import type { JsonOperation } from './mutable-spec.ts';
 import { reason, statusPatch, waitingStatus } from './pod-status.ts';
@@ -167,7 +167,7 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
   try {
     const { metadata } = await deps.peer.create(shadowPods, wanted, { answer: 'metadata' }, signal);
     deps.creator.learn(metadata.labels?.[label.creatorUser]);
-    deps.expect(key, leanShadowPod({ ...wanted, metadata }));
+    deps.expect(key, pruneShadowPod({ ...wanted, metadata }));
     deps.refusals.forget(key);
     const where = `namespace ${remoteNamespace} of cluster ${context.provider}`;
     deps.local.events.emit(pod, 'Normal', 'SuccessfulReflection', `offloaded to ${where}`);
@@ -223,7 +223,7 @@ async function takeOver(
     return waiting(message, 60_000);
   }
   if (existing.metadata.labels?.[label.nodeName] === context.nodeName && standsFor(existing, pod)) {
-    deps.expect(key, leanShadowPod(existing));
+    deps.expect(key, pruneShadowPod(existing));
     return undefined;
   }
   // The pod moved here from another virtual node of this provider, or was replaced: its old twin goes first.

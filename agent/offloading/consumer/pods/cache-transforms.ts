@@ -5,7 +5,7 @@ import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { mutableSpec } from './mutable-spec.ts';
 
-function leanMetadata(metadata: ObjectMeta): ObjectMeta {
+function pruneMetadata(metadata: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...rest } = metadata as ObjectMeta & { managedFields?: unknown };
   return rest;
 }
@@ -14,8 +14,8 @@ function leanMetadata(metadata: ObjectMeta): ObjectMeta {
  * A pod that has been offloaded will not be needed whole again (if it is, `apply` reads it), so only what may change stays of its spec. Before that,
  * the spec is kept: creating its ShadowPod then costs no extra read.
  */
-export function leanLocalPod(pod: Pod): Pod {
-  const metadata = leanMetadata(pod.metadata);
+export function pruneLocalPod(pod: Pod): Pod {
+  const metadata = pruneMetadata(pod.metadata);
   const { spec } = pod;
   if (!spec || pod.metadata.labels?.[label.shadowPod] !== 'true') return { ...pod, metadata };
   const volumes = tokenVolumes(spec);
@@ -24,7 +24,7 @@ export function leanLocalPod(pod: Pod): Pod {
   return { ...pod, metadata, spec: kept };
 }
 
-export function leanRemotePod(pod: Pod): Pod {
+export function pruneRemotePod(pod: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels, annotations, deletionTimestamp, ownerReferences } =
     pod.metadata;
   const metadata: ObjectMeta = {
@@ -44,8 +44,8 @@ const stamps: readonly string[] = [isthmusAnnotation.localPodUid];
 const only = (texts: Record<string, string>, keys: readonly string[]): Record<string, string> =>
   Object.fromEntries(Object.entries(texts).filter(([key]) => keys.includes(key)));
 
-export const leanShadowPod = (shadow: ShadowPod): ShadowPod => ({
+export const pruneShadowPod = (shadow: ShadowPod): ShadowPod => ({
   ...shadow,
-  metadata: leanMetadata(shadow.metadata),
+  metadata: pruneMetadata(shadow.metadata),
   spec: { pod: mutableSpec(shadow.spec.pod) as unknown as PodSpec },
 });

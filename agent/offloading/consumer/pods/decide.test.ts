@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { leanLocalPod, leanRemotePod, leanShadowPod } from './cache-transforms.ts';
+import { pruneLocalPod, pruneRemotePod, pruneShadowPod } from './cache-transforms.ts';
 import { type Context, decide, type Observed } from './decide.ts';
 import { shadowPod } from './shadow-pod-object.ts';
 
@@ -353,11 +353,11 @@ test('an image change becomes a patch of that image alone, guarded by name and u
 test('what caches keep is enough to decide, and pruning twice is pruning once', () => {
   const [l, s, r] = [local(), shadow(), remote()];
   const whole = decide({ local: l, shadow: s, remote: r, mapping: accepted, nodeReady: true }, context);
-  const lean = { local: leanLocalPod(l), shadow: leanShadowPod(s), remote: leanRemotePod(r) };
+  const lean = { local: pruneLocalPod(l), shadow: pruneShadowPod(s), remote: pruneRemotePod(r) };
   expect(decide({ ...lean, mapping: accepted, nodeReady: true }, context)).toEqual(whole);
-  expect(leanLocalPod(lean.local)).toEqual(lean.local);
-  expect(leanShadowPod(lean.shadow)).toEqual(lean.shadow);
-  expect(leanRemotePod(lean.remote)).toEqual(lean.remote);
+  expect(pruneLocalPod(lean.local)).toEqual(lean.local);
+  expect(pruneShadowPod(lean.shadow)).toEqual(lean.shadow);
+  expect(pruneRemotePod(lean.remote)).toEqual(lean.remote);
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { TwoSides } from '#agent/testing/two-sides.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { apply } from './apply.ts';
-import { leanLocalPod, leanRemotePod, leanShadowPod } from './cache-transforms.ts';
+import { pruneLocalPod, pruneRemotePod, pruneShadowPod } from './cache-transforms.ts';
 import { type Context, decide, type Mapping, type Observed } from './decide.ts';
 
 const names = ['a', 'b'] as const;
@@ -63,7 +63,7 @@ class Agent {
   #tick = 0;
 
   hear(side: 'pods' | 'shadows' | 'remotes', key: string): void {
-    const lean = { pods: leanLocalPod, shadows: leanShadowPod, remotes: leanRemotePod }[side] as (
+    const lean = { pods: pruneLocalPod, shadows: pruneShadowPod, remotes: pruneRemotePod }[side] as (
       object: unknown,
     ) => unknown;
     const object = this.sides[side].get(key);

@@ -6,7 +6,7 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { leanRemotePod, leanShadowPod } from './cache-transforms.ts';
+import { pruneRemotePod, pruneShadowPod } from './cache-transforms.ts';
 
 export interface RemoteNamespace {
   readonly local: string;
@@ -76,8 +76,8 @@ export class RemoteNamespaces {
     const signal = abortsWith(this.#signal, stop.signal);
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider},${label.nodeName}=${nodeName}`;
     const options = { namespace: remote, labelSelector };
-    const shadows = caches.scoped(shadowPods, { ...options, transform: leanShadowPod }, signal);
-    const remotePods = caches.scoped(pods, { ...options, transform: leanRemotePod }, signal);
+    const shadows = caches.scoped(shadowPods, { ...options, transform: pruneShadowPod }, signal);
+    const remotePods = caches.scoped(pods, { ...options, transform: pruneRemotePod }, signal);
     const isSynced = (): boolean => shadows.isSynced() && remotePods.isSynced();
     const tell = (object: { metadata: { name: string } } | undefined): void => {
       if (object) onChange(`${local}/${object.metadata.name}`);

@@ -13,7 +13,7 @@ import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { forgeVirtualNode } from './object.ts';
+import { buildVirtualNode } from './object.ts';
 
 const sliceKeys = (child: KubeObject): string[] => {
   const owner = ownerName(resourceSlices, child);
@@ -80,7 +80,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
       api,
       virtualNodes,
       current,
-      forgeVirtualNode(slice, provider, secret),
+      buildVirtualNode(slice, provider, secret),
       grantedParts,
       signal,
     );

@@ -7,7 +7,7 @@ import { resourceTexts } from '#shared/domain/quantity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 
-export function forgeVirtualNode(
+export function buildVirtualNode(
   slice: ResourceSlice,
   provider: string,
   kubeconfigSecret: string,

@@ -1,6 +1,6 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
 import type { KubeApi } from '#kube/model/types.ts';
-import { type LinkedAbort, linkedAbort } from '#shared/async/abort-scope.ts';
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
@@ -72,7 +72,7 @@ export class ProviderHealth {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, intervalMs = 10_000, onLook, isAwaited = () => false } = this.#deps;
     while (!signal.aborted) {
-      const wake = linkedAbort(signal);
+      const wake = abortScope(signal);
       this.#wake = wake;
       const before = this.#health;
       const beganAt = clock.now();
@@ -98,7 +98,7 @@ export class ProviderHealth {
     const { version } = this.#health;
     if (!api) return { answers: false, version, problem: 'there is no connection to the provider yet' };
     const stale = version === undefined || this.#deps.clock.now() - this.#versionAt >= versionEveryMs;
-    const enough = linkedAbort(signal);
+    const enough = abortScope(signal);
     try {
       const seen = await Promise.race([this.#ask(api, stale, signal), this.#patience(enough.signal)]);
       if (!seen.answers) this.#versionAt = never;
@@ -115,7 +115,7 @@ export class ProviderHealth {
     const { clock, timeoutMs = patienceMs } = this.#deps;
     const { version } = this.#health;
     const beganAt = clock.now();
-    const deadline = linkedAbort(signal);
+    const deadline = abortScope(signal);
     const guard = watchdog(clock, { idleMs: timeoutMs.slow }, (ms) => deadline.abort(new Error(noAnswer(ms))));
     try {
       const text = await api.getPath(stale ? '/version' : '/livez', deadline.signal);

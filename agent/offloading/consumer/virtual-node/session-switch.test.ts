@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Turns } from '#agent/reflection/engine/keyed-mutex.ts';
+import { KeyedMutex } from '#agent/reflection/engine/keyed-mutex.ts';
 import { reflectorNames } from '#agent/reflection/engine/options.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -25,7 +25,7 @@ function depsOver(provider: ProviderConnection): SessionDeps {
     local: { caches },
     provider,
     localPods: empty,
-    shared: { turns: new Turns(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
+    shared: { turns: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
     options: () => options,
     clock: new ManualClock(),
     log: silentLog,

@@ -13,7 +13,7 @@ import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-n
 import { createNodeEndpoint, type NodeEndpoint, type NodeEndpointDeps } from '../kubelet-api/node-endpoint.ts';
 import type { ReflectionCounters } from '../kubelet-api/reflection-counters.ts';
 import { createOffloadedNamespaces, type OffloadedNamespaces } from '../namespaces/offloaded-namespaces.ts';
-import { leanLocalPod } from '../pods/cache-transforms.ts';
+import { pruneLocalPod } from '../pods/cache-transforms.ts';
 import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
 import { Identity } from './kubeconfig-secret.ts';
 import { createLink, type Link } from './link-state.ts';
@@ -78,7 +78,7 @@ export class VirtualKubelet {
     this.#virtualNode = virtualNode;
     this.#options = deps.reflection.options(virtualNode);
     this.#log = deps.log.with({ node: name });
-    const bound = { fieldSelector: `spec.nodeName=${name}`, transform: leanLocalPod, indexes: byNamespace };
+    const bound = { fieldSelector: `spec.nodeName=${name}`, transform: pruneLocalPod, indexes: byNamespace };
     this.localPods = cluster.caches.scoped(pods, bound, this.#stop.signal);
     this.#offloaded = createOffloadedNamespaces(
       cluster.caches,

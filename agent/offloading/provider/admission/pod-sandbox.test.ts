@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeGuestPod } from './pod-sandbox.ts';
+import { validateGuestPod } from './pod-sandbox.ts';
 
 const containers = [{ name: 'main', image: 'web:1' }];
 
@@ -8,10 +8,10 @@ test('volumes that show nothing of the node are taken', () => {
     { name: 'scratch', emptyDir: {} },
     { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
   ];
-  expect(judgeGuestPod({ containers, volumes })).toMatchObject({ allowed: true });
+  expect(validateGuestPod({ containers, volumes })).toMatchObject({ allowed: true });
 });
 
 test('a volume that shows files of the node is refused by name', () => {
-  const verdict = judgeGuestPod({ containers, volumes: [{ name: 'root', hostPath: { path: '/' } }] });
+  const verdict = validateGuestPod({ containers, volumes: [{ name: 'root', hostPath: { path: '/' } }] });
   expect(verdict).toMatchObject({ allowed: false, message: expect.stringContaining('volume root') });
 });

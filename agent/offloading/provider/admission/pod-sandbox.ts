@@ -87,7 +87,7 @@ const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/';
 
 type Refusal = readonly [field: string, why: string];
 
-export function judgeGuestPod(spec: unknown, annotations: Readonly<Record<string, string>> = {}): Verdict {
+export function validateGuestPod(spec: unknown, annotations: Readonly<Record<string, string>> = {}): Verdict {
   const parsed = GuestPod.safeParse(spec);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

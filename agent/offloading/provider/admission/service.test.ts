@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeGuestService } from './service.ts';
+import { validateGuestService } from './service.ts';
 
 test.each([
   { what: 'no external addresses', spec: { clusterIP: '10.0.0.1' }, allowed: true },
@@ -7,5 +7,5 @@ test.each([
   { what: 'somebody’s address', spec: { externalIPs: ['192.0.2.1'] }, allowed: false },
   { what: 'something else in their place', spec: { externalIPs: '192.0.2.1' }, allowed: false },
 ])('a Service of a guest with $what is judged', ({ spec, allowed }) => {
-  expect(judgeGuestService({ spec })).toMatchObject({ allowed });
+  expect(validateGuestService({ spec })).toMatchObject({ allowed });
 });

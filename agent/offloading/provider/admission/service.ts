@@ -5,7 +5,7 @@ import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 const GuestService = z.looseObject({ spec: z.looseObject({ externalIPs: z.array(z.string()).nullish() }).nullish() });
 
 /** Every node would send what goes to these addresses to the guest's pods, whoever it was meant for. */
-export function judgeGuestService(service: unknown): Verdict {
+export function validateGuestService(service: unknown): Verdict {
   const parsed = GuestService.safeParse(service);
   if (!parsed.success) return deny('invalid_input', 'spec.externalIPs is no list of addresses; leave it out');
   const taken = parsed.data.spec?.externalIPs ?? [];

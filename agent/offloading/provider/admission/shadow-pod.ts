@@ -15,7 +15,7 @@ export function creatorPatch(shadow: ShadowPod, before: ShadowPod | undefined, u
 }
 
 /** Noted by our own hook, or by the consumer as that hook would: nobody's pods count for somebody else. */
-export function judgeCreator(shadow: ShadowPod, userName: string): Verdict {
+export function validateCreator(shadow: ShadowPod, userName: string): Verdict {
   const noted = creator(shadow);
   const wanted = creatorOf(userName);
   if (noted === undefined || noted === wanted) return allow;
@@ -26,7 +26,7 @@ export function judgeCreator(shadow: ShadowPod, userName: string): Verdict {
 }
 
 /** `namespaceOrigin`: the consumer whose namespace it is. */
-export function judgeOrigin(shadow: ShadowPod, namespace: string, namespaceOrigin: string | undefined): Verdict {
+export function validateOrigin(shadow: ShadowPod, namespace: string, namespaceOrigin: string | undefined): Verdict {
   const given = origin(shadow);
   if (given === undefined) {
     return deny(
@@ -40,7 +40,7 @@ export function judgeOrigin(shadow: ShadowPod, namespace: string, namespaceOrigi
 }
 
 /** What the API lets change in a living pod may change; who made it and for whom may not. The caller judges the new sizes by the quota. */
-export function judgeChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
+export function validateChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
   const sameMeta =
     isDeepStrictEqual(before.metadata.labels ?? {}, after.metadata.labels ?? {}) &&
     isDeepStrictEqual(before.metadata.annotations ?? {}, after.metadata.annotations ?? {});

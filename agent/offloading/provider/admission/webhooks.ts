@@ -15,11 +15,11 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { shadowPodCache } from '../model/caches.ts';
-import { judgeQuota, usageOf } from '../quota/fits.ts';
+import { usageOf, validateQuota } from '../quota/fits.ts';
 import { Reservations } from '../quota/reservations.ts';
 import { UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
-import { judgeGuestPod } from './pod-sandbox.ts';
-import { creatorPatch, judgeChange, judgeCreator, judgeOrigin } from './shadow-pod.ts';
+import { validateGuestPod } from './pod-sandbox.ts';
+import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
 
 export interface ShadowPodHookDeps {
   readonly cluster: Cluster;
@@ -90,7 +90,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
         );
       }
       return (
-        granted.map((quota) => judgeQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow
+        granted.map((quota) => validateQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow
       );
     };
     const admit = (verdict: Verdict): Verdict => {
@@ -115,25 +115,25 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const { object, before, namespace, user } = review as Review<ShadowPod>;
     if (!object) return allow;
     if (before) {
-      const change = judgeChange(before, object, user.name);
+      const change = validateChange(before, object, user.name);
       // On its way out everything but the rules on changes is moot.
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
-      const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+      const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
       if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
       return judgeUsage(review as Creation);
     }
     if (object.spec?.pod?.ephemeralContainers?.length) {
       return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
     }
-    const creator = judgeCreator(object, user.name);
+    const creator = validateCreator(object, user.name);
     if (!creator.allowed) return creator;
     const owner = (await namespaceOf(namespace, signal))?.metadata;
     const consumer = owner?.annotations?.[annotation.managedByNamespaceMap]
       ? owner.labels?.[label.remoteClusterId]
       : undefined;
-    const origin = judgeOrigin(object, namespace, consumer);
+    const origin = validateOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
-    const sandbox = judgeGuestPod(object.spec?.pod, object.metadata.annotations);
+    const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
     return sandbox.allowed ? judgeUsage(review as Creation) : sandbox;
   };
 

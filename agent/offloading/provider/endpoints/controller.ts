@@ -1,6 +1,6 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
 import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
-import { Said } from '#agent/reflection/engine/event-dedupe.ts';
+import { EventDedupe } from '#agent/reflection/engine/event-dedupe.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
@@ -36,7 +36,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const configurations = caches.cache(networkKinds.configurations);
   const networks = caches.cache(networkKinds.networks);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
-  const said = new Said(events);
+  const said = new EventDedupe(events);
 
   const ofOrigin = (origin: string): string[] => shadows.byIndex('origin', origin).map(keyOf);
   const direct = (): string[] =>

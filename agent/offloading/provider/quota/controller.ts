@@ -13,7 +13,7 @@ import { settled, waiting } from '#shared/domain/outcome.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { forgeQuota } from './object.ts';
+import { buildQuota } from './object.ts';
 
 export interface QuotaDecision {
   readonly resources: ResourceList;
@@ -80,7 +80,7 @@ export function createQuotaController({ cluster, config, clock, log }: PeeringDe
           api,
           quotas,
           current,
-          forgeQuota(slice, { consumer, limitsEnforcement, ...decision }),
+          buildQuota(slice, { consumer, limitsEnforcement, ...decision }),
           ({ spec }) => spec,
           signal,
         );

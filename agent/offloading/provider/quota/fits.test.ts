@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { judgeQuota, usageOf } from './fits.ts';
+import { usageOf, validateQuota } from './fits.ts';
 import { Reservations } from './reservations.ts';
 
 const quota = (resources: Record<string, string>, more: Partial<Quota['spec']> = {}): Quota => ({
@@ -45,7 +45,7 @@ describe('quota', () => {
         fc.integer({ min: 0, max: 100 }),
         (existing, cpu, memory, limit) => {
           const used = usageOf(existing.map((c, i) => shadow(`p${i}`, c)));
-          const verdict = judgeQuota(quota({ cpu: `${limit}m`, memory: '10Mi' }), pod(cpu, memory), used);
+          const verdict = validateQuota(quota({ cpu: `${limit}m`, memory: '10Mi' }), pod(cpu, memory), used);
           const taken = existing.reduce((a, b) => a + b, 0);
           expect(verdict.allowed).toBe((cpu === 0 || taken + cpu <= limit) && memory <= 10);
         },
@@ -55,8 +55,8 @@ describe('quota', () => {
 
   test('does not count what has finished', () => {
     const used = usageOf([shadow('a', 900, 'Succeeded'), shadow('b', 900, 'Failed'), shadow('c', 100, 'Running')]);
-    expect(judgeQuota(quota({ cpu: '1' }), pod(900), used).allowed).toBe(true);
-    expect(judgeQuota(quota({ cpu: '1' }), pod(901), used).allowed).toBe(false);
+    expect(validateQuota(quota({ cpu: '1' }), pod(900), used).allowed).toBe(true);
+    expect(validateQuota(quota({ cpu: '1' }), pod(901), used).allowed).toBe(false);
   });
 
   test.each([
@@ -65,7 +65,7 @@ describe('quota', () => {
     ['Soft', pod(100, 1), undefined],
     ['Hard', pod(100, 1), /limit other than its request for cpu/],
   ] as const)('enforcement %s judges containers', (limitsEnforcement, spec, message) => {
-    const verdict = judgeQuota(quota({ cpu: '1', memory: '1Gi' }, { limitsEnforcement }), spec, {});
+    const verdict = validateQuota(quota({ cpu: '1', memory: '1Gi' }, { limitsEnforcement }), spec, {});
     if (message === undefined) expect(verdict.allowed).toBe(true);
     else expect(verdict).toMatchObject({ allowed: false, message: expect.stringMatching(message) });
   });
@@ -104,7 +104,7 @@ describe('quota', () => {
           if (s.do === 'create') {
             const object = shadow(`p${next++}`, s.cpu);
             const key = `ns/${object.metadata.name}`;
-            if (!judgeQuota(quota({ cpu: `${limit}m` }), object.spec.pod, used()).allowed) continue;
+            if (!validateQuota(quota({ cpu: `${limit}m` }), object.spec.pod, used()).allowed) continue;
             reservations.add(key, 'u', podUsage(object.spec.pod), now);
             stored.set(key, object);
           }

@@ -15,7 +15,7 @@ export function usageOf(shadows: readonly ShadowPod[]): Amounts {
     .reduce(addAmounts, {});
 }
 
-export function judgeQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Verdict {
+export function validateQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Verdict {
   if (spec.cordoned) {
     return deny('quota_cordoned', `the quota of ${spec.user} is cordoned: no new pods for now, running ones stay`);
   }

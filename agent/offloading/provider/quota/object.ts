@@ -16,7 +16,7 @@ export interface QuotaTerms {
   readonly limitsEnforcement: LimitsEnforcement;
 }
 
-export function forgeQuota(slice: ResourceSlice, terms: QuotaTerms): Applied<Quota> {
+export function buildQuota(slice: ResourceSlice, terms: QuotaTerms): Applied<Quota> {
   const user = sliceUser(slice.metadata.name, terms.consumer);
   return {
     apiVersion: apiVersionOf(quotas),

@@ -8,7 +8,7 @@ import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { judgeQuota } from './fits.ts';
+import { validateQuota } from './fits.ts';
 import { UsageTotals, withoutAmounts } from './usage-totals.ts';
 
 export interface QuotaGate {
@@ -49,7 +49,7 @@ export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods:
       for (const quota of limits.byIndex(userIndex, creator)) {
         // Cordoning and enforcement are about admission, which this ShadowPod has passed.
         const spec = { user: quota.spec.user, resources: quota.spec.resources };
-        const verdict = judgeQuota({ ...quota, spec }, shadow.spec.pod, used);
+        const verdict = validateQuota({ ...quota, spec }, shadow.spec.pod, used);
         if (!verdict.allowed) return verdict.message;
       }
       entered.add(uid);

@@ -57,7 +57,7 @@ export function decide({ shadow, pod, namespaceOrigin }: Observed): Decision {
     if (ownerUid(pod) === undefined) return refusal(shadow);
     return going ? { do: 'nothing' } : { do: 'delete', pod, because: 'replaced' };
   }
-  if (!pod) return isFinished(shadow) ? { do: 'nothing' } : judgeCreation(shadow, namespaceOrigin);
+  if (!pod) return isFinished(shadow) ? { do: 'nothing' } : validateCreation(shadow, namespaceOrigin);
   if (isFinished(shadow)) return { do: 'nothing' };
   const phase = phaseOf(shadow, pod);
   const metadata = going ? undefined : metadataPatch(shadow, pod);
@@ -80,7 +80,7 @@ const refusal = ({ metadata }: ShadowPod): Decision => ({
   message: `a pod named ${metadata.name} exists here and was not made for this ShadowPod: it is left alone`,
 });
 
-function judgeCreation({ metadata }: ShadowPod, namespaceOrigin: string | undefined): Decision {
+function validateCreation({ metadata }: ShadowPod, namespaceOrigin: string | undefined): Decision {
   const origin = metadata.labels?.[label.origin];
   if (origin !== undefined && origin === namespaceOrigin) return { do: 'create' };
   return {

@@ -12,7 +12,7 @@ import { container, pod } from '../workloads.ts';
 const mostMiB = 150;
 const second = 'second';
 const fabric = { namespace: 'liqo', name: 'isthmus-fabric' };
-const stranger = 'stranger';
+const foreignOwner = 'stranger';
 const webhookPort = 11_249;
 
 /** An HTTPS request by the machine's own curl in the network of `from`. */
@@ -54,10 +54,10 @@ export function oneProcess(on: () => Stage): void {
       try {
         await on().apply(
           provider,
-          { apiVersion: 'v1', kind: 'Namespace', metadata: { name: stranger } },
-          pod(stranger, stranger, [container(['pause'])]),
+          { apiVersion: 'v1', kind: 'Namespace', metadata: { name: foreignOwner } },
+          pod(foreignOwner, foreignOwner, [container(['pause'])]),
         );
-        const inside = podPlace(netns, await on().podThat(provider, [stranger, stranger], 'runs', isRunning));
+        const inside = podPlace(netns, await on().podThat(provider, [foreignOwner, foreignOwner], 'runs', isRunning));
         const onNode = nodePlace(netns, on().world.bed.dir, node);
         const answered = await called(onNode, node.ip);
         expect(answered.stdout, told(answered)).toContain('POST an AdmissionReview');
@@ -67,7 +67,7 @@ export function oneProcess(on: () => Stage): void {
         expect([35, 56], told(refused)).toContain(refused.code);
       } finally {
         await netns.close();
-        await on().deleteNamespaces(provider, stranger);
+        await on().deleteNamespaces(provider, foreignOwner);
       }
     });
 

@@ -10,7 +10,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { consumer, patience, provider, type Stage, told } from '../stage.ts';
 
 /** A cluster that exists only as its papers. */
-const stranger = 'naples';
+const foreignOwner = 'naples';
 
 interface Login {
   readonly url: string;
@@ -57,7 +57,7 @@ export function refusals(on: () => Stage): void {
   describe('a join token', () => {
     const login = (): Login => loginOf(on());
     const newToken = async (): Promise<string> => {
-      const answer = await rest(on(), 'POST', '/v1/join-tokens', { cluster: stranger });
+      const answer = await rest(on(), 'POST', '/v1/join-tokens', { cluster: foreignOwner });
       expect(answer.status, JSON.stringify(answer.body)).toBe(201);
       return answer.body.token as string;
     };
@@ -66,13 +66,13 @@ export function refusals(on: () => Stage): void {
       expect(answer.status, JSON.stringify(answer.body)).toBe(200);
       return JSON.stringify(answer.body);
     };
-    afterAll(async () => void (await on().world.isthmus('leave', stranger, '--force')));
+    afterAll(async () => void (await on().world.isthmus('leave', foreignOwner, '--force')));
 
     test('that this broker never made is refused', async () => {
       const agent = new ScriptedAgent(await newToken(), login().caPem);
       const answer = await agent.enroll({ token: 'a-secret-that-nobody-made-0123456789abcdef' });
       expect([answer.status, answer.body.code]).toEqual([401, 'join_token_unknown']);
-      expect(await known()).not.toContain(stranger);
+      expect(await known()).not.toContain(foreignOwner);
     });
 
     test('for another cluster is refused', async () => {
