@@ -33,6 +33,15 @@ const on =
   (review, signal) =>
     review.object ? hook(review as Review<T> & { readonly object: T }, signal) : allow;
 
+async function mayUpdateAllTenants(api: KubeApi, user: Review['user'], signal: AbortSignal): Promise<boolean> {
+  const { group, plural: resource } = tenants;
+  const spec = { user: user.name, groups: user.groups, resourceAttributes: { verb: 'update', group, resource } };
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  const { status } = await api.postPath<{ readonly status?: { readonly allowed?: boolean } }>(path, review, signal);
+  return status?.allowed === true;
+}
+
 export function createHooks({ cluster, clusterId, clock, systemNamespace = defaultNamespace }: HookDeps): Hooks {
   const { api, caches } = cluster;
   const known = {
@@ -82,15 +91,17 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   }
 
   async function validateTenant(
-    { object, before, namespace }: Review<Tenant> & { object: Tenant },
+    { object, before, namespace, user }: Review<Tenant> & { object: Tenant },
     signal: AbortSignal,
   ) {
     // Read anew: its labels may have been set a moment before the Tenant was made.
-    const [local, others] = await Promise.all([
+    const [local, others, isAdministrator] = await Promise.all([
       api.get(namespaces, { name: namespace }, signal),
       before ? [] : api.list(tenants, {}, signal),
+      control.letsIn(object, before) && mayUpdateAllTenants(api, user, signal),
     ]);
-    return control.validateTenant(object, before, { namespace, namespaceLabels: local?.metadata.labels ?? {}, others });
+    const namespaceLabels = local?.metadata.labels ?? {};
+    return control.validateTenant(object, before, { namespace, namespaceLabels, others, isAdministrator });
   }
 
   const optionsOf = (virtualNode: VirtualNode, signal: AbortSignal) =>

@@ -182,7 +182,15 @@ const validating: readonly Entry[] = [
     operations: all,
     skippable: false,
   },
-  { ...usual, ...authentication, name: 'tenant.validate.liqo.io', path: '/validate/tenants', resources: ['tenants'] },
+  {
+    ...usual,
+    ...authentication,
+    name: 'tenant.validate.liqo.io',
+    path: '/validate/tenants',
+    resources: ['tenants'],
+    // A peering user may label its Tenant.
+    skippable: false,
+  },
   {
     ...usual,
     group: '',

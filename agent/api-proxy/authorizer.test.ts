@@ -261,3 +261,51 @@ test('the gate tells who shows good tokens and where CONNECTs without any come f
   expect([ask(undefined), ask(token())]).toEqual([false, true]);
   expect(told.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
 });
+
+describe('a consumer that needs no token', () => {
+  const link = '10.71.0.9';
+  const open = () => {
+    const news: object[] = [];
+    const gate = new ProxyAuthorizer({
+      clusterId: 'milan',
+      targets: new Set([target]),
+      nonce,
+      clock: new ManualClock(start),
+      keysOf: (consumer) => (consumer === 'rome' ? [rome.publicKey] : []),
+      consumerAt: (from) => (from.startsWith('10.71.') ? 'rome' : undefined),
+      heard: (one) => news.push(one),
+    });
+    const ask = (
+      from: string,
+      { to = target, method = 'CONNECT', authorization = undefined as string | undefined } = {},
+    ) => gate.judge({ method, target: to, authorization, from });
+    return { ask, news };
+  };
+
+  test('passes from its own addresses and from no other', () => {
+    const { ask, news } = open();
+    expect(ask(link)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server', byAddress: true });
+    expect(ask('10.72.0.9')).toMatchObject({ pass: false, status: 407 });
+    expect(news).toEqual([{ consumer: 'rome', byAddress: true }, { tokenlessFrom: '10.72.0.9' }]);
+  });
+
+  test('reaches the API server only, and shows a token for its certificate', () => {
+    const { ask } = open();
+    expect(ask(link, { to: '192.0.2.1:22' })).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+    expect(ask(link, { to: '/certificate', method: 'GET' })).toMatchObject({ pass: false });
+  });
+
+  test('is refused with a bad token as anywhere else', () => {
+    const { ask } = open();
+    expect(ask(link, { authorization: token({}, mallory.privateKey) })).toMatchObject({ pass: false, status: 407 });
+    expect(ask(link, { authorization: 'Basic x' })).toMatchObject({ pass: false, status: 407 });
+    expect(ask(link, { authorization: token() })).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
+  });
+
+  test('opens as many connections as one that shows tokens', () => {
+    const { ask } = open();
+    const verdicts = Array.from({ length: 400 }, (_, i) => ask(`10.71.1.${i % 250}`));
+    expect(verdicts.filter(({ pass }) => pass)).toHaveLength(300);
+    expect(verdicts.at(-1)).toMatchObject({ pass: false, status: 429, consumer: 'rome' });
+  });
+});

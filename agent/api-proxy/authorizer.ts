@@ -23,11 +23,13 @@ export interface GateOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
   readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
-  /** Told of what says whether consumers make tokens: `consumer` showed a good one, or somebody came for the API server without any. */
+  /** The one consumer that may come to the API server from this address without a token. */
+  readonly consumerAt?: (from: string) => string | undefined;
+  /** Told of what says whether consumers make tokens: `consumer` showed a good one or needs none, or a caller came for the API server without any. */
   readonly heard?: (news: GateNews) => void;
 }
 
-export type GateNews = { readonly consumer: string } | { readonly tokenlessFrom: string };
+export type GateNews = { readonly consumer: string; readonly byAddress?: true } | { readonly tokenlessFrom: string };
 
 export interface Caller {
   readonly method: string;
@@ -40,7 +42,7 @@ export interface Caller {
 
 /** `say` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget }
+  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget; readonly byAddress?: true }
   | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
@@ -65,6 +67,14 @@ export class ProxyAuthorizer {
     const errand = errandOf(method, target);
     if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
+    if (authorization === undefined && errand === 'api-server') {
+      const neighbour = this.#options.consumerAt?.(from);
+      const how = { byAddress: true } as const;
+      if (neighbour !== undefined)
+        return this.#admit(neighbour, errand, target, now, how, () =>
+          this.#options.heard?.({ consumer: neighbour, ...how }),
+        );
+    }
     if (text === undefined) {
       if (errand === 'api-server') this.#options.heard?.({ tokenlessFrom: from });
       return refuse(407, 'a token of a consumer cluster is missing');
@@ -74,12 +84,26 @@ export class ProxyAuthorizer {
     const consumer = token.claims.iss;
     const objection = this.#objection(token, errand, now);
     if (objection !== undefined) return refuse(407, objection);
+    return this.#admit(consumer, errand, target, now, {}, () => {
+      this.#remember(token, now);
+      this.#options.heard?.({ consumer });
+    });
+  }
+
+  /** Of a known consumer: how often, and for what. `counts`: what is remembered of it once it is within the rate. */
+  #admit(
+    consumer: string,
+    errand: ProxyTarget,
+    target: string,
+    now: number,
+    how: { readonly byAddress?: true },
+    counts: () => void,
+  ): Verdict {
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
-    this.#remember(token, now);
-    this.#options.heard?.({ consumer });
+    counts();
     if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
-    return { pass: true, consumer, errand };
+    return { pass: true, consumer, errand, ...how };
   }
 
   /** Tokens shown so far that could be shown again. */

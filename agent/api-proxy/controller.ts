@@ -21,8 +21,11 @@ import { type GateNews, ProxyAuthorizer, type ProxyTarget } from './authorizer.t
 import {
   buildProxyEndpoints,
   buildProxyService,
+  consumerAt,
   leadsHere,
   linkedClusters,
+  linkRanges,
+  needsNoToken,
   proxyKey,
   proxyServiceName,
   proxyTargets,
@@ -65,8 +68,9 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const place = { namespace, name: proxyServiceName };
   let proxy: ApiProxy | undefined;
   /** Of this run of the proxy. */
-  const welcomeSince = new Map<string, number>();
+  const welcome = new Map<string, { readonly since: number; readonly byAddress: boolean }>();
   const withToken = new Set<string>();
+  const fromLink = new Set<string>();
   let tokenless: { readonly at: number; readonly from: string } | undefined;
 
   // Asked at each connection: what a Tenant says now counts.
@@ -76,6 +80,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     usersOf(consumer)
       .filter(({ isInBand }) => isInBand || errand === 'certificate')
       .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
+  const neighbourAt = (from: string) => consumerAt(from, tenants.list(), configurations.list());
   const certificateOf = (consumer: string): string | undefined => {
     const certificate = usersOf(consumer).find((user) => user.certificate !== undefined)?.certificate;
     return certificate && fromBase64(certificate);
@@ -83,8 +88,9 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
 
   function heard(news: GateNews): void {
     if ('consumer' in news) {
-      if (withToken.has(news.consumer)) return;
-      withToken.add(news.consumer);
+      const known = news.byAddress ? fromLink : withToken;
+      if (known.has(news.consumer)) return;
+      known.add(news.consumer);
     } else {
       const before = tokenless?.at ?? Number.NEGATIVE_INFINITY;
       if (clock.now() - before < tokenlessEveryMs) return;
@@ -101,19 +107,22 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       const { clusterID } = tenant.spec;
       const [user] = proxyUsers([tenant], linked);
       const isWelcome = user?.isInBand === true && leadsHere(tenant.spec.proxyURL, exposed);
-      if (!isWelcome) {
-        welcomeSince.delete(clusterID);
-        withToken.delete(clusterID);
-      } else if (!welcomeSince.has(clusterID)) welcomeSince.set(clusterID, clock.now());
-      const since = welcomeSince.get(clusterID);
-      const known = since !== undefined && {
-        welcomeSince: since,
-        hasShownToken: withToken.has(clusterID),
-        tokenless,
-      };
-      const conditions = tokenConditions(tenant, isWelcome, known || undefined, clock.now());
+      const byAddress = needsNoToken(tenant);
+      const before = welcome.get(clusterID);
+      if (!isWelcome) for (const known of [welcome, withToken, fromLink]) known.delete(clusterID);
+      else if (before?.byAddress !== byAddress) {
+        welcome.set(clusterID, { since: clock.now(), byAddress });
+        fromLink.delete(clusterID);
+      }
+      const since = welcome.get(clusterID)?.since;
+      const hasCome = withToken.has(clusterID) || fromLink.has(clusterID);
+      const known = since === undefined ? undefined : { welcomeSince: since, hasCome, tokenless };
+      const ranges = byAddress ? linkRanges(tenant, configurations.list()) : undefined;
+      const conditions = tokenConditions(tenant, isWelcome, known, clock.now(), ranges);
       const said = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
-      const isNew = said !== undefined && !tenant.status?.conditions?.some(({ type }) => type === said.type);
+      const isNew =
+        said?.status === 'False' &&
+        !tenant.status?.conditions?.some(({ type, reason }) => type === said.type && reason === said.reason);
       const { conditions: _, ...status } = tenant.status ?? {};
       const wanted = conditions.length > 0 ? { ...status, conditions: [...conditions] } : status;
       if (tenant.status === undefined || !(await writeStatus(api, tenantKind, tenant, wanted, signal))) continue;
@@ -121,12 +130,11 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     }
   }
 
-  async function open(): Promise<ApiProxy> {
-    welcomeSince.clear();
-    withToken.clear();
+  async function listen(): Promise<ApiProxy> {
+    for (const known of [welcome, withToken, fromLink]) known.clear();
     tokenless = undefined;
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
-    const gate = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, heard });
+    const gate = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, heard, consumerAt: neighbourAt });
     const { upstream, port = networkPort.apiServerProxy, host } = deps;
     const opened = await startApiProxy({
       gate,
@@ -161,9 +169,14 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
 
   async function reconcile(_key: string, signal: AbortSignal): Promise<Outcome> {
     const users = proxyUsers(tenants.list(), linkedClusters(configurations.list()));
-    proxy?.retain((consumer) => users.some((user) => user.consumer === consumer && user.isInBand));
+    const open = tenants.list().filter(needsNoToken);
+    proxy?.retain(
+      (consumer, byAddress) =>
+        users.some((user) => user.consumer === consumer && user.isInBand) &&
+        (!byAddress || open.some(({ spec }) => spec.clusterID === consumer)),
+    );
     if (users.length === 0) await close();
-    else proxy ??= await open();
+    else proxy ??= await listen();
     await tell(signal);
     // Where there is no network, nobody comes this way.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
@@ -176,7 +189,13 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     } else if (slice !== undefined) await deleteObject(api, endpointSlices, slice, signal);
     const clusterIp = service?.spec?.clusterIP;
     if (clusterIp === undefined) return again(1_000);
-    const exposed = { name: ipType.apiServerProxy, namespace, ipType: ipType.apiServerProxy, clusterIp };
+    const exposed = {
+      name: ipType.apiServerProxy,
+      namespace,
+      ipType: ipType.apiServerProxy,
+      clusterIp,
+      servedBy: podIp,
+    };
     return ensureExposedService(cluster, ips, exposed, signal);
   }
 

@@ -6,6 +6,7 @@ import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import {
   buildProxyEndpoints,
   buildProxyService,
+  consumerAt,
   leadsHere,
   linkedClusters,
   proxyKey,
@@ -90,7 +91,7 @@ test('the Service selects nobody, and its endpoint is the replica that listens',
 
 const heard = (change: object = {}) => ({
   welcomeSince: 1_000,
-  hasShownToken: false,
+  hasCome: false,
   tokenless: { at: 1_000 + tokenGraceMs, from: '10.200.1.1' },
   ...change,
 });
@@ -99,10 +100,10 @@ const saying = tenant({}, { authParams: {}, conditions: told });
 test.each([
   { what: 'shows no token for half a minute while others come without one', of: tenant(), heard: heard(), is: true },
   { what: 'came a moment ago', of: tenant(), heard: heard({ tokenless: { at: 2_000, from: 'x' } }), is: false },
-  { what: 'shows tokens', of: tenant(), heard: heard({ hasShownToken: true }), is: false },
+  { what: 'shows tokens', of: tenant(), heard: heard({ hasCome: true }), is: false },
   { what: 'has not been heard, like any other', of: tenant(), heard: heard({ tokenless: undefined }), is: false },
   { what: 'was told so before another leader', of: saying, heard: heard({ tokenless: undefined }), is: true },
-  { what: 'was told so, and shows tokens now', of: saying, heard: heard({ hasShownToken: true }), is: false },
+  { what: 'was told so, and shows tokens now', of: saying, heard: heard({ hasCome: true }), is: false },
 ])('of a consumer that $what the Tenant says that it makes no tokens: $is', ({ of, heard: news, is }) => {
   const conditions = tokenConditions(of, true, news, 40_000);
   expect(conditions.some(({ type, status }) => type === 'InBandToken' && status === 'False')).toBe(is);
@@ -125,4 +126,122 @@ test.each([
   [undefined, exposed, false],
 ] as const)('a consumer told %s comes to the proxy of this cluster: %s, %s', (url, ip, is) => {
   expect(leadsHere(url, ip)).toBe(is);
+});
+
+const optedIn = (value = 'true', change: object = {}): Tenant =>
+  tenant(
+    {},
+    { authParams: {} },
+    {
+      namespace: 'liqo-tenant-rome',
+      annotations: { 'isthmus.dev/in-band-without-token': value },
+      ...change,
+    },
+  );
+const linked = (metadata: object = {}, cidr: object = { pod: ['10.71.0.0/16'], external: ['10.72.0.0/16'] }) =>
+  ({
+    metadata: {
+      name: 'rome',
+      namespace: 'liqo-tenant-rome',
+      labels: { 'liqo.io/remote-cluster-id': 'rome' },
+      ...metadata,
+    },
+    // As the peer calls them: other peers may call theirs the same.
+    spec: { remote: { cidr: { pod: ['10.1.0.0/16'], external: ['10.146.0.0/16'] } } },
+    status: { remote: { cidr } },
+  }) as unknown as Configuration;
+const drained = { ...optedIn(), spec: { ...optedIn().spec, tenantCondition: 'Drained' as const } };
+const direct = { ...optedIn(), spec: { ...optedIn().spec, proxyURL: '' } };
+const oslo = (cidr: string) => ({
+  tenant: {
+    ...optedIn('true', { name: 'oslo', namespace: 'liqo-tenant-oslo' }),
+    spec: { ...optedIn().spec, clusterID: 'oslo' },
+  },
+  link: linked(
+    { name: 'oslo', namespace: 'liqo-tenant-oslo', labels: { 'liqo.io/remote-cluster-id': 'oslo' } },
+    { pod: [cidr], external: [] },
+  ),
+});
+
+test.each([
+  { what: 'a pod of the consumer', from: '10.71.3.4', is: 'rome' },
+  { what: 'a node of the consumer', from: '10.72.0.2', is: 'rome' },
+  { what: 'the same, as a socket for both families has it', from: '::ffff:10.72.0.2', is: 'rome' },
+  { what: 'the address that the consumer has for itself', from: '10.1.3.4', is: undefined },
+  { what: 'a pod of the provider', from: '10.200.1.7', is: undefined },
+  { what: 'the next range', from: '10.73.0.0', is: undefined },
+  { what: 'no IPv4 address', from: '::1', is: undefined },
+  { what: 'a consumer that was not let in', from: '10.71.3.4', tenants: [tenant()], is: undefined },
+  { what: 'one whose annotation is false', from: '10.71.3.4', tenants: [optedIn('false')], is: undefined },
+  { what: 'one that is drained', from: '10.71.3.4', tenants: [drained], is: undefined },
+  { what: 'one that comes directly', from: '10.71.3.4', tenants: [direct], is: undefined },
+  { what: 'a link without ranges', from: '10.71.3.4', links: [linked({}, {})], is: undefined },
+  {
+    what: 'a link that is going',
+    from: '10.71.3.4',
+    links: [linked({ deletionTimestamp: 'now' })],
+    is: undefined,
+  },
+  {
+    what: 'a Configuration in the namespace of another consumer',
+    from: '10.71.3.4',
+    links: [linked({ namespace: 'liqo-tenant-oslo' })],
+    is: undefined,
+  },
+  {
+    what: 'one of two consumers that are let in',
+    from: '10.75.0.1',
+    tenants: [optedIn(), oslo('10.75.0.0/16').tenant],
+    links: [linked(), oslo('10.75.0.0/16').link],
+    is: 'oslo',
+  },
+  {
+    what: 'an address that two consumers have',
+    from: '10.71.3.4',
+    tenants: [optedIn(), oslo('10.71.3.0/24').tenant],
+    links: [linked(), oslo('10.71.3.0/24').link],
+    is: undefined,
+  },
+])('$what, from $from, needs no token as $is', ({ from, tenants = [optedIn()], links = [linked()], is }) => {
+  expect(consumerAt(from, tenants, links)).toBe(is);
+});
+
+const ranges = ['10.71.0.0/16'];
+const notFromLink = tokenConditions(optedIn(), true, heard(), 40_000, ranges);
+test.each([
+  { what: 'was just let in', news: heard({ tokenless: undefined }), status: 'True', reason: 'NotRequired' },
+  { what: 'comes from its link', news: heard({ hasCome: true }), status: 'True', reason: 'NotRequired' },
+  { what: 'never comes while others are refused', news: heard(), status: 'False', reason: 'NotFromLink' },
+  {
+    what: 'was told that it does not come, before another leader',
+    of: notFromLink,
+    news: heard({ tokenless: undefined }),
+    status: 'False',
+    reason: 'NotFromLink',
+  },
+  {
+    what: 'was told so, and comes now',
+    of: notFromLink,
+    news: heard({ hasCome: true }),
+    status: 'True',
+    reason: 'NotRequired',
+  },
+  {
+    what: 'was told that it makes no tokens',
+    of: told,
+    news: heard({ tokenless: undefined }),
+    status: 'True',
+    reason: 'NotRequired',
+  },
+])('the Tenant of a consumer that needs no token and $what says $reason', ({ of = [], news, status, reason }) => {
+  const before = { ...optedIn(), status: { conditions: of } } as unknown as Tenant;
+  const [condition, ...others] = tokenConditions(before, true, news, 40_000, ranges);
+  expect(condition).toMatchObject({ type: 'InBandToken', status, reason });
+  expect(condition?.message).toContain('10.71.0.0/16');
+  expect(others).toEqual([]);
+});
+test('what a Tenant says of a consumer that needs no token goes when it needs one again', () => {
+  const conditions = tokenConditions(optedIn(), true, heard({ tokenless: undefined }), 40_000, ranges);
+  const before = tenant({}, { authParams: {}, conditions });
+  expect(tokenConditions(before, true, heard({ tokenless: undefined }), 40_000)).toEqual([]);
 });

@@ -3,9 +3,9 @@ import type { EndpointSlice } from '#agent/network/ranges/ip/decide.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Applied } from '#kube/model/types.ts';
 import { type Condition, removeCondition, setCondition } from '#kube/writes/conditions.ts';
-import { parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
+import { containsRange, parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
 import type { Service } from '#shared/domain/core-kinds.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
@@ -69,6 +69,44 @@ export const proxyUsers = (tenants: readonly Tenant[], linked: ReadonlySet<strin
     return isWelcome && publicKey ? [{ consumer, publicKey, isInBand, certificate: status.authParams?.signedCRT }] : [];
   });
 
+/** On the Tenant: the provider's administrator lets its consumer in by the addresses of its link. Admission accepts `true` and `false` only. */
+export const needsNoToken = ({ metadata }: Tenant): boolean =>
+  metadata.annotations?.[isthmusAnnotation.inBandWithoutToken] === 'true';
+
+/** What this cluster calls the addresses behind the link of a Tenant. Of Configurations elsewhere nothing is taken: others may write those. */
+export const linkRanges = ({ metadata, spec }: Tenant, configurations: readonly Configuration[]): readonly string[] =>
+  configurations
+    .filter(
+      (one) =>
+        one.metadata.deletionTimestamp === undefined &&
+        one.metadata.namespace === metadata.namespace &&
+        one.metadata.labels?.[label.remoteClusterId] === spec.clusterID,
+    )
+    .flatMap(({ status }) => [...(status?.remote?.cidr.pod ?? []), ...(status?.remote?.cidr.external ?? [])]);
+
+/** The consumer that may come from `from` without a token: in-band, welcome, let in by its Tenant, and the only such one with that address. */
+export function consumerAt(
+  from: string,
+  tenants: readonly Tenant[],
+  configurations: readonly Configuration[],
+): string | undefined {
+  const base = parseAddress(from.replace(/^::ffff:/i, ''));
+  if (base === undefined) return undefined;
+  const linked = linkedClusters(configurations);
+  const isThere = (cidr: string): boolean => {
+    const range = parseCidr(cidr);
+    return range !== undefined && containsRange(range, { base, length: 32 });
+  };
+  const found = new Set(
+    tenants
+      .filter((tenant) => needsNoToken(tenant) && proxyUsers([tenant], linked).some(({ isInBand }) => isInBand))
+      .filter((tenant) => linkRanges(tenant, configurations).some(isThere))
+      .map(({ spec }) => spec.clusterID),
+  );
+  const [only, ...others] = found;
+  return others.length === 0 ? only : undefined;
+}
+
 /** Of the clusters that a link is declared to. */
 export const linkedClusters = (configurations: readonly Configuration[]): ReadonlySet<string> =>
   new Set(
@@ -103,8 +141,8 @@ export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
 export interface LastSeen {
   /** Since when the consumer may come. */
   readonly welcomeSince: number;
-  /** Whether it has shown a good token. */
-  readonly hasShownToken: boolean;
+  /** Whether it has shown a good token, or came from an address that lets it in without one. */
+  readonly hasCome: boolean;
   /** The last CONNECT without a token, by whomever: it names no consumer. */
   readonly tokenless?: { readonly at: number; readonly from: string } | undefined;
 }
@@ -113,22 +151,37 @@ export interface LastSeen {
 export const tokenGraceMs = 30_000;
 
 /**
- * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. A CONNECT without a token names nobody, and
- * its source address is no proof of a link: all that is known of a consumer is that it shows no token while such CONNECTs go on.
+ * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. `ranges`: where it needs no token from; undefined when
+ * it needs one. A refused CONNECT without a token names no consumer: all that is known of one is that it does not get in while such CONNECTs go on.
  */
 export function tokenConditions(
   { spec, status }: Tenant,
   welcome: boolean,
   heard: LastSeen | undefined,
   nowMs: number,
+  ranges?: readonly string[],
 ): readonly Condition[] {
   const type = tenantConditionType.inBandToken;
   const known = status?.conditions as readonly Condition[] | undefined;
-  if (!welcome || heard?.hasShownToken) return removeCondition(known, type);
-  const { tokenless, welcomeSince = nowMs } = heard ?? {};
-  const isTold = known?.some((one) => one.type === type);
-  if (isTold || tokenless === undefined || tokenless.at < welcomeSince + tokenGraceMs) return known ?? [];
-  const message = `consumer ${spec.clusterID} is to come through the link and has shown no good token, while CONNECTs without a token are refused with 407 (the last from ${tokenless.from}). Liqo makes no tokens: peer a consumer that runs it without --in-band, or give it a proxy of your own with --proxy-url. Of one that runs Isthmus, the log of this agent says why its tokens are refused`;
+  if (!welcome) return removeCondition(known, type);
+  const { tokenless, welcomeSince = nowMs, hasCome = false } = heard ?? {};
+  const goesOn = tokenless !== undefined && tokenless.at >= welcomeSince + tokenGraceMs;
+  const isFalse = (reason: string): boolean =>
+    known?.some((one) => one.type === type && one.status === 'False' && one.reason === reason) ?? false;
+  const last = `(the last from ${tokenless?.from})`;
+  if (ranges !== undefined) {
+    const where = ranges.length > 0 ? ranges.join(', ') : 'none yet: its Configuration has no ranges in its status';
+    if (!hasCome && isFalse('NotFromLink')) return known ?? [];
+    if (!hasCome && goesOn) {
+      const message = `consumer ${spec.clusterID} needs no token from the addresses of its link (${where}), but CONNECTs without a token come from others only ${last} and are refused with 407`;
+      return setCondition(known, { type, status: 'False', reason: 'NotFromLink', message }, nowMs);
+    }
+    const message = `consumer ${spec.clusterID} may CONNECT to the API server without a token from the addresses of its link: ${where}`;
+    return setCondition(known, { type, status: 'True', reason: 'NotRequired', message }, nowMs);
+  }
+  if (!hasCome && isFalse('NoToken')) return known ?? [];
+  if (hasCome || !goesOn) return removeCondition(known, type);
+  const message = `consumer ${spec.clusterID} is to come through the link and has shown no good token, while CONNECTs without a token are refused with 407 ${last}. Liqo makes no tokens: annotate this Tenant with ${isthmusAnnotation.inBandWithoutToken}=true, or peer a consumer that runs Liqo without --in-band, or give it a proxy of your own with --proxy-url. Of one that runs Isthmus, the log of this agent says why its tokens are refused`;
   return setCondition(known, { type, status: 'False', reason: 'NoToken', message }, nowMs);
 }
 

@@ -266,3 +266,24 @@ test('a consumer has so many connections and no more, and loses them with its ri
   expect(await first).toContain(' 200 ');
   await eventually('nothing open', async () => proxy.open().size === 0);
 });
+
+test('connections without a token end alone when only they are withdrawn', async () => {
+  const { proxy } = await startProxy({
+    gate: {
+      judge: ({ authorization }) => ({
+        pass: true,
+        consumer: 'rome',
+        errand: 'api-server',
+        ...(authorization === undefined && { byAddress: true }),
+      }),
+    },
+  });
+  const withToken = raw(proxy.port, `${line}Proxy-Authorization: Bearer x\r\n\r\n`);
+  const without = raw(proxy.port, `${line}\r\n`);
+  await eventually('both', async () => proxy.open().get('rome') === 2);
+  proxy.retain((_consumer, byAddress) => !byAddress);
+  expect(await without).toContain(' 200 ');
+  await eventually('one left', async () => proxy.open().get('rome') === 1);
+  proxy.retain(() => false);
+  expect(await withToken).toContain(' 200 ');
+});

@@ -33,8 +33,8 @@ export interface ApiProxy {
   readonly port: number;
   /** Tunnels that are open, by consumer. */
   open(): ReadonlyMap<string, number>;
-  /** Cuts what belongs to consumers for which this is false. */
-  retain(mayStay: (consumer: string) => boolean): void;
+  /** Cuts what this is false for. `byAddress`: opened without a token. */
+  retain(mayStay: (consumer: string, byAddress: boolean) => boolean): void;
   /** Closes the listener and cuts all tunnels. */
   close(): Promise<void>;
 }
@@ -44,6 +44,7 @@ const limits = { headerBytes: 8192, headersMs: 5_000, dialMs: 10_000, connection
 export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy> {
   const { gate, nonce, upstream, clock, log, maxTunnels = limits.tunnels, headersMs = limits.headersMs } = options;
   const tunnels = new Map<string, Set<Duplex>>();
+  const byAddress = new WeakSet<Duplex>();
   /** Before a tunnel is open; the server forgets a socket once it has upgraded. */
   const pending = new Set<Duplex>();
   const logged = new TokenBuckets({ burst: 1, perSecond: 1 / 60 }, 256);
@@ -105,6 +106,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     const { consumer } = verdict;
     if ((tunnels.get(consumer)?.size ?? 0) >= maxTunnels)
       return answer(socket, 429, `a consumer has at most ${maxTunnels} connections`);
+    if (verdict.byAddress) byAddress.add(socket);
     dial(consumer, socket, head);
   });
 
@@ -150,7 +152,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     open: () => new Map([...tunnels].map(([consumer, sockets]) => [consumer, sockets.size])),
     retain(mayStay) {
       for (const [consumer, sockets] of tunnels)
-        if (!mayStay(consumer)) for (const socket of [...sockets]) socket.destroy();
+        for (const socket of [...sockets]) if (!mayStay(consumer, byAddress.has(socket))) socket.destroy();
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));

@@ -7,11 +7,12 @@ import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 
+const read = [networkAnnotation.preinstalled, networkAnnotation.servedBy];
+
 /** What people and tools note on an IP for themselves is not read here; there may be one per offloaded pod. */
 function slimIp({ metadata: { annotations, ...metadata }, ...ip }: Ip): Ip {
-  const preinstalled = annotations?.[networkAnnotation.preinstalled];
-  const kept = preinstalled === undefined ? {} : { annotations: { [networkAnnotation.preinstalled]: preinstalled } };
-  return { ...ip, metadata: { ...metadata, ...kept } };
+  const kept = read.flatMap((key) => (annotations?.[key] === undefined ? [] : [[key, annotations[key]] as const]));
+  return { ...ip, metadata: { ...metadata, ...(kept.length > 0 && { annotations: Object.fromEntries(kept) }) } };
 }
 
 /** Everything in this process that reads addresses asks by this, so that 10,000 of them are kept once. */

@@ -61,7 +61,7 @@ export const gatewayModel: GatewayModel = {
     { ip: '10.80.0.2', exposed: '10.70.1.2' },
     { ip: '192.0.2.7', exposed: '10.70.4.1' },
   ],
-  hosts: ['192.0.2.7'],
+  hosts: [{ ip: '192.0.2.7' }],
   siblings: [
     {
       link: 'tenant-c/c',

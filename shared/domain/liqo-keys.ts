@@ -125,6 +125,8 @@ export const isthmusAnnotation = {
   owner: 'isthmus.dev/owner',
   /** On a ForeignCluster that gives capacity, `OutOfBand` or `InBand`: its API server is asked directly, or through the link. */
   peeringType: 'isthmus.dev/peering-type',
+  /** On a Tenant, by an administrator of the provider, `true`: CONNECT to the API server without a token, from the addresses of this consumer's link. */
+  inBandWithoutToken: 'isthmus.dev/in-band-without-token',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
   /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */

@@ -277,7 +277,7 @@ export class TestCluster {
         ...this.nodes.map((node) => ({ ip: node.overlayAddress, exposed: this.nodeExposed(node) })),
         ...this.exposed,
       ],
-      hosts: this.hosts,
+      hosts: this.hosts.map((ip) => ({ ip })),
       siblings: this.links
         .filter((other) => other !== end)
         .map((other) => ({

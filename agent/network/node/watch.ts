@@ -4,7 +4,7 @@ import { abortScope } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { gatewayComponent, networkLabel } from '#shared/domain/network-keys.ts';
+import { gatewayComponent, networkAnnotation, networkLabel } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type FabricObjects, noObjects, type PodPlace } from '../objects/objects.ts';
@@ -68,8 +68,9 @@ const slimPod: Slim<Pod> = ({ apiVersion, kind, metadata, spec, status }) => {
 
 /** An address and where it leads: there may be one per offloaded pod. */
 const slimIp: Slim<Ip> = ({ apiVersion, kind, metadata, spec, status }) => {
-  const { name, namespace, uid, resourceVersion, labels, deletionTimestamp } = metadata;
+  const { name, namespace, uid, resourceVersion, labels, annotations, deletionTimestamp } = metadata;
   const kept = only(labels, [networkLabel.hostUnreachable]);
+  const noted = only(annotations, [networkAnnotation.servedBy]);
   return {
     apiVersion,
     kind,
@@ -77,6 +78,7 @@ const slimIp: Slim<Ip> = ({ apiVersion, kind, metadata, spec, status }) => {
       name,
       ...defined({ namespace, uid, resourceVersion, deletionTimestamp }),
       ...(Object.keys(kept).length === 0 ? {} : { labels: kept }),
+      ...(Object.keys(noted).length === 0 ? {} : { annotations: noted }),
     },
     spec: { ip: spec.ip, ...defined({ masquerade: spec.masquerade }) },
     ...(status?.ip === undefined ? {} : { status: { ip: status.ip } }),

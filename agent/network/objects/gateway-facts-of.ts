@@ -6,7 +6,7 @@ import type { WireGuardPeer } from '../kernel/kernel-state.ts';
 import type { GatewayModel, GatewayNode, GatewayWireGuard, Sibling } from '../plan/gateway-model.ts';
 import { isVirtual, type Link, linksOf } from './link-objects.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
-import { exposures, nodeSources } from './node-facts-of.ts';
+import { type Exposure, exposures, nodeSources } from './node-facts-of.ts';
 import type { FabricObjects, PodPlace } from './objects.ts';
 import { ownRanges, podRanges, viewsOf } from './ranges.ts';
 import { compareText, firewallsFor, routesFor } from './user-targets.ts';
@@ -63,11 +63,11 @@ export function gatewayModelOf(objects: FabricObjects, context: GatewayContext):
       nodes,
       strayPods: strayPods(objects.pods, nodes),
       exposed: reachable.map(({ host, exposed }) => ({ ip: host, exposed })),
-      hosts: hostsAmong(
-        reachable.map(({ host }) => host),
-        nodes,
-        [...podRanges(objects.networks), ...fabric.remoteCidrs, ...siblings.flatMap(({ remoteCidrs }) => remoteCidrs)],
-      ),
+      hosts: hostsAmong(reachable, nodes, [
+        ...podRanges(objects.networks),
+        ...fabric.remoteCidrs,
+        ...siblings.flatMap(({ remoteCidrs }) => remoteCidrs),
+      ]),
       siblings,
       wireGuard: wireGuardOf(link, context),
       firewalls: firewallsFor(of, objects.firewalls),
@@ -133,15 +133,21 @@ function reachableExposures({ ips }: FabricObjects): ReturnType<typeof exposures
   return exposures(ips.filter(({ metadata }) => metadata.labels?.[networkLabel.hostUnreachable] !== 'true'));
 }
 
-/** What is neither a node of ours, nor a pod of ours or of a peer: reached through the gateway's own node. */
+/** What is neither a node of ours, nor a pod of ours or of a peer: reached through the node that answers for it, or through the gateway's own. */
 function hostsAmong(
-  addresses: readonly string[],
+  exposed: readonly Exposure[],
   nodes: readonly GatewayNode[],
   ranges: readonly string[],
-): readonly string[] {
+): GatewayModel['hosts'] {
   const overlay = new Set(nodes.map(({ overlayAddress }) => overlayAddress));
   const isPod = memberOf(ranges);
-  return addresses.filter((address) => !overlay.has(address) && !isPod(address)).sort(compareText);
+  return exposed
+    .filter(({ host }) => !overlay.has(host) && !isPod(host))
+    .map(({ host, servedBy }) => {
+      const node = nodes.find(({ sources }) => servedBy !== undefined && sources.includes(servedBy));
+      return { ip: host, ...(node !== undefined && { node: node.name }) };
+    })
+    .sort((a, b) => compareText(a.ip, b.ip));
 }
 
 function memberOf(cidrs: readonly string[]): (address: string) => boolean {

@@ -288,7 +288,18 @@ describe('what a gateway has to know', () => {
       { ip: '10.81.2.7', exposed: '10.70.0.8' },
       { ip: '192.168.1.9', exposed: '10.70.0.5' },
     ]);
-    expect(model(world).hosts).toEqual(['192.168.1.9']);
+    expect(model(world).hosts).toEqual([{ ip: '192.168.1.9' }]);
+  });
+
+  test.each([
+    { by: '198.18.0.2', hosts: [{ ip: '192.168.1.9', node: 'n2' }] },
+    { by: '198.18.0.99', hosts: [{ ip: '192.168.1.9' }] },
+  ])('which node answers for an exposed host, as its IP says: $by', ({ by, hosts }) => {
+    const noted = (one: Ip): Ip => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { 'isthmus.dev/served-by': by } },
+    });
+    expect(model({ ...world, ips: world.ips.map(noted) }).hosts).toEqual(hosts);
   });
 
   test('sibling links, the active replica first', () => {

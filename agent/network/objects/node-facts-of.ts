@@ -1,5 +1,6 @@
 /** Objects to what this node has to know. Any order of the objects gives the same model. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { CniTraits } from '../kernel/cni.ts';
 import type { BridgePorts } from '../node/bridge-ports.ts';
@@ -88,6 +89,8 @@ export function nodeSources(name: string, { nodes, internalNodes }: FabricObject
 
 export interface Exposure extends ExposedHost {
   readonly masquerade: boolean;
+  /** Address of the node that answers for the host. */
+  readonly servedBy?: string;
 }
 
 const exposedHost = ({ host, exposed }: Exposure): ExposedHost => ({ host, exposed });
@@ -99,12 +102,15 @@ export function exposures(ips: readonly Ip[]): readonly Exposure[] {
   return [...ips]
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .sort((a, b) => compareText(ipName(a), ipName(b)))
-    .flatMap(({ spec, status }) => {
+    .flatMap(({ metadata, spec, status }) => {
       const exposed = status?.ip;
       if (!exposed || hosts.has(spec.ip) || taken.has(exposed)) return [];
       hosts.add(spec.ip);
       taken.add(exposed);
-      return [{ host: spec.ip, exposed, masquerade: spec.masquerade === true }];
+      const servedBy = metadata.annotations?.[networkAnnotation.servedBy];
+      return [
+        { host: spec.ip, exposed, masquerade: spec.masquerade === true, ...(servedBy !== undefined && { servedBy }) },
+      ];
     });
 }
 

@@ -20,8 +20,8 @@ export interface GatewayModel {
   readonly strayPods: readonly { readonly ip: string; readonly node: string }[];
   /** 1:1, both directions, from IP objects: nodes' own addresses, external hosts, pods of other peers. */
   readonly exposed: readonly { readonly ip: string; readonly exposed: string }[];
-  /** Of `exposed`, hosts that are reached through the gateway's own node. */
-  readonly hosts: readonly string[];
+  /** Of `exposed`, what is no pod and no node: reached through `node`, or through the gateway's own. */
+  readonly hosts: readonly { readonly ip: string; readonly node?: string }[];
   /** Other links of this cluster: packets between two peers go from gateway to gateway. */
   readonly siblings: readonly Sibling[];
   readonly wireGuard: GatewayWireGuard;

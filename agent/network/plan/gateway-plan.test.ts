@@ -94,4 +94,22 @@ describe('the plan of a gateway', () => {
       '10.82.0.0/16',
     ]);
   });
+
+  test('leads to a host through the node that answers for it, and through its own while there is no such node', () => {
+    const [ip, wayOf] = [
+      '192.0.2.7',
+      (node?: string) =>
+        planGateway({ ...gatewayModel, hosts: [{ ip: '192.0.2.7', ...(node !== undefined && { node }) }] }).routes.find(
+          ({ destination }) => destination === `${ip}/32`,
+        ),
+    ];
+    const nodes = gatewayModel.nodes.map(({ name, own, overlayAddress }) => ({
+      own,
+      via: wayOf(name)?.via,
+      overlayAddress,
+    }));
+    for (const { via, overlayAddress } of nodes) expect(via).toBe(overlayAddress);
+    expect(wayOf()?.via).toBe(nodes.find(({ own }) => own)?.overlayAddress);
+    expect(wayOf('gone')).toEqual(wayOf());
+  });
 });

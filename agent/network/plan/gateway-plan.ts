@@ -131,14 +131,12 @@ function strays({ strayPods, nodes, overlay }: GatewayModel): Route[] {
 
 function hosts({ hosts: addresses, nodes, overlay }: GatewayModel): Route[] {
   const own = nodes.find((node) => node.own);
-  return addresses.map((address) =>
-    own
-      ? routeThrough(fromTunnel, `${address}/32`, own.overlayAddress, {
-          vni: overlay.vni,
-          destination: own.underlayAddress,
-        })
-      : unreachable(fromTunnel, `${address}/32`),
-  );
+  return addresses.map(({ ip, node }) => {
+    const by = nodes.find(({ name }) => name === node) ?? own;
+    return by
+      ? routeThrough(fromTunnel, `${ip}/32`, by.overlayAddress, { vni: overlay.vni, destination: by.underlayAddress })
+      : unreachable(fromTunnel, `${ip}/32`);
+  });
 }
 
 function towardsSibling({ remoteCidrs, overlayAddress, underlayAddresses, vni }: Sibling): Route[] {

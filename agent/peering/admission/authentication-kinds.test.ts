@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Review } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { validateReplica } from './authentication-kinds.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import { validateReplica, validateTenant } from './authentication-kinds.ts';
 
 const copy = (labels: Record<string, string> = {}, annotations: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'authentication.liqo.io/v1beta1',
@@ -47,5 +48,46 @@ describe('a consumer', () => {
     { what: 'uncordon itself', verdict: by('UPDATE', copy(), copy({}, { 'liqo.io/cordon': 'true' })) },
   ])('may not $what', ({ verdict }) => {
     expect(verdict).toMatchObject({ allowed: false });
+  });
+});
+
+describe('a Tenant whose consumer needs no token', () => {
+  const tenant = (value?: string): Tenant =>
+    ({
+      metadata: {
+        name: 'rome',
+        labels: { 'liqo.io/remote-cluster-id': 'rome' },
+        ...(value !== undefined && { annotations: { 'isthmus.dev/in-band-without-token': value } }),
+      },
+      spec: { clusterID: 'rome' },
+    }) as unknown as Tenant;
+  const context = (isAdministrator: boolean) => ({
+    namespace: 'liqo-tenant-rome',
+    namespaceLabels: { 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-id': 'rome' },
+    others: [],
+    isAdministrator,
+  });
+
+  test.each([
+    { after: 'true', before: tenant(), admin: true, says: undefined },
+    { after: 'true', before: undefined, admin: true, says: undefined },
+    {
+      after: 'true',
+      before: tenant(),
+      admin: false,
+      says: 'may update tenants.authentication.liqo.io in all namespaces',
+    },
+    { after: 'true', before: undefined, admin: false, says: 'may update tenants.authentication.liqo.io' },
+    { after: 'true', before: tenant('false'), admin: false, says: 'may update tenants.authentication.liqo.io' },
+    // What an administrator has decided stays when another user changes something else.
+    { after: 'true', before: tenant('true'), admin: false, says: undefined },
+    { after: 'false', before: tenant('true'), admin: false, says: undefined },
+    { after: undefined, before: tenant('true'), admin: false, says: undefined },
+    { after: 'yes', before: tenant(), admin: true, says: 'is "yes": accepted is "true" or "false"' },
+    { after: '', before: tenant(), admin: true, says: 'is "": accepted is "true" or "false"' },
+  ])('$after, by an administrator: $admin, is answered with $says', ({ after, before, admin, says }) => {
+    const verdict = validateTenant(tenant(after), before, context(admin));
+    expect(verdict.allowed).toBe(says === undefined);
+    if (!verdict.allowed) expect(verdict.message).toContain(says);
   });
 });

@@ -85,15 +85,37 @@ export interface TenantContext {
   readonly namespaceLabels: Texts;
   /** All Tenants of the cluster. */
   readonly others: readonly Tenant[];
+  /** The caller may change Tenants of all namespaces: an administrator of the provider, not a peering user. */
+  readonly isAdministrator: boolean;
+}
+
+const withoutToken = isthmusAnnotation.inBandWithoutToken;
+/** Whether it is to be let in without a token from now on, so that it counts by whom. */
+export const letsIn = (tenant: Tenant, before: Tenant | undefined): boolean =>
+  tenant.metadata.annotations?.[withoutToken] === 'true' && before?.metadata.annotations?.[withoutToken] !== 'true';
+
+function refusedAnnotation(tenant: Tenant, before: Tenant | undefined, isAdministrator: boolean): Verdict | undefined {
+  const value = tenant.metadata.annotations?.[withoutToken];
+  if (value === undefined || value === before?.metadata.annotations?.[withoutToken]) return undefined;
+  const field = `metadata.annotations[${withoutToken}]`;
+  if (value !== 'true' && value !== 'false')
+    return deny('invalid_input', `${field} is ${JSON.stringify(value)}: accepted is "true" or "false"`);
+  if (!letsIn(tenant, before) || isAdministrator) return undefined;
+  return deny(
+    'forbidden',
+    `${field} is the provider's: accepted from users that may update tenants.authentication.liqo.io in all namespaces`,
+  );
 }
 
 export function validateTenant(
   tenant: Tenant,
   before: Tenant | undefined,
-  { namespace, namespaceLabels, others }: TenantContext,
+  { namespace, namespaceLabels, others, isAdministrator }: TenantContext,
 ): Verdict {
   // Finalizers come off whatever the rules of today say.
   if (tenant.metadata.deletionTimestamp) return allow;
+  const refused = refusedAnnotation(tenant, before, isAdministrator);
+  if (refused !== undefined) return refused;
   if (
     before &&
     isDeepStrictEqual(before.spec, tenant.spec) &&

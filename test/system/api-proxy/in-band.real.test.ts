@@ -29,7 +29,7 @@ async function turnedAway(): Promise<number> {
 inOrder('file');
 beforeAll(async () => {
   await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: [consumer, provider], brokerPort: 7561 });
+  const world = await openWorld({ ...place, clusters: [consumer, { name: provider, nodes: 2 }], brokerPort: 7561 });
   await Promise.all([world.join(consumer), world.join(provider)]);
   stage = await createStage(world);
   const callers = world.cluster(consumer).nodes.map(({ ip }) => ip);
@@ -106,20 +106,124 @@ test('pods run there, with logs and exec, and not one packet asked at the closed
   await stage.deleteNamespaces(consumer, 'abroad');
 });
 
-/** As a consumer that runs Liqo comes: from a pod of the consumer, through the link, without a token. */
-async function connectWithoutToken(proxyUrl: string): Promise<string> {
-  const { hostname, port } = new URL(proxyUrl);
-  const script = `const s = require('net').connect(${port}, '${hostname}', () => s.write('CONNECT kubernetes.default:443 HTTP/1.1\\r\\n\\r\\n')); s.on('data', (d) => { console.log(String(d).split('\\r\\n')[0]); s.destroy(); }); s.setTimeout(10000, () => process.exit(1));`;
-  const line = ['-n', 'liqo', 'exec', 'deploy/isthmus-agent', '--', '/usr/local/bin/node', '-e', script];
+const knock = (host: string, port: number | string, target = 'kubernetes.default:443'): string =>
+  `const s = require('net').connect(${port}, '${host}', () => s.write('CONNECT ${target} HTTP/1.1\\r\\n\\r\\n')); s.on('data', (d) => { console.log(String(d).split('\\r\\n')[0]); s.destroy(); }); s.on('error', (e) => { console.log(e.code); process.exit(1); }); s.setTimeout(10000, () => process.exit(1));`;
+const node = '/usr/local/bin/node';
+
+/** As a consumer that runs Liqo comes: from the consumer, through the link, without a token. What the proxy answers. */
+async function connectWithoutToken(target?: string): Promise<string> {
+  const [identity] = await stage.api(consumer).list(identities);
+  const { hostname, port } = new URL(identity?.spec.authParams.proxyURL ?? '');
+  const line = ['-n', 'liqo', 'exec', 'deploy/isthmus-agent', '--', node, '-e', knock(hostname, port, target)];
   return (await stage.kubectl(consumer, line)).stdout.trim();
 }
 
-test('a caller without a token is refused, and the Tenant of a consumer that shows tokens says nothing of it', async () => {
-  const [identity] = await stage.api(consumer).list(identities);
-  const { proxyURL = '' } = identity?.spec.authParams ?? {};
-  expect(await connectWithoutToken(proxyURL)).toBe('HTTP/1.1 407 Proxy Authentication Required');
+/** From a pod of the provider, to the Service of the proxy. */
+async function connectFromProviderPod(): Promise<string> {
+  const service = ['-n', 'liqo', 'get', 'service', 'isthmus-api-server-proxy', '-o', 'jsonpath={.spec.clusterIP}'];
+  const { stdout: address } = await stage.kubectl(provider, service);
+  const line = ['-n', 'neighbours', 'exec', 'neighbour', '--', node, '-e', knock(address, 8118)];
+  return (await stage.kubectl(provider, line)).stdout.trim();
+}
+
+async function tenantOf() {
   const [tenant] = await stage.api(provider).list(tenants);
-  expect(tenant?.status?.conditions ?? []).toEqual([]);
+  if (tenant === undefined) throw new Error('there is no Tenant');
+  return tenant;
+}
+const condition = async () => (await tenantOf()).status?.conditions?.find(({ type }) => type === 'InBandToken');
+async function annotate(value: string): Promise<{ code: number | null; stderr: string }> {
+  const { name, namespace = '' } = (await tenantOf()).metadata;
+  return stage.kubectl(provider, [
+    '-n',
+    namespace,
+    'annotate',
+    '--overwrite',
+    'tenants.authentication.liqo.io',
+    name,
+    value,
+  ]);
+}
+/** Node addresses on which the proxy listens: one, but for the moment in which another replica takes over. */
+async function proxyNodes(): Promise<readonly string[]> {
+  const line = [
+    '-n',
+    'liqo',
+    'get',
+    'endpointslices',
+    'isthmus-api-server-proxy',
+    '-o',
+    'jsonpath={.endpoints[*].addresses[0]}',
+  ];
+  const { stdout } = await stage.kubectl(provider, line);
+  return stdout.split(' ').filter(Boolean);
+}
+const refused = 'HTTP/1.1 407 Proxy Authentication Required';
+const accepted = 'HTTP/1.1 200 Connection Established';
+const answers = (what: string, wanted: string) =>
+  eventually(
+    what,
+    async () => {
+      const said = await connectWithoutToken();
+      if (said !== wanted) throw new Error(said);
+      return true;
+    },
+    { ...patience, everyMs: 500 },
+  );
+
+test('a caller without a token is refused, and the Tenant of a consumer that shows tokens has no condition that is False', async () => {
+  expect(await connectWithoutToken()).toBe(refused);
+  expect((await tenantOf()).status?.conditions?.filter(({ status }) => status === 'False') ?? []).toEqual([]);
+});
+
+test('a Tenant lets its consumer in without a token, from its link alone, wherever the proxy runs, and takes that back', async () => {
+  await stage.apply(provider, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'neighbours' },
+  });
+  const idle = { name: 'main', image: stage.world.image, command: [node, '-e', 'setInterval(() => {}, 1e6)'] };
+  await stage.apply(provider, pod('neighbours', 'neighbour', [{ ...container([]), ...idle, args: [] }]));
+  await stage.podThat(provider, ['neighbours', 'neighbour'], 'runs', isRunning);
+
+  const key = 'isthmus.dev/in-band-without-token';
+  expect((await annotate(`${key}=yes`)).stderr).toContain('is "yes": accepted is "true" or "false"');
+  expect((await annotate(`${key}=true`)).code).toBe(0);
+  await answers('let in', accepted);
+  await eventually('the Tenant says so', async () => (await condition())?.reason === 'NotRequired', patience);
+  expect(await connectWithoutToken('192.0.2.1:22')).toBe('HTTP/1.1 403 Forbidden');
+  expect(await connectFromProviderPod()).toBe(refused);
+
+  // The proxy on the one node and on the other: the gateway stays where it is.
+  const [first] = await proxyNodes();
+  const pods = ['-n', 'liqo', 'get', 'pods', '-l', 'app.kubernetes.io/name=controller-manager'];
+  const { stdout } = await stage.kubectl(provider, [
+    ...pods,
+    '-o',
+    'jsonpath={range .items[*]}{.metadata.name} {.status.podIP}{"\\n"}{end}',
+  ]);
+  const [leader = ''] =
+    stdout
+      .split('\n')
+      .find((row) => row.endsWith(` ${first}`))
+      ?.split(' ') ?? [];
+  expect((await stage.kubectl(provider, ['-n', 'liqo', 'delete', 'pod', leader, '--wait=false'])).code).toBe(0);
+  const second = await eventually(
+    'the proxy on the other node',
+    async () => {
+      const nodes = await proxyNodes();
+      return nodes.length === 1 && nodes[0] !== first && nodes[0];
+    },
+    patient,
+  );
+  expect(stage.world.cluster(provider).nodes.map(({ ip }) => ip)).toContain(second);
+  await answers('let in on the other node', accepted);
+  expect(await connectFromProviderPod()).toBe(refused);
+
+  expect((await annotate(`${key}-`)).code).toBe(0);
+  await answers('refused again', refused);
+  await eventually('nothing said any more', async () => (await condition()) === undefined, patience);
+  await stage.deleteNamespaces(provider, 'neighbours');
 });
 
 test('unpeering closes the way, too', async () => {

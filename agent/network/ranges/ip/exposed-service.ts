@@ -3,7 +3,7 @@ import type { Applied, Cache, Cluster } from '#kube/model/types.ts';
 import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
-import { networkLabel } from '#shared/domain/network-keys.ts';
+import { networkAnnotation, networkLabel } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -14,13 +14,20 @@ export interface ExposedService {
   /** One of `ipType`. */
   readonly ipType: string;
   readonly clusterIp: string;
+  /** Address of the node that answers, where that is the same for all connections: callers arrive there under their own addresses. */
+  readonly servedBy?: string;
 }
 
 /** An answer may come from a pod or host on any node: only behind the address of the node that translated does it find the way back. */
-export const buildExposedService = ({ name, namespace, ipType, clusterIp }: ExposedService): Applied<Ip> => ({
+export const buildExposedService = ({ name, namespace, ipType, clusterIp, servedBy }: ExposedService): Applied<Ip> => ({
   apiVersion: apiVersionOf(networkKinds.ips),
   kind: networkKinds.ips.kind,
-  metadata: { name, namespace, labels: { [label.managed]: 'true', [networkLabel.ipType]: ipType } },
+  metadata: {
+    name,
+    namespace,
+    labels: { [label.managed]: 'true', [networkLabel.ipType]: ipType },
+    ...(servedBy !== undefined && { annotations: { [networkAnnotation.servedBy]: servedBy } }),
+  },
   spec: { ip: clusterIp, masquerade: true },
 });
 
