@@ -37,6 +37,7 @@ const Env = z.object({
   ISTHMUS_DENY_DIRECT_CONNECTIONS: z.enum(['true', 'false']).default('false'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   POD_NAME: z.string().min(1).default('isthmus-agent'),
+  NODE_NAME: z.string().optional(),
   POD_IP: z.string().min(1).default('127.0.0.1'),
 });
 
@@ -59,6 +60,7 @@ export interface AgentConfig {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly podName: string;
   readonly podIp: string;
+  readonly nodeName?: string;
 }
 
 const labelsOf = (text: string): Record<string, string> =>
@@ -98,5 +100,6 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     logLevel: e.ISTHMUS_LOG_LEVEL,
     podName: e.POD_NAME,
     podIp: e.POD_IP,
+    ...(e.NODE_NAME ? { nodeName: e.NODE_NAME } : {}),
   });
 }

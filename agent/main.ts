@@ -189,6 +189,7 @@ async function lead(
       apiServerUrl: config.apiServerUrl,
       upstream,
       podIp: config.podIp,
+      ...(config.nodeName !== undefined && { nodeName: config.nodeName }),
       ...(config.listenHost !== undefined && { host: config.listenHost }),
     }),
     createVirtualNodeController({

@@ -44,6 +44,8 @@ export interface ApiServerProxyDeps extends ControllerDeps {
   readonly upstream: { readonly host: string; readonly port: number };
   /** Of this process, for the Service. */
   readonly podIp: string;
+  /** Where this process runs; without it callers are hidden behind the node of the gateway. */
+  readonly nodeName?: string;
   /** Default: the well-known one; 0: any. */
   readonly port?: number;
   /** Default: every address. */
@@ -55,7 +57,7 @@ const key = 'proxy';
 const tokenlessEveryMs = 5_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
-  const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp } = deps;
+  const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp, nodeName } = deps;
   const { api, caches } = cluster;
   const managed = { labelSelector: `${label.managed}=true` };
   const serviceCache = caches.cache(services, managed);
@@ -194,7 +196,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       namespace,
       ipType: ipType.apiServerProxy,
       clusterIp,
-      servedBy: podIp,
+      ...(nodeName !== undefined && { servedBy: nodeName }),
     };
     return ensureExposedService(cluster, ips, exposed, signal);
   }

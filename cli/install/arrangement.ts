@@ -67,7 +67,6 @@ export const withNodeProcess = (fullMasquerade: boolean | undefined): Arrangemen
   probeHost: '127.0.0.1',
   memoryRequest: '96Mi',
   env: [
-    field('NODE_NAME', 'spec.nodeName'),
     { name: fullMasqueradeEnv, value: String(fullMasquerade ?? 'auto') },
     // In the node's network nothing listens where it need not.
     field('ISTHMUS_LISTEN_HOST', 'status.podIP'),

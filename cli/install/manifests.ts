@@ -264,6 +264,7 @@ function deployment(options: InstallOptions): Deployment {
                 field('POD_NAME', 'metadata.name'),
                 field('POD_NAMESPACE', 'metadata.namespace'),
                 field('POD_IP', 'status.podIP'),
+                field('NODE_NAME', 'spec.nodeName'),
                 ...arrangement.env,
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.

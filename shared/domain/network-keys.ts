@@ -65,7 +65,7 @@ export const networkAnnotation = {
   uninstalling: 'liqo.io/uninstalling',
   useDirectConnections: 'liqo.io/use-direct-connections',
   directConnectionsData: 'liqo.io/direct-connections-data',
-  /** On an IP: address of the node that answers for it. Gateways lead there; without it, or when there is no such node, through their own node. */
+  /** On an IP: the node on which its host answers. Gateways lead there; without it, or when there is no such node, through their own node. */
   servedBy: 'isthmus.dev/served-by',
 } as const;
 

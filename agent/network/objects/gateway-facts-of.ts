@@ -144,7 +144,7 @@ function hostsAmong(
   return exposed
     .filter(({ host }) => !overlay.has(host) && !isPod(host))
     .map(({ host, servedBy }) => {
-      const node = nodes.find(({ sources }) => servedBy !== undefined && sources.includes(servedBy));
+      const node = nodes.find(({ name }) => name === servedBy);
       return { ip: host, ...(node !== undefined && { node: node.name }) };
     })
     .sort((a, b) => compareText(a.ip, b.ip));

@@ -292,14 +292,16 @@ describe('what a gateway has to know', () => {
   });
 
   test.each([
-    { by: '198.18.0.2', hosts: [{ ip: '192.168.1.9', node: 'n2' }] },
-    { by: '198.18.0.99', hosts: [{ ip: '192.168.1.9' }] },
+    { by: 'n2', hosts: [{ ip: '192.168.1.9', node: 'n2' }] },
+    { by: 'gone', hosts: [{ ip: '192.168.1.9' }] },
   ])('which node answers for an exposed host, as its IP says: $by', ({ by, hosts }) => {
     const noted = (one: Ip): Ip => ({
       ...one,
       metadata: { ...one.metadata, annotations: { 'isthmus.dev/served-by': by } },
     });
     expect(model({ ...world, ips: world.ips.map(noted) }).hosts).toEqual(hosts);
+    const isHere = nodeModelOf({ ...world, ips: world.ips.map(noted) }, { ...onNode, node: 'n2' });
+    expect(isHere?.masqueradedHosts.map((one) => one.isHere ?? false)).toEqual([by === 'n2']);
   });
 
   test('sibling links, the active replica first', () => {

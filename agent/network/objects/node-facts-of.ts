@@ -41,7 +41,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     ),
     masqueradedHosts: exposures(objects.ips)
       .filter(({ masquerade }) => masquerade)
-      .map(exposedHost),
+      .map(({ host, exposed, servedBy }) => ({ host, exposed, ...(servedBy === node && { isHere: true as const }) })),
     fullMasquerade,
     rulePriority,
     matchesSockets,
@@ -89,11 +89,9 @@ export function nodeSources(name: string, { nodes, internalNodes }: FabricObject
 
 export interface Exposure extends ExposedHost {
   readonly masquerade: boolean;
-  /** Address of the node that answers for the host. */
+  /** The node on which the host answers. */
   readonly servedBy?: string;
 }
-
-const exposedHost = ({ host, exposed }: Exposure): ExposedHost => ({ host, exposed });
 
 /** Granted addresses in order, each real and each exposed address once: the first object by name wins. */
 export function exposures(ips: readonly Ip[]): readonly Exposure[] {

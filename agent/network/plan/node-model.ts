@@ -43,6 +43,8 @@ export interface ShortCut {
 export interface ExposedHost {
   readonly host: string;
   readonly exposed: string;
+  /** It answers on this node, where answers pass on their way back: callers from peers keep their addresses. */
+  readonly isHere?: true;
 }
 
 export interface NodeLink {

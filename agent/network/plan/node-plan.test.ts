@@ -51,6 +51,18 @@ describe('the plan of a node', () => {
     await expect(stateText(planNode(nodeModel))).toMatchFileSnapshot('golden/one-link.txt');
   });
 
+  test('hides callers of a masqueraded host, and not those from peers when it answers here', () => {
+    const [hidden, kept] = [{}, { isHere: true as const }].map((where) => {
+      const masqueradedHosts = [{ host: '192.0.2.7', exposed: '10.70.4.1', ...where }];
+      return planNode({ ...nodeModel, masqueradedHosts })
+        .tables.map(({ body }) => body)
+        .join();
+    });
+    const fromPeers = 'iifname "liqo-overlay" ct original ip daddr { 192.0.2.7 } masquerade\n';
+    expect(hidden).toContain(fromPeers);
+    expect(kept).toBe(hidden?.replace(`  ${fromPeers}`, ''));
+  });
+
   test('leads overlay packets for gateways behind bridges to their ports', async () => {
     const shortCuts = [
       { to: '10.200.1.102', bridge: 'cni0', port: 'vethbb' },

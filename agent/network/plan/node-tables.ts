@@ -117,13 +117,14 @@ function ownAddress({ overlayAddress, matchesSockets }: NodeModel, links: readon
   };
 }
 
-/** Callers from peers, whatever a Service's address was translated to meanwhile, and local ones that used the exposed address. */
+/** Callers from peers, whatever a Service's address was translated to meanwhile, unless it is here; and local ones that used the exposed address. */
 function hiddenCallers({ masqueradedHosts }: NodeModel): string[] {
   const hosts = distinctAddresses(masqueradedHosts.map(({ host }) => host));
   if (hosts.length === 0) return [];
   const exposed = distinctAddresses(masqueradedHosts.map((entry) => entry.exposed));
+  const elsewhere = distinctAddresses(masqueradedHosts.filter(({ isHere }) => !isHere).map(({ host }) => host));
   return [
-    `${fromOverlay} ct original ip daddr ${set(hosts)} masquerade`,
+    elsewhere.length === 0 ? '' : `${fromOverlay} ct original ip daddr ${set(elsewhere)} masquerade`,
     `ct original ip daddr ${set(exposed)} ip daddr ${set(hosts)} masquerade`,
   ];
 }

@@ -144,19 +144,10 @@ async function annotate(value: string): Promise<{ code: number | null; stderr: s
     value,
   ]);
 }
-/** Node addresses on which the proxy listens: one, but for the moment in which another replica takes over. */
-async function proxyNodes(): Promise<readonly string[]> {
-  const line = [
-    '-n',
-    'liqo',
-    'get',
-    'endpointslices',
-    'isthmus-api-server-proxy',
-    '-o',
-    'jsonpath={.endpoints[*].addresses[0]}',
-  ];
-  const { stdout } = await stage.kubectl(provider, line);
-  return stdout.split(' ').filter(Boolean);
+/** The node that gateways lead to for the proxy. */
+async function proxyNode(): Promise<string> {
+  const ip = await stage.api(provider).get(networkKinds.ips, { namespace: 'liqo', name: 'api-server-proxy' });
+  return ip?.metadata.annotations?.['isthmus.dev/served-by'] ?? '';
 }
 const refused = 'HTTP/1.1 407 Proxy Authentication Required';
 const accepted = 'HTTP/1.1 200 Connection Established';
@@ -195,28 +186,14 @@ test('a Tenant lets its consumer in without a token, from its link alone, wherev
   expect(await connectFromProviderPod()).toBe(refused);
 
   // The proxy on the one node and on the other: the gateway stays where it is.
-  const [first] = await proxyNodes();
-  const pods = ['-n', 'liqo', 'get', 'pods', '-l', 'app.kubernetes.io/name=controller-manager'];
-  const { stdout } = await stage.kubectl(provider, [
-    ...pods,
-    '-o',
-    'jsonpath={range .items[*]}{.metadata.name} {.status.podIP}{"\\n"}{end}',
-  ]);
-  const [leader = ''] =
-    stdout
-      .split('\n')
-      .find((row) => row.endsWith(` ${first}`))
-      ?.split(' ') ?? [];
-  expect((await stage.kubectl(provider, ['-n', 'liqo', 'delete', 'pod', leader, '--wait=false'])).code).toBe(0);
-  const second = await eventually(
-    'the proxy on the other node',
-    async () => {
-      const nodes = await proxyNodes();
-      return nodes.length === 1 && nodes[0] !== first && nodes[0];
-    },
-    patient,
-  );
-  expect(stage.world.cluster(provider).nodes.map(({ ip }) => ip)).toContain(second);
+  const first = await proxyNode();
+  expect(stage.world.cluster(provider).nodes.map(({ name }) => name)).toContain(first);
+  expect((await stage.kubectl(provider, ['cordon', first])).code).toBe(0);
+  const agents = ['-l', 'app.kubernetes.io/name=controller-manager', '--field-selector', `spec.nodeName=${first}`];
+  const removed = await stage.kubectl(provider, ['-n', 'liqo', 'delete', 'pods', ...agents, '--wait=false']);
+  expect(removed.stdout).toContain('deleted');
+  await eventually('the proxy on the other node', async () => ![first, ''].includes(await proxyNode()), patient);
+  expect((await stage.kubectl(provider, ['uncordon', first])).code).toBe(0);
   await answers('let in on the other node', accepted);
   expect(await connectFromProviderPod()).toBe(refused);
 

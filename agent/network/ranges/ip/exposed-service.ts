@@ -14,7 +14,7 @@ export interface ExposedService {
   /** One of `ipType`. */
   readonly ipType: string;
   readonly clusterIp: string;
-  /** Address of the node that answers, where that is the same for all connections: callers arrive there under their own addresses. */
+  /** The node whose pod or process answers all connections: callers arrive there under their own addresses. */
   readonly servedBy?: string;
 }
 
