@@ -1,7 +1,7 @@
 /** What the agent's own code writes about a link, sent and read by the broker: nothing of it is lost on the way. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { observedObject, observedSet } from '#agent/broker/kinds/observed-kinds.ts';
+import { observedObject, observedSet } from '#agent/broker/sync/observed-objects.ts';
 import { candidateOf } from '#agent/network/gateway/wireguard/endpoint.ts';
 import {
   latencyText,

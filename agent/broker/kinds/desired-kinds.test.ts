@@ -1,7 +1,7 @@
 /** What a broker may and may not have this cluster apply. */
 import { describe, expect, test } from 'vitest';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { reject } from './desired-kinds.ts';
+import { manifestRejection as reject } from '../sync/manifest-check.ts';
 
 const set = (role: 'consumer' | 'provider'): DesiredSet => ({
   peering: 'pe_1',

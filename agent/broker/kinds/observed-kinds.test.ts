@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { createTold } from '../sync/report-diff.ts';
-import { observedObject, observedSet } from './observed-kinds.ts';
+import { observedObject, observedSet } from '../sync/observed-objects.ts';
 
 const metadata = { name: 'gw-milan', namespace: 'liqo-tenant-milan', uid: 'u1' };
 const networking = 'networking.liqo.io/v1beta1';

@@ -1,7 +1,7 @@
 /** What the broker has been told of each peering, so that only news travels. */
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import { newsOf } from '../kinds/observed-kinds.ts';
+import { newsOf } from './observed-objects.ts';
 
 /** How old the latency of a link at the broker may become, and everything else that always changes a little. */
 const freshMs = 5 * 60_000;
