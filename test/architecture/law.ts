@@ -20,6 +20,7 @@ export const pureFile = new RegExp(
     String.raw`(^|\/)(decide|plan|model|objects?|[a-z-]+-(model|tables|plan|object))\.ts$`,
     String.raw`^agent\/network\/(ipam|addresses|plan|objects|gateway\/templates)\/`,
     String.raw`^agent\/reflection\/(model|kinds)\/`,
+    String.raw`^agent\/broker\/(kinds\/|sync\/(manifest-check|observed-objects|policy-check)\.ts$)`,
     String.raw`^agent\/(network|peering|offloading\/(consumer|provider))\/admission\/(?!webhooks)`,
     String.raw`^agent\/(network\/|peering\/|offloading\/provider\/)?model\/`,
     String.raw`^kube\/model\/`,

@@ -131,7 +131,7 @@ export const PeeringRole = z.enum(['consumer', 'provider']);
 export type PeeringRole = z.infer<typeof PeeringRole>;
 
 /**
- * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/broker/kinds/observed-kinds`):
+ * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`observed` in `agent/broker/kinds/`):
  * never private keys, tokens or kubeconfigs. Its fields are those of `observed-data.ts`, by which the broker reads them one by one: an agent
  * of another version may have others.
  */

@@ -1,8 +1,8 @@
-/** What the broker hears of a link. */
+/** Connection: what the broker learns of the state of a link, and when. */
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { createTold } from '../sync/report-diff.ts';
 import { observedObject, observedSet } from '../sync/observed-objects.ts';
+import { createTold } from '../sync/report-diff.ts';
 
 const metadata = { name: 'gw-milan', namespace: 'liqo-tenant-milan', uid: 'u1' };
 const networking = 'networking.liqo.io/v1beta1';
@@ -14,35 +14,6 @@ const connection = (status: object) =>
     status,
   } as Parameters<typeof observedObject>[2]);
 const setOf = (status: object) => observedSet({ peering: 'pe_1', role: 'consumer' }, 1, [connection(status)], []);
-
-test('of a gateway’s Secret the broker hears the public key and nothing else', () => {
-  const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata,
-    data: { privateKey: 'cHJpdmF0ZQ==', publicKey: 'cHVibGlj', other: 'b3RoZXI=' },
-  };
-  expect(observedObject('Secret', 'v1', secret).data).toEqual({ publicKey: 'cHVibGlj' });
-});
-
-test('of a gateway the broker hears where it can be reached, not on which node it runs', () => {
-  const gateway = {
-    apiVersion: networking,
-    kind: 'GatewayServer',
-    metadata: { ...metadata, annotations: { 'networking.isthmus.dev/candidates': '["192.0.2.1:30000"]', x: 'y' } },
-    status: {
-      endpoint: { addresses: ['192.0.2.1'], port: 30_000 },
-      internalEndpoint: { ip: '10.0.0.1', node: 'inner' },
-      secretRef: { name: 'inner' },
-    },
-  };
-  expect(observedObject('GatewayServer', networking, gateway).data).toEqual({
-    endpoint: { addresses: ['192.0.2.1'], port: 30_000 },
-    candidates: ['192.0.2.1:30000'],
-  });
-  const broken = { ...gateway, metadata: { ...metadata, annotations: { 'networking.isthmus.dev/candidates': '{' } } };
-  expect(observedObject('GatewayServer', networking, broken).data).toMatchObject({ candidates: [] });
-});
 
 test('the first latency that was measured is news', () => {
   const clock = new ManualClock();
