@@ -25,6 +25,12 @@ describe('refuses, naming the fault:', () => {
     { what: 'loopback', manifest: configurationOf(['127.0.0.0/8']), says: 'loopback' },
     { what: 'the addresses of tunnels', manifest: configurationOf(['169.254.18.0/24']), says: 'link-local' },
     { what: 'a range that is no text', manifest: configurationOf([{ a: 1 }]), says: 'spec.remote.cidr.pod is' },
+    {
+      what: 'a range whose text would be a function of its own',
+      manifest: configurationOf([{ toString: 1 }]),
+      says: 'spec.remote.cidr.pod is',
+    },
+    { what: 'a list in a list', manifest: configurationOf([['10.0.0.0/16']]), says: 'spec.remote.cidr.pod is' },
     { what: 'no ranges', manifest: configurationOf([]), says: 'accepted is a list of 1 to 32' },
     { what: 'too many ranges', manifest: configurationOf(Array(33).fill('10.0.0.0/16')), says: '1 to 32 ranges' },
     { what: 'no external range', manifest: configurationOf(['10.0.0.0/16'], []), says: 'spec.remote.cidr.external' },

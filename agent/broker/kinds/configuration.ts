@@ -4,7 +4,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
 import { isOfPeer } from './derived.ts';
 import { type BrokerKind, bothRoles, peeringLabels, watched } from './kind.ts';
-import { asObject, pick, specOf, strayField } from './manifest.ts';
+import { asObject, pick, specOf, strayField, textOf } from './manifest.ts';
 
 const maxRanges = 32;
 
@@ -25,7 +25,7 @@ export const configuration: BrokerKind<'Configuration'> = {
   removedBy: 'agent',
   announcedRanges(manifest) {
     const cidr = asObject(asObject(specOf(manifest).remote).cidr);
-    return [cidr.pod, cidr.external].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
+    return [cidr.pod, cidr.external].flatMap((list) => (Array.isArray(list) ? list.map(textOf) : []));
   },
 };
 
@@ -41,7 +41,7 @@ function checkRanges(manifest: KubeManifest): string | undefined {
     if (!Array.isArray(list) || list.length === 0 || list.length > maxRanges)
       return `${where} is ${JSON.stringify(list)}; accepted is a list of 1 to ${maxRanges} ranges`;
     for (const range of list as unknown[]) {
-      const problem = rangeProblem(String(range));
+      const problem = rangeProblem(textOf(range));
       if (problem !== undefined) return `${where} ${problem}`;
     }
   }

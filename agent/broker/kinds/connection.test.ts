@@ -1,7 +1,7 @@
 /** Connection: what the broker learns of the state of a link, and when. */
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { observedObject, observedSet } from '../sync/observed-objects.ts';
+import { newsOf, observedObject, observedSet } from '../sync/observed-objects.ts';
 import { createTold } from '../sync/report-diff.ts';
 
 const metadata = { name: 'gw-milan', namespace: 'liqo-tenant-milan', uid: 'u1' };
@@ -25,6 +25,8 @@ test('the first latency that was measured is news', () => {
     return found.length;
   };
   expect(['N/A', 'N/A', '12ms', '13ms', 'N/A', '250μs'].map(news)).toEqual([1, 0, 1, 0, 1, 1]);
+  const asJson = (latency: object) => JSON.stringify(newsOf(setOf({ value: 'Connected', mtu: 1340, ...latency })));
+  expect(asJson({})).toBe(asJson({ latency: { value: 'N/A' } }));
 });
 
 test('a field that does not have its form is left out and told, the others are sent', () => {

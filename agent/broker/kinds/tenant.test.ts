@@ -16,6 +16,11 @@ describe('refuses, naming the fault:', () => {
       manifest: { ...tenant, spec: { clusterID: 'naples' } },
       says: 'spec.clusterID is naples, accepted is milan',
     },
+    {
+      what: 'a party that is no text',
+      manifest: { ...tenant, spec: { clusterID: { toString: 1 } } },
+      says: 'spec.clusterID is {"toString":1}, accepted is milan',
+    },
   ])('$what', ({ manifest, says }) => {
     expect(refusal(manifest, 'provider')).toContain(says);
   });

@@ -17,9 +17,12 @@ export const newsOf = (set: ObservedSet): ObservedSet => ({
   objects: set.objects.map((object) => ({ ...object, data: withoutVolatile(object) })),
 });
 
+/** The steady fields, then of each volatile one what is news in it: in this order, so that equal reports are equal as JSON. */
 function withoutVolatile({ kind, data }: ObservedObject): ObservedObject['data'] {
-  const volatile = Object.entries(brokerKind(kind)?.volatile ?? {}) as [string, (value: unknown) => unknown][];
-  return { ...data, ...Object.fromEntries(volatile.map(([field, newsIn]) => [field, newsIn(data[field])])) };
+  const volatile: Readonly<Record<string, (value: unknown) => unknown>> = brokerKind(kind)?.volatile ?? {};
+  const steady = Object.entries(data).filter(([field]) => !Object.hasOwn(volatile, field));
+  const news = Object.entries(volatile).map(([field, newsIn]): [string, unknown] => [field, newsIn(data[field])]);
+  return Object.fromEntries([...steady, ...news]);
 }
 
 export function observedObject(kind: string, apiVersion: string, object: KubeObject): ObservedObject {
