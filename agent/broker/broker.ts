@@ -1,4 +1,4 @@
-/** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
+/** The agent's session with the broker: reports up, desired sets down, a notify socket beside them. Peerings work on without it. */
 import type { KeyObject } from 'node:crypto';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
@@ -34,7 +34,7 @@ export interface ChannelDeps {
   };
 }
 
-/** In case that all else fails: whoever pings or polls hears of news within a heartbeat. */
+/** The last resort: pings and polls bring news within a heartbeat. */
 const sweepMs = 6 * 3_600_000;
 const joinCheckMs = 2_000;
 const retryMs = { first: 500, most: 30_000 };
@@ -228,7 +228,7 @@ interface Raised {
   wait(atMostMs: number, clock: Clock, signal: AbortSignal): Promise<void>;
 }
 
-/** A flag to wait on: raises while nobody waits are kept, many raises are one. */
+/** A flag to wait on: a raise without a waiter is kept, many raises are one. */
 function createSignal(): Raised {
   let raised = false;
   let wake: (() => void) | undefined;

@@ -15,7 +15,7 @@ const connection = (status: object) =>
   } as Parameters<typeof observedObject>[2]);
 const setOf = (status: object) => observedSet({ peering: 'pe_1', role: 'consumer' }, 1, [connection(status)], []);
 
-test('the first latency that was measured is news', () => {
+test('the first latency that was measured is reported at once', () => {
   const clock = new ManualClock();
   const told = createTold(clock);
   const news = (latency: string) => {
@@ -29,7 +29,7 @@ test('the first latency that was measured is news', () => {
   expect(asJson({})).toBe(asJson({ latency: { value: 'N/A' } }));
 });
 
-test('a field that does not have its form is left out and told, the others are sent', () => {
+test('a field that does not have its form is left out and named as unfit, the others are reported', () => {
   const { data, unfit } = connection({ value: 'Connected', latency: { value: 'fast' }, mtu: 1340, packetLoss: 101 });
   expect(data).toEqual({ value: 'Connected', mtu: 1340 });
   expect(unfit).toMatchObject([
@@ -39,7 +39,7 @@ test('a field that does not have its form is left out and told, the others are s
   expect(connection({ value: 'Connected' })).not.toHaveProperty('unfit');
 });
 
-test('latency alone is told every five minutes, a link that goes down at once', () => {
+test('latency alone is reported every five minutes, a link that goes down at once', () => {
   const clock = new ManualClock();
   const told = createTold(clock);
   const at = (status: object) => {

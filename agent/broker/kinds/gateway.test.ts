@@ -124,7 +124,7 @@ describe('refuses, naming the fault:', () => {
   });
 });
 
-test('of a gateway the broker hears where it can be reached, not on which node it runs', () => {
+test('a report of a gateway says where it can be reached, not on which node it runs', () => {
   const gateway = {
     apiVersion,
     kind: 'GatewayServer',

@@ -1,4 +1,4 @@
-/** Reading parts of manifests and objects whose shape nothing has checked yet. */
+/** Readers for parts of manifests and objects whose shape is not checked yet. */
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Json } from './kind.ts';
 

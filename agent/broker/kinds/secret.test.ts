@@ -9,7 +9,7 @@ test('refuses a further key in the Secret', () => {
   expect(refusal({ ...secret, data: { nonce: 'YQ==', token: 'YQ==' } }, 'provider')).toContain('data.token');
 });
 
-test('of a gateway’s Secret the broker hears the public key and nothing else', () => {
+test('a report of a gateway’s Secret has the public key and nothing else', () => {
   const secret = {
     apiVersion: 'v1',
     kind: 'Secret',

@@ -1,6 +1,6 @@
 /**
  * The WebSocket that rings when there is something new to read, and over which an idle agent is heard of. Losing it costs latency, never
- * correctness: whoever holds it polls meanwhile.
+ * correctness: without it the agent polls.
  */
 import WebSocket from 'ws';
 import { abortScope } from '#shared/async/abort-scope.ts';
@@ -136,7 +136,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   function hold(next: Connection | undefined): void {
     const before = current;
     current = next;
-    // Only now: whoever rings finds at least one of the two.
+    // Only now, so that the broker finds at least one of the two when it rings.
     before?.close();
     if ((before === undefined) !== (next === undefined)) onChange();
     // While one was open nothing was missed but what the next ping finds out.

@@ -296,7 +296,7 @@ export function createDesiredState({
 export const manifestHash = (manifest: KubeManifest): string =>
   createHash('sha256').update(stable(manifest)).digest('hex').slice(0, 32);
 
-/** JSON with sorted keys: the same manifest gives the same text whatever the order of its members. */
+/** JSON with sorted keys: the same manifest gives the same text in any order of its members. */
 const stable = (value: unknown): string =>
   JSON.stringify(value, (_key, v: unknown) =>
     typeof v === 'object' && v !== null && !Array.isArray(v)

@@ -1,4 +1,4 @@
-/** What a broker may not have this cluster apply, of whatever kind. */
+/** What a broker may not have this cluster apply, of any kind. */
 import { describe, expect, test } from 'vitest';
 import { manifests, tenantNamespace as namespace, refusal } from '#agent/broker/testing/manifests.ts';
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
