@@ -5,6 +5,7 @@ import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/inst
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
+import { patient } from '../install/patience.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
@@ -27,7 +28,8 @@ Example:
     )
     .action(async (options: InstallOptions) => install(io, await openCluster(options, io.signal), options));
 
-export async function install(io: CliIo, kube: KubeClient, options: InstallOptions): Promise<void> {
+export async function install(io: CliIo, client: KubeClient, options: InstallOptions): Promise<void> {
+  const kube = patient(io, client);
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);

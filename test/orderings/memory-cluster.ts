@@ -179,7 +179,7 @@ export class MemoryCluster {
       const cache = new LaggingCache(type, { ...options }, list);
       if (until.aborted) return cache;
       this.#watching.set(cache, side);
-      for (const end of [signal, until])
+      for (const end of new Set([signal, until]))
         end.addEventListener('abort', () => this.#watching.delete(cache), { once: true });
       return cache;
     };

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
 import { createShadowPodController } from '#agent/offloading/provider/shadow-pods/controller.ts';
 import type { Cluster } from '#kube/model/types.ts';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { endpointSlices, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -53,7 +54,7 @@ test.each<{
   make('modest', 'one');
   const stop = new AbortController();
   const running = create({
-    cluster: cluster.open('own', stop.signal) as Cluster,
+    cluster: cluster.open('own', sharedByMany(stop.signal)) as Cluster,
     clock,
     log: silentLog,
     random: () => 0,
