@@ -1,5 +1,6 @@
 /** Keeps the objects of one kind equal at one provider, in every namespace that is offloaded there. */
-import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type FollowedNamespace, NamespacedCaches } from '#kube/cache/namespaced-caches.ts';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
@@ -12,7 +13,6 @@ import { buildTwin, foreignOwner, isOurs, pruneMetadata } from '../model/metadat
 import { applyAction, type Subject, wholeTwin } from './apply.ts';
 import { type DesiredCopy, decide } from './decide.ts';
 import { EventDedupe } from './event-dedupe.ts';
-import { FollowedNamespaces, type Sides } from './followed-namespaces.ts';
 import type { ReflectorOptions } from './options.ts';
 import type { ProviderClients } from './provider-clients.ts';
 import type { SharedScopes } from './shared-watches.ts';
@@ -26,6 +26,12 @@ export interface ReflectorDeps extends Pair {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: ControllerMetrics;
+}
+
+/** One offloaded namespace, here and at the provider. */
+interface Sides {
+  readonly here: Cache<KubeObject>;
+  readonly there: Cache<KubeObject>;
 }
 
 export interface ReflectorRules extends ReflectorOptions {
@@ -46,7 +52,7 @@ export class Reflector {
   readonly kind: OutgoingKind;
   readonly #deps: ReflectorDeps;
   readonly #rules: ReflectorRules;
-  readonly #namespaces: FollowedNamespaces<KubeObject, KubeObject>;
+  readonly #namespaces: NamespacedCaches<Sides>;
   readonly #controller: Controller;
   readonly #said: EventDedupe;
 
@@ -57,18 +63,20 @@ export class Reflector {
     this.#said = new EventDedupe(deps.local.events);
     const { consumer, log } = deps;
     const key = (namespace: string, name: string): void => this.#controller.enqueue(`${namespace}/${name}`);
-    this.#namespaces = new FollowedNamespaces(
+    this.#namespaces = new NamespacedCaches<Sides>(
       {
         open: (local, remote, until) => this.#open(local, remote, until),
-        onHere: (namespace, { before, after }) => {
-          const name = (after ?? before)?.metadata.name;
-          if (name === undefined) return;
-          key(namespace, name);
-          rules.onChange?.(namespace, name);
-        },
-        onThere: (namespace, { before, after }) => {
-          const name = (after ?? before)?.metadata.name;
-          if (name !== undefined) key(namespace, kind.localName(name, consumer));
+        onChange: {
+          here: (namespace, { before, after }) => {
+            const name = (after ?? before)?.metadata.name;
+            if (name === undefined) return;
+            key(namespace, name);
+            rules.onChange?.(namespace, name);
+          },
+          there: (namespace, { before, after }) => {
+            const name = (after ?? before)?.metadata.name;
+            if (name !== undefined) key(namespace, kind.localName(name, consumer));
+          },
         },
         onSynced: (sides) => this.#lookAt(sides),
         log,
@@ -129,7 +137,7 @@ export class Reflector {
     return this.#controller.run(signal);
   }
 
-  #open(local: string, remote: string, signal: AbortSignal): Pick<Sides<KubeObject, KubeObject>, 'here' | 'there'> {
+  #open(local: string, remote: string, signal: AbortSignal): Sides {
     const { kind } = this;
     const lean = (object: KubeObject): KubeObject => kind.lean(pruneMetadata(object));
     const here = this.#deps.scopes.use(
@@ -150,7 +158,7 @@ export class Reflector {
     return { here, there };
   }
 
-  #lookAt({ local, here, there }: Sides<KubeObject, KubeObject>): void {
+  #lookAt({ local, here, there }: FollowedNamespace<Sides>): void {
     for (const { metadata } of here.list()) this.look(`${local}/${metadata.name}`);
     for (const { metadata } of there.list()) {
       this.look(`${local}/${this.kind.localName(metadata.name, this.#deps.consumer)}`);
@@ -164,7 +172,7 @@ export class Reflector {
       this.#said.forget(key);
       return settled;
     }
-    if (!this.#namespaces.isSynced(sides)) return waiting(`the first list of namespace ${sides.remote}`, unknownYetMs);
+    if (!sides.isSynced()) return waiting(`the first list of namespace ${sides.remote}`, unknownYetMs);
     if (this.#rules.isInformed?.(namespace) === false) return again(100);
     const local = sides.here.get({ namespace, name });
     const at = { namespace: sides.remote, name: this.kind.remoteName(name, this.#deps.consumer) };

@@ -95,7 +95,7 @@ class Agent {
       local: { api: this.sides.local, events: { emit: () => undefined } },
       peer: this.sides.peer,
       log: silentLog,
-      expect: () => undefined,
+      written: { wrote: () => undefined, deleted: () => undefined },
       creator: { get: () => 'cons', learn: () => undefined },
       refusals: { count: () => 1, forget: () => undefined },
     };

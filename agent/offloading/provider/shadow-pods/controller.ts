@@ -1,6 +1,7 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
 import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
+import { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
@@ -14,8 +15,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createQuotaGate, type QuotaGate } from '../quota/quota-gate.ts';
 import { type Decision, decide, ownerUid } from './decide.ts';
-import { type Departed, departed } from './departed.ts';
-import { type Newcomers, newcomers } from './newcomers.ts';
+import { type FirstSeen, firstSeen } from './first-seen.ts';
 import { podOf } from './pod-object.ts';
 
 export interface ShadowPodDeps extends ControllerDeps {
@@ -28,8 +28,9 @@ interface Caches {
   readonly namespaces: Cache<Namespace>;
   readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
-  readonly newcomers: Newcomers;
-  readonly departed: Departed;
+  /** Which ShadowPods have ended for certain, and which of them this process knows from their beginning. */
+  readonly written: OwnWrites<ShadowPod>;
+  readonly firstSeen: FirstSeen;
 }
 
 type Follow = Extract<Decision, { do: 'follow' }>;
@@ -46,14 +47,16 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
   const { cluster } = deps;
   const shadows = shadowPodCache(cluster.caches);
   const offloaded = offloadedPodCache(cluster.caches);
+  const written = new OwnWrites<ShadowPod>(deps);
+  written.follow(shadows);
   const caches: Caches = {
     shadows,
     pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
     configurations: cluster.caches.cache(networkKinds.configurations),
-    gate: createQuotaGate(cluster.caches, shadows, offloaded),
-    newcomers: newcomers(shadows),
-    departed: departed(shadows),
+    gate: createQuotaGate(cluster.caches, shadows, offloaded, written),
+    written,
+    firstSeen: firstSeen(shadows, written),
   };
   return createController(
     {
@@ -93,7 +96,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
     case 'create':
       return create(cluster, caches, ref, signal);
     case 'delete':
-      return remove(cluster, caches.departed, decision.pod, signal);
+      return remove(cluster, caches.written, decision.pod, signal);
     case 'follow':
       if (shadow && isEarly(shadow, decision, deps.clock.now())) {
         const { phase: _, ...rest } = decision;
@@ -134,7 +137,7 @@ async function create(
   ref: ObjectRef,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const shadow = caches.newcomers.take(ref) ?? (await cluster.api.get(shadowPods, ref, signal));
+  const shadow = caches.firstSeen.take(ref) ?? (await cluster.api.get(shadowPods, ref, signal));
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
   const tooMuch = gate.enter(shadow);
   if (tooMuch !== undefined) {
@@ -191,10 +194,15 @@ async function explain(
 }
 
 /** With the grace period that the pod itself asks for. */
-async function remove({ api }: Cluster, gone: Departed, pod: Pod, signal: AbortSignal): Promise<Outcome> {
+async function remove(
+  { api }: Cluster,
+  written: Pick<OwnWrites<ShadowPod>, 'isGone'>,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const ref = refOf(pod);
   const owner = ownerUid(pod);
-  if (!owner || !gone.has(owner)) {
+  if (!owner || !written.isGone(owner)) {
     const shadow = await api.get(shadowPods, ref, signal);
     if (shadow && shadow.metadata.uid === owner && !shadow.metadata.deletionTimestamp) return again(staleMs);
   }

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { OwnWrites } from '#kube/cache/own-writes.ts';
 import { Store } from '#kube/cache/store.ts';
 import type { Cache } from '#kube/model/types.ts';
+import { ManualClock } from '#shared/ports/clock.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { newcomers } from './newcomers.ts';
+import { firstSeen } from './first-seen.ts';
 
 let serial = 0;
 const shadow = (name: string, more: { metadata?: object; status?: object } = {}): ShadowPod =>
@@ -21,10 +23,15 @@ function following(known: readonly ShadowPod[]) {
     subscribe: store.subscribe.bind(store),
     isSynced: () => isSynced,
   } as unknown as Cache<ShadowPod>;
+  const start = () => {
+    const written = new OwnWrites<ShadowPod>({ clock: new ManualClock() });
+    written.follow(cache);
+    return firstSeen(cache, written);
+  };
   return {
     store,
     open() {
-      const opened = newcomers(cache);
+      const opened = start();
       for (const one of known) store.put(one);
       isSynced = true;
       return opened;
@@ -32,7 +39,7 @@ function following(known: readonly ShadowPod[]) {
     openLate() {
       for (const one of known) store.put(one);
       isSynced = true;
-      return newcomers(cache);
+      return start();
     },
   };
 }
@@ -62,5 +69,16 @@ test.each([
   const opened = open();
   store.put(shadow('a'));
   store.put(shadow('a', more));
+  expect(opened.take(at('a'))).toBeUndefined();
+});
+
+test('one that is deleted before it was taken is forgotten, and so is its successor of the same name once that was taken', () => {
+  const { store, open } = following([]);
+  const opened = open();
+  store.put(shadow('a'));
+  store.remove('demo/a');
+  expect(opened.take(at('a'))).toBeUndefined();
+  store.put(shadow('a', { metadata: { uid: 'uid-2' } }));
+  expect(opened.take(at('a'))?.metadata.uid).toBe('uid-2');
   expect(opened.take(at('a'))).toBeUndefined();
 });
