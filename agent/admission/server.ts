@@ -3,10 +3,12 @@
  * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
  * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
  */
+
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
@@ -154,7 +156,7 @@ async function judge(path: string, hook: Hook, body: string, log: Log): Promise<
       });
     }
   } catch (error) {
-    return [400, { error: error instanceof Error ? error.message : String(error) }];
+    return [400, { error: messageOf(error) }];
   } finally {
     clearTimeout(timer);
   }
@@ -169,7 +171,7 @@ async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log
     log.warn('review failed', {
       path,
       code: codeOf(error),
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
     if (failurePolicyOf(path) === 'Ignore') return allow;
     return deny('kube_unreachable', 'isthmus cannot look up what this depends on right now: try again in a moment');

@@ -1,9 +1,11 @@
 /** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
+
 import type { KeyObject } from 'node:crypto';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -146,7 +148,7 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
         await status.failed(error, signal);
         log.warn('exchange with the broker failed', {
           code: codeOf(error),
-          reason: error instanceof Error ? error.message : String(error),
+          reason: messageOf(error),
           failures,
         });
         await clock.sleep(backoff(failures), signal).catch(() => undefined);

@@ -1,6 +1,8 @@
 /** Events into EventBridge buses and SQS queues of tenants, as a role of theirs. */
+
 import { createHash } from 'node:crypto';
 import { parseTargetArn, type TargetName } from '#shared/domain/event-target-arn.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { EventTargetSender, TargetMessage } from '../../ports/event-target-sender.ts';
 import type { SendOutcome } from '../../ports/webhook-sender.ts';
@@ -60,7 +62,7 @@ export function createAwsTargets(options: AwsTargetsOptions): EventTargetSender 
         signal?.throwIfAborted();
         if (deadline.aborted) return { error: `no answer within ${timeoutMs / 1_000} s` };
         if (error instanceof RoleRefused) return { error: error.message };
-        return { error: plain(error instanceof Error ? error.message : String(error)) };
+        return { error: plain(messageOf(error)) };
       }
     },
   };

@@ -1,4 +1,5 @@
 /** The event bus inside one process: the outbox is the queue, each subscriber keeps its position, retries and dead letters in the store. */
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { EventBus, Subscriber } from '../../ports/event-bus.ts';
@@ -90,7 +91,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
     const tried = attempts + 1;
     const facts = { subscriber: subscriber.name, event: event.id, type: event.type, attempts: tried };
     if (tried < maxAttempts) {
-      log.warn('event will be delivered again', { ...facts, reason: reasonOf(error) });
+      log.warn('event will be delivered again', { ...facts, reason: messageOf(error) });
       return retryOp(subscriber, { event, attempts: tried }, clock.now() + retryDelay(tried));
     }
     log.error('event became a dead letter', error, facts);
@@ -98,7 +99,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
       op: 'put',
       pk: partition.bus(subscriber.name),
       sk: `${deadPrefix}${sortableTime(clock.now())}/${event.id}`,
-      value: { event, attempts: tried, reason: reasonOf(error) } satisfies DeadLetter,
+      value: { event, attempts: tried, reason: messageOf(error) } satisfies DeadLetter,
       expiresAt: clock.now() + deadKeptMs,
     };
   }
@@ -214,5 +215,3 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
 }
 
 const retryDelay = (attempts: number): number => Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1));
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
