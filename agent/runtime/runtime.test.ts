@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
-import { systemClock } from './clock.ts';
 import { createIds } from './ids.ts';
 import { createLog } from './log.ts';
 
@@ -22,37 +21,6 @@ describe('an identifier', () => {
   test('starts with the time it was made at', () => {
     const [early, late] = [1_000, 2_000].map((time) => createIds(() => time).next('x'));
     expect((early ?? '') < (late ?? '')).toBe(true);
-  });
-});
-
-describe('the real clock', () => {
-  test('wakes a sleeper with the reason of its signal', async () => {
-    const stop = new AbortController();
-    const asleep = systemClock.sleep(60_000, stop.signal);
-    stop.abort(new Error('enough'));
-    await expect(asleep).rejects.toThrow('enough');
-    await expect(systemClock.sleep(1, stop.signal)).rejects.toThrow('enough');
-  });
-
-  test('does not end a sleep of months at once', async () => {
-    const stop = new AbortController();
-    const first = await Promise.race([
-      systemClock.sleep(2 ** 33, stop.signal).catch(() => 'aborted'),
-      systemClock.sleep(5).then(() => 'short'),
-    ]);
-    stop.abort();
-    expect(first).toBe('short');
-  });
-
-  test('calls back after its time, not at once after months, and not when it was told to let be', async () => {
-    const called: string[] = [];
-    const undo = ['now', 'months', 'undone'].map((what) =>
-      systemClock.after?.(what === 'months' ? 2 ** 33 : 5, () => called.push(what)),
-    );
-    undo[2]?.();
-    await systemClock.sleep(30);
-    undo[1]?.();
-    expect(called).toEqual(['now']);
   });
 });
 
