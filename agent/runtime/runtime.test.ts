@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createIds } from './ids.ts';
 import { createLog } from './log.ts';
+import { createLineLog } from './plain-log.ts';
 
 describe('an identifier', () => {
   test('has its prefix and 26 characters, and sorts by when it was made, whatever the clock does', () => {
@@ -48,5 +49,18 @@ describe('the log', () => {
     const { lines, log } = capture();
     log.info('enrolled', { token: 's3cret', user: { password: 's3cret', deep: { kubeconfig: 's3cret' } } });
     expect(lines[0]).not.toContain('s3cret');
+  });
+
+  test('of the controllers and of the node process holds no credential at any depth, nor in bound fields', () => {
+    const { lines, log } = capture();
+    const plain = createLineLog('debug', {}, (line) => void lines.push(line));
+    const error = new Error('outer', { cause: Object.assign(new Error('inner'), { detail: { token: 's3cret' } }) });
+    for (const each of [log, plain]) {
+      each.with({ kubeconfig: 's3cret' }).info('joined', { a: [{ b: { c: new Map([['nonce', 's3cret']]) } }] });
+      each.error('failed', error);
+    }
+    expect(lines).toHaveLength(4);
+    expect(lines.join('')).not.toContain('s3cret');
+    expect(lines.filter((line) => line.includes('"inner"'))).toHaveLength(2);
   });
 });

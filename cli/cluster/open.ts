@@ -7,6 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
@@ -68,7 +69,7 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
   async function call<R>(method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<R> {
     const url = new URL(server + path);
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const options: RequestOptions = { method, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
+    const options: RequestOptions = { method, signal: abortsWith(signal, AbortSignal.timeout(timeoutMs)) };
     try {
       await config.applyToHTTPSOptions(options);
     } catch (cause) {

@@ -1,4 +1,7 @@
 /** The event bus inside one process: the outbox is the queue, each subscriber keeps its position, retries and dead letters in the store. */
+
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -58,7 +61,7 @@ const deadPrefix = 'dead/';
 export function createLocalBus(options: LocalBusOptions): LocalBus {
   const { store, clock, log, mischief, maxAttempts = 12 } = options;
   const subscribers: Subscriber[] = [];
-  let awake = new AbortController();
+  let awake: LinkedAbort | undefined;
 
   const chance = (probability: number | undefined): boolean =>
     mischief !== undefined && probability !== undefined && mischief.random() < probability;
@@ -182,7 +185,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
   return {
     deliverDue,
     wake() {
-      awake.abort();
+      awake?.abort();
     },
     subscribe(subscriber) {
       subscribers.push(subscriber);
@@ -198,20 +201,22 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
     async run(signal) {
       let failures = 0;
       while (!signal.aborted) {
-        awake = new AbortController();
+        awake = abortScope(signal);
         try {
           if (await deliverDue(signal)) continue;
           failures = 0;
-          await clock.sleep(await idleFor(signal), AbortSignal.any([signal, awake.signal])).catch(() => undefined);
+          await clock.sleep(await idleFor(signal), awake.signal).catch(() => undefined);
         } catch (error) {
           if (signal.aborted) return;
           failures += 1;
           log.error('event delivery stopped and will be tried again', error);
           await clock.sleep(retryDelay(failures), signal).catch(() => undefined);
+        } finally {
+          awake.unlink();
         }
       }
     },
   };
 }
 
-const retryDelay = (attempts: number): number => Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1));
+const retryDelay = (attempts: number): number => backoffMs(attempts, { baseMs: firstRetryMs, maxMs: longestRetryMs });
