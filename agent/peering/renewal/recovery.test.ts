@@ -87,8 +87,8 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
   });
   const milan = await startApiProxy({
     gate: {
-      judge(caller) {
-        const verdict = gate.judge(caller);
+      async judge(caller) {
+        const verdict = await gate.judge(caller);
         asked.push(verdict.pass ? 'pass' : String(verdict.status));
         return verdict;
       },
