@@ -7,6 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { ServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -14,7 +15,6 @@ import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
 import type { Hook } from './hook.ts';
 import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
-import type { ServingCertificate } from './serving-certificate.ts';
 
 export interface ServerOptions {
   readonly routes: ReadonlyMap<string, Hook>;
