@@ -4,7 +4,6 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createLog } from '#agent/runtime/log.ts';
 import { type ClusterConnection, connectInCluster } from '#kube/http/connection.ts';
@@ -14,6 +13,7 @@ import { openCluster } from '#kube/open-cluster.ts';
 import { type LeaseOptions, runAsLeader } from '#kube/run/leader-election.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';

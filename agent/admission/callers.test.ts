@@ -1,9 +1,9 @@
 import https from 'node:https';
 import { expect, test } from 'vitest';
+import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { type MayCall, mayCall } from './callers.ts';
 import { serveAdmission } from './server.ts';
-import { issueServingCertificate } from './serving-certificate.ts';
 
 const own = new Set(['127.0.0.1', '10.0.0.7', '10.244.0.1', 'fd00::7']);
 

@@ -3,16 +3,18 @@
  * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
  * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
  */
+
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { ServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
 import type { Hook } from './hook.ts';
 import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
-import type { ServingCertificate } from './serving-certificate.ts';
 
 export interface ServerOptions {
   readonly routes: ReadonlyMap<string, Hook>;
@@ -154,7 +156,7 @@ async function judge(path: string, hook: Hook, body: string, log: Log): Promise<
       });
     }
   } catch (error) {
-    return [400, { error: error instanceof Error ? error.message : String(error) }];
+    return [400, { error: messageOf(error) }];
   } finally {
     clearTimeout(timer);
   }
@@ -169,7 +171,7 @@ async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log
     log.warn('review failed', {
       path,
       code: codeOf(error),
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
     if (failurePolicyOf(path) === 'Ignore') return allow;
     return deny('kube_unreachable', 'isthmus cannot look up what this depends on right now: try again in a moment');

@@ -59,7 +59,7 @@ export class ProxyAuthorizer {
     this.#options = options;
   }
 
-  judge({ method, target, authorization, from }: Caller): Verdict {
+  async judge({ method, target, authorization, from }: Caller): Promise<Verdict> {
     const now = this.#options.clock.now();
     if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
     const errand = errandOf(method, target);
@@ -72,7 +72,11 @@ export class ProxyAuthorizer {
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
-    const objection = this.#objection(token, errand, now);
+    const isSigned = await this.#isSigned(token, errand);
+    // From here to `#remember` nothing waits: of two that show one token at the same time, the second finds it shown.
+    const objection = isSigned
+      ? this.#objection(token, now)
+      : 'the token is not signed by a consumer that peers through the link';
     if (objection !== undefined) return refuse(407, objection);
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
     this.#remember(token, now);
@@ -87,12 +91,17 @@ export class ProxyAuthorizer {
     return this.#shown.size;
   }
 
-  #objection({ claims, isSignedBy }: ReadToken, errand: ProxyTarget, now: number): string | undefined {
-    const { clusterId, nonce, keysOf } = this.#options;
+  async #isSigned({ claims, isSignedBy }: ReadToken, errand: ProxyTarget): Promise<boolean> {
+    const keys = (): readonly KeyObject[] => this.#options.keysOf(claims.iss, errand);
+    // Read again afterwards: the consumer may have lost its rights while the signature was checked.
+    for (const key of keys()) if (await isSignedBy(key)) return keys().some((one) => one.equals(key));
+    return false;
+  }
+
+  /** Of a token whose signature is good: what the token of a stranger says is nobody's business. */
+  #objection({ claims }: ReadToken, now: number): string | undefined {
+    const { clusterId, nonce } = this.#options;
     const seconds = now / 1000;
-    // Whose it is comes first: what a stranger's token says is nobody's business.
-    if (!keysOf(claims.iss, errand).some((key) => isSignedBy(key)))
-      return 'the token is not signed by a consumer that peers through the link';
     if (claims.aud !== clusterId) return 'the token is for another cluster';
     if (claims.nonce !== nonce) return 'the token is for another run of this proxy';
     if (claims.exp - claims.iat > proxyTokenLifeSeconds) return 'the token lives too long';

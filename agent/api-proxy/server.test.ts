@@ -4,16 +4,16 @@ import * as https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { issueServingCertificate } from '#agent/admission/serving-certificate.ts';
 import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { openRequest } from '#kube/http/request.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { ProxyAuthorizer } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
@@ -208,11 +208,11 @@ test.each([
 
 test('a consumer gets the certificate that is ready for it, a stranger none, and nobody anything else', async () => {
   const { proxy } = await startProxy();
-  const get = (token: string, path = '/certificate') =>
-    raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${token}\r\n\r\n`);
+  const get = async (token: string | Promise<string>, path = '/certificate') =>
+    raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${await token}\r\n\r\n`);
   const token = () => tokens()('milan', 'a-nonce-of-this-run');
   expect(await get(token())).toMatch(/^HTTP\/1.1 200 .*\r\n\r\n.*the certificate of rome\n/s);
-  const once = token();
+  const once = await token();
   await get(once);
   expect(await get(once)).toContain(' 407 ');
   expect(await get(tokens('ghent')('milan', 'a-nonce-of-this-run'))).toContain(' 407 ');
@@ -253,8 +253,8 @@ test('nobody is promised a connection that cannot be made', async () => {
 
 test('a consumer has so many connections and no more, and loses them with its rights', async () => {
   const { proxy } = await startProxy({ maxTunnels: 1 });
-  const open = () => {
-    const head = `${line}Proxy-Authorization: Bearer ${tokens()('milan', 'a-nonce-of-this-run')}\r\n\r\n`;
+  const open = async () => {
+    const head = `${line}Proxy-Authorization: Bearer ${await tokens()('milan', 'a-nonce-of-this-run')}\r\n\r\n`;
     return raw(proxy.port, head);
   };
   const first = open();

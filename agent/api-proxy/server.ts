@@ -2,7 +2,7 @@
  * The listener of the proxy: reads one request per connection, asks the gate, then joins the caller with the API server; TLS passes through
  * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and of no use without the consumer's key.
  */
-import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { join } from '#kube/http/stream-proxy.ts';
@@ -57,11 +57,11 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
   });
   server.maxConnections = limits.connections;
 
-  function judge(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['judge']> {
+  async function judge(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['judge']> {
     const { method = '', url = '' } = request;
     const all = request.headersDistinct['proxy-authorization'] ?? [];
     const authorization = all.length === 1 ? all[0] : undefined;
-    const verdict = gate.judge({ method, target: url, authorization, from });
+    const verdict = await gate.judge({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
     // Once a minute for the same: who is refused all the time must not fill the log.
     if (logged.take(`${from} ${verdict.say}`, clock.now()))
@@ -83,8 +83,13 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     );
   }
 
-  server.on('request', (request, response) => {
-    const verdict = judge(request, request.socket.remoteAddress ?? '');
+  const broken = (socket: Duplex) => (error: unknown) => {
+    log.error('proxy could not judge a request', error);
+    socket.destroy();
+  };
+
+  async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const verdict = await judge(request, request.socket.remoteAddress ?? '');
     const headers = { connection: 'close', 'content-type': 'text/plain' };
     if (!verdict.pass) {
       const asked = verdict.status === 407 && { 'proxy-authenticate': challenge };
@@ -93,19 +98,25 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     const certificate = options.certificateOf(verdict.consumer);
     if (certificate !== undefined) return void response.writeHead(200, headers).end(certificate);
     response.writeHead(404, headers).end('there is no certificate for you\n');
-  });
+  }
+  server.on('request', (request, response) => void onRequest(request, response).catch(broken(request.socket)));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
     answer(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, 'this request cannot be read'),
   );
 
-  server.on('connect', (request, client, head) => {
-    const socket = client as Socket;
-    const verdict = judge(request, socket.remoteAddress ?? '');
+  async function onConnect(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    // Node listens no more to a socket that it has handed over.
+    socket.on('error', () => socket.destroy());
+    const verdict = await judge(request, socket.remoteAddress ?? '');
+    if (socket.destroyed) return;
     if (!verdict.pass) return answer(socket, verdict.status, verdict.say);
     const { consumer } = verdict;
     if ((tunnels.get(consumer)?.size ?? 0) >= maxTunnels)
       return answer(socket, 429, `a consumer has at most ${maxTunnels} connections`);
     dial(consumer, socket, head);
+  }
+  server.on('connect', (request, socket, head) => {
+    void onConnect(request, socket as Socket, head).catch(broken(socket));
   });
 
   function dial(consumer: string, client: Socket, head: Buffer): void {

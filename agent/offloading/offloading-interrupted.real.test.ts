@@ -1,11 +1,11 @@
 /** The controllers die at every single write, in turn: after their restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';

@@ -1,12 +1,12 @@
 /** Namespace offloading and ShadowPods on a real API server that plays both roles: consumer `cons` and provider `prov`. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, nodes, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import type { Namespace, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import {

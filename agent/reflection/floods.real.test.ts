@@ -4,11 +4,11 @@ import {
   type ConnectProvider,
   createConnectProvider,
 } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld } from '#test/harness/offloading-world.ts';
 import { type Running, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';

@@ -1,8 +1,8 @@
 /** What each kind of object becomes at a provider. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { ReflectedWrites } from '#agent/testing/reflected-writes.ts';
 import { configMaps, coreEvents, ingresses, pods, secrets, services } from '#shared/domain/core-kinds.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';

@@ -1,9 +1,9 @@
 /** Whose the objects at a provider are, and that they stay right over changes of the policy, of virtual nodes and of the leader. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { ReflectedWrites } from '#agent/testing/reflected-writes.ts';
 import { configMaps, ingresses, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { type Namespace, openNamespace } from '#agent/network/kernel/namespace.ts';
 import type { GatewayModel } from '#agent/network/plan/gateway-model.ts';
 import { planGateway } from '#agent/network/plan/gateway-plan.ts';
-import { addressText } from '#shared/domain/ipv4.ts';
+import { formatAddress } from '#shared/domain/cidr.ts';
 import { connect, type Netns, NetnsWorld } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import { carried } from '#test/system/network/kernel/carried.ts';
@@ -180,9 +180,9 @@ async function programming(log: (line: string) => void): Promise<Record<string, 
 function largeModel(privateKeyFile: string): GatewayModel {
   const nodes = Array.from({ length: large.nodes }, (_, i) => ({
     name: `node${i}`,
-    overlayAddress: addressText(0x0a50_0001 + i),
-    underlayAddress: addressText(0xac1e_0001 + i),
-    sources: [addressText(0xac1e_0001 + i)],
+    overlayAddress: formatAddress(0x0a50_0001 + i),
+    underlayAddress: formatAddress(0xac1e_0001 + i),
+    sources: [formatAddress(0xac1e_0001 + i)],
     podCidrs: [`10.200.${i}.0/24`],
     own: i === 0,
   }));
@@ -198,10 +198,10 @@ function largeModel(privateKeyFile: string): GatewayModel {
     overlay: { address: '10.80.9.1', vni: 77 },
     nodes,
     strayPods: Array.from({ length: large.pods }, (_, i) => ({
-      ip: addressText(0x0ac9_0001 + i),
+      ip: formatAddress(0x0ac9_0001 + i),
       node: `node${i % large.nodes}`,
     })),
-    exposed: nodes.map(({ overlayAddress }, i) => ({ ip: overlayAddress, exposed: addressText(0x0a46_0100 + i) })),
+    exposed: nodes.map(({ overlayAddress }, i) => ({ ip: overlayAddress, exposed: formatAddress(0x0a46_0100 + i) })),
     hosts: [],
     siblings: [],
     wireGuard: { implementation: 'userspace', listenPort: 51_840, privateKeyFile },

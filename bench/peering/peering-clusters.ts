@@ -1,12 +1,12 @@
 /** Two joined clusters and the broker's REST API, for benches. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { send } from '#functions/local/scripted-agent.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { openWorld, type World } from '#test/harness/product-clusters.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';
 

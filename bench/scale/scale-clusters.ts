@@ -1,7 +1,9 @@
 /** Two joined clusters, peered, whose provider has hollow nodes: pods are offloaded to nodes that cost nothing. */
+
 import path from 'node:path';
 import type { KubeApi } from '#kube/model/types.ts';
 import { deployments, namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type BenchWorld, names, openBenchWorld } from '../peering/peering-clusters.ts';
@@ -172,7 +174,7 @@ export async function burst(world: ScaleWorld, where: Where, count: number, with
     } as never);
     await eventually(`${count} pods of ${where} are Ready`, () => done > 0 || ready > count, { withinMs }).catch(
       (error: unknown) => {
-        throw new Error(`${ready} of ${count} pods were Ready: ${error instanceof Error ? error.message : error}`);
+        throw new Error(`${ready} of ${count} pods were Ready: ${messageOf(error)}`);
       },
     );
     return (done - begun) / 1000;

@@ -2,13 +2,16 @@
  * The few requests that commands make to a cluster. Plain JSON over the credentials of a kubeconfig: client-node's own object API drops
  * `x-kubernetes-*` members of CRDs, so it only reads the kubeconfig here.
  */
+
 import { setMaxListeners } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { readKubeconfig } from './kubeconfig-files.ts';
 
 export interface KubeTarget {
@@ -66,11 +69,11 @@ export async function openCluster(target: KubeTarget, signal: AbortSignal): Prom
   async function call<R>(method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<R> {
     const url = new URL(server + path);
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const options: RequestOptions = { method, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
+    const options: RequestOptions = { method, signal: abortsWith(signal, AbortSignal.timeout(timeoutMs)) };
     try {
       await config.applyToHTTPSOptions(options);
     } catch (cause) {
-      const said = cause instanceof Error ? cause.message : String(cause);
+      const said = messageOf(cause);
       throw new AppError(
         'invalid_input',
         `the credentials of context ${config.getCurrentContext()} do not work: ${said}`,

@@ -1,8 +1,10 @@
 /** A network test from the first pod to the last verdict. */
+
 import { request } from 'node:http';
 import { podExec } from '#cli/cluster/pod-exec.ts';
 import type { Progress } from '#cli/output/progress.ts';
 import { during } from '#cli/output/progress.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { type Probe, type ProbeOrder, type ProbeResult, probeProgram } from '#shared/domain/network-probe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -77,7 +79,7 @@ export async function testNetwork(
     const count = matrix.rows.reduce((sum, row) => sum + row.probes.length, matrix.inner.length);
     let done = 0;
     const late = AbortSignal.timeout(Math.max(wait.deadline - clock.now(), 3 * patienceMs));
-    return probeAll(grounds, matrix, { clock, signal: AbortSignal.any([signal, late]) }, () => {
+    return probeAll(grounds, matrix, { clock, signal: abortsWith(signal, late) }, () => {
       done += 1;
       const tenth = Math.ceil(count / 10);
       if (done === count || done % tenth === 0) step.update(`${done} of ${count}`);
@@ -170,7 +172,7 @@ function callFromHere(probe: Probe, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const sent = request(probe.url, {
       agent: false,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
+      signal: abortsWith(signal, AbortSignal.timeout(probeTimeoutMs)),
     });
     sent.on('response', (response) => {
       response.resume();

@@ -16,12 +16,12 @@ import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
 import type { WebhookSender } from '#control/ports/webhook-sender.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
 import type { CloudComposition } from './cloud-composition.ts';
 import { composeFrom } from './composition.ts';
 import { CloudEnv } from './env.ts';
 import { createJsonLog } from './json-log.ts';
-import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface PartDeps {

@@ -1,9 +1,9 @@
 import * as http from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { connectTo } from '#test/harness/plain-server.ts';
 import type { KubeApi } from '../model/types.ts';
 import { createKubeApi } from './client.ts';

@@ -31,7 +31,7 @@ const pooling: http.AgentOptions = {
 };
 
 /** What to show a proxy that asks for a token of ours: for its nonce, a new one each time. */
-export type ProxyToken = (nonce: string) => string;
+export type ProxyToken = (nonce: string) => Promise<string>;
 
 /** Where a proxy stands before the server. */
 export interface ProxyRoute {
@@ -66,6 +66,15 @@ export function connectionOptions(agent: http.Agent, server: URL): Readonly<Reco
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 type Connected = (error: Error | null, socket: Duplex) => void;
+
+/** One `CONNECT`. */
+interface Attempt {
+  readonly target: string;
+  /** The nonce that the credentials are for. */
+  readonly shown: string | undefined;
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly isAnswer: boolean;
+}
 
 /** Opens each socket through `CONNECT` at a proxy, then speaks TLS with the API server inside. */
 class TunnelAgent extends https.Agent {
@@ -107,15 +116,25 @@ class TunnelAgent extends https.Agent {
 
   /** A proxy that asks for a token with a nonce gets one, once; any other proxy never sees any. */
   #tunnel(target: string, fail: (error: Error) => void, opened: (socket: Duplex) => void, isAnswer = false): void {
+    const shown = this.#nonce;
+    this.#credentials(shown)
+      .then((credentials) => this.#connect({ target, shown, credentials, isAnswer }, fail, opened))
+      .catch(fail);
+  }
+
+  #connect(
+    { target, shown, credentials, isAnswer }: Attempt,
+    fail: (error: Error) => void,
+    opened: (socket: Duplex) => void,
+  ): void {
     const proxy = this.#proxy;
     const secure = proxy.protocol === 'https:';
-    const shown = this.#nonce;
     const request = (secure ? https : http).request({
       host: hostOf(proxy),
       port: proxy.port || (secure ? 443 : 80),
       method: 'CONNECT',
       path: target,
-      headers: { host: target, ...this.#credentials(shown) },
+      headers: { host: target, ...credentials },
       agent: false,
       timeout: this.#openingMs,
     });
@@ -140,14 +159,14 @@ class TunnelAgent extends https.Agent {
     request.end();
   }
 
-  #credentials(nonce: string | undefined): Record<string, string> {
+  async #credentials(nonce: string | undefined): Promise<Record<string, string>> {
     const { username, password } = this.#proxy;
     if (username !== '') {
       const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
       return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
     }
     if (nonce === undefined || this.#token === undefined) return {};
-    return { 'proxy-authorization': `Bearer ${this.#token(nonce)}` };
+    return { 'proxy-authorization': `Bearer ${await this.#token(nonce)}` };
   }
 }
 

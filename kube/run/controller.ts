@@ -1,9 +1,11 @@
 /** Runs one reconcile function over the keys that its watches name: level-triggered, retried, resynced. */
+
 import { sharedByMany } from '#shared/async/abort-scope.ts';
 import type { Random } from '#shared/async/backoff.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { type Outcome, requeueAfterMs } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { lineBehind } from '../http/outage-tracker.ts';
@@ -81,7 +83,7 @@ export function createController(
   function report(key: string, error: unknown, delayMs: number): void {
     const code = codeOf(error);
     const fields = { key, code, failures: queue.failures(key), delayMs };
-    const signature = `${code} ${error instanceof Error ? error.message : error}`;
+    const signature = `${code} ${messageOf(error)}`;
     // Losing a race is part of optimistic concurrency.
     if (code === 'kube_conflict' || reported.get(key) === signature) {
       log.debug('reconcile failed', fields);
@@ -89,7 +91,7 @@ export function createController(
     }
     reported.set(key, signature);
     if (isRetryable(error) && code !== 'internal') {
-      log.warn('reconcile failed', { ...fields, error: error instanceof Error ? error.message : String(error) });
+      log.warn('reconcile failed', { ...fields, error: messageOf(error) });
     } else log.error('reconcile failed', error, fields);
   }
 

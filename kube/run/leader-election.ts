@@ -1,9 +1,11 @@
 /** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
+
 import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import type { Lease } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Cache, Caches, KubeApi } from '../model/types.ts';
@@ -130,7 +132,7 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
       } catch (error) {
         if (signal.aborted) return undefined;
         const code = codeOf(error) ?? 'unknown';
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         if (code !== failure) deps.log.warn('cannot look at the lease', { code, error: why });
         failure = code;
       }

@@ -1,9 +1,9 @@
 /** The offloading world with one virtual node `vn1` of the consumer, whose way to the provider's API server can be cut. */
 import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from './eventually.ts';
 import type { ApiServer } from './kube-apiserver.ts';
 import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld, runPod } from './offloading-world.ts';

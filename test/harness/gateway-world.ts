@@ -1,13 +1,13 @@
 /** One real API server as cluster `rome` with the network controllers, and a player for kubelet, scheduler and node process. Its peer is `milan`. */
 import { createNetworkControllers } from '#agent/network/network.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, namespaces, nodes, pods, roleBindings, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { GatewayClient, GatewayClientSpec } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer, GatewayServerSpec } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';

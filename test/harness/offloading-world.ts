@@ -1,11 +1,12 @@
 /** Two real API servers as consumer `cons` and provider `prov`, and a player for the provider's part: it turns ShadowPods into Pods and runs them. */
-import { systemClock } from '#agent/runtime/clock.ts';
+
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, nodes, pods, secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { type VirtualNodeSpec, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';

@@ -5,11 +5,11 @@ import {
   type VirtualNodeDeps,
 } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { coreEvents, namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ObjectMeta, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { eventually } from './eventually.ts';
 import { type OffloadingWorld, startOffloadingWorld } from './offloading-world.ts';

@@ -2,8 +2,10 @@
  * The WebSocket that rings when there is something new to read, and over which an idle agent is heard of. Losing it costs latency, never
  * correctness: without it the agent polls.
  */
+
 import WebSocket from 'ws';
 import { abortScope } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
@@ -144,7 +146,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   }
 
   async function pause(failures: number, signal: AbortSignal): Promise<void> {
-    const window = Math.min(windowMs.most, windowMs.first * 2 ** Math.min(failures - 1, 10));
+    const window = backoffMs(failures, { baseMs: windowMs.first, maxMs: windowMs.most });
     await clock.sleep(random() * Math.max(window, refused ? windowMs.refused : 0), signal).catch(() => undefined);
     refused = false;
   }

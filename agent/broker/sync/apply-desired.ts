@@ -1,4 +1,5 @@
 /** Brings this cluster to what the broker desires, one peering at a time, and remembers how far that got. */
+
 import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
@@ -6,6 +7,7 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -227,7 +229,7 @@ export function createDesiredState({
       const refusal = {
         object: refText(manifest.kind, manifestRef(manifest)),
         code,
-        message: error instanceof Error ? error.message : String(error),
+        message: messageOf(error),
       };
       return { refusal, error };
     }

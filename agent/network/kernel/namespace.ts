@@ -2,10 +2,12 @@
  * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and takes everything of ours away again.
  * Nothing is assumed from earlier runs; each pass reads first.
  */
+
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
@@ -190,7 +192,7 @@ class HostNamespace implements Namespace {
       try {
         wrote.push(...(await work()));
       } catch (error) {
-        problems.push(error instanceof Error ? error.message : String(error));
+        problems.push(messageOf(error));
       }
     };
     this.#tables.lookAgain();

@@ -1,5 +1,7 @@
 /** Our nft tables and those of users in one network namespace: whole ones are replaced, elements of maps added and removed. */
+
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Commands } from './commands.ts';
 import { type KernelState, type NftTable, nftTable, ownedChain, type Refusal } from './kernel-state.ts';
 import {
@@ -91,7 +93,7 @@ export class NftTables {
       } catch (error) {
         this.#loaded.delete(tableKey(table));
         if (await this.#table(table)) await this.#nft(removeTable(table));
-        without.push(`table ${tableKey(table)}: ${error instanceof Error ? error.message : String(error)}`);
+        without.push(`table ${tableKey(table)}: ${messageOf(error)}`);
       }
     }
     return { written, without };
@@ -161,7 +163,7 @@ export class NftTables {
         owned.set(key, table);
         written.push(`nft replace ${key}`);
       } catch (error) {
-        failed.push({ configuration, message: error instanceof Error ? error.message : String(error) });
+        failed.push({ configuration, message: messageOf(error) });
       }
     }
     const keys = new Set(wanted.map(tableKey));

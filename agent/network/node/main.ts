@@ -1,9 +1,10 @@
 /** Composition root of the node process: one per node, for the host's namespace and those of the gateway pods on it. */
-import { systemClock } from '#agent/runtime/clock.ts';
+
 import { createLineLog } from '#agent/runtime/plain-log.ts';
 import { connectInCluster } from '#kube/http/connection.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { loadFabricEnvironment } from './config.ts';
 import { runNodeProcess } from './node-process.ts';
 

@@ -1,6 +1,6 @@
 /** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
 import { abortScope } from '#shared/async/abort-scope.ts';
-import { backoffMs } from '#shared/async/backoff.ts';
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -16,6 +16,7 @@ export interface ProgrammerDeps {
   /** After each pass. `failed` are configurations of users; `error` is ours. */
   readonly onPass?: (outcome: { readonly failed: readonly Refusal[]; readonly error?: unknown }) => void;
   readonly driftMs?: number;
+  readonly random?: Random;
 }
 
 export interface NamespaceReconciler {
@@ -48,6 +49,7 @@ export function createProgrammer({
   want,
   onPass,
   driftMs = usualDriftMs,
+  random = Math.random,
 }: ProgrammerDeps): NamespaceReconciler {
   let dirty = true;
   let dirtyCalmly = false;
@@ -103,7 +105,7 @@ export function createProgrammer({
       log.warn('could not program the network', { code: codeOf(error), why: (error as Error).message });
       onPass?.({ failed: [], error });
       return {
-        nextMs: backoffMs(failures + 1, { baseMs: 200, maxMs: 5_000, random: Math.random }),
+        nextMs: backoffMs(failures + 1, { baseMs: 200, maxMs: 5_000, random }),
         failures: failures + 1,
       };
     }

@@ -1,5 +1,5 @@
 /** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
-import { covering, distinctAddresses } from '#shared/domain/ipv4.ts';
+import { covering, distinctAddresses } from '#shared/domain/cidr.ts';
 import { unknownCni } from '../kernel/cni.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../kernel/kernel-state.ts';
 import { chains, prefixMap, set } from '../kernel/nft-text.ts';

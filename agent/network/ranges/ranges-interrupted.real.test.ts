@@ -4,7 +4,6 @@
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { rangeNodes } from '#agent/model/network-selections.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cache, Caches, Change, Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -12,6 +11,7 @@ import { nodes } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {

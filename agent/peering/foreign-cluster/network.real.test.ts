@@ -1,12 +1,12 @@
 /** The networking module of a peer's summary on a real API server, from the first Configuration to the last object gone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';

@@ -24,7 +24,7 @@ export async function askForCertificate(place: ProxyPlace, token: ProxyToken, si
     const nonce = challengeOf(first);
     first.destroy();
     if (nonce === undefined) throw refused(where, first);
-    const answer = await get(place, token(nonce), until);
+    const answer = await get(place, await token(nonce), until);
     if (answer.statusCode !== 200) {
       answer.destroy();
       throw refused(where, answer);

@@ -7,10 +7,10 @@ import { ProxyAuthorizer } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import type { Renew } from '#shared/schema/liqo/renew.ts';
@@ -87,8 +87,8 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
   });
   const milan = await startApiProxy({
     gate: {
-      judge(caller) {
-        const verdict = gate.judge(caller);
+      async judge(caller) {
+        const verdict = await gate.judge(caller);
         asked.push(verdict.pass ? 'pass' : String(verdict.status));
         return verdict;
       },

@@ -51,7 +51,7 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
       nowMs: () => clock.now(),
       newId: () => ids.next('jti'),
     });
-    return (nonce: string): string => token(identity.spec.clusterID, nonce);
+    return (nonce: string): Promise<string> => token(identity.spec.clusterID, nonce);
   };
 
   /** The link is tried as long as it takes: who was away for a week may be back any moment. */

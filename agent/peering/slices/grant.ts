@@ -1,4 +1,5 @@
 /** How much of what a consumer asks the default class grants. Pure. */
+
 import { showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,
@@ -9,6 +10,7 @@ import {
   type Resources,
   subtractQuantities,
 } from '#shared/domain/quantity.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 
 /** Granted of what a slice does not mention, as in Liqo. */
@@ -67,7 +69,7 @@ export function decideGrant(input: GrantInput): Grant {
   try {
     asked = parseResources(input.asked, 'spec.resources');
   } catch (error) {
-    return denied('InvalidResources', error instanceof Error ? error.message : String(error));
+    return denied('InvalidResources', messageOf(error));
   }
   if (input.policies.length === 0)
     return { accepted: true, resources: { ...parseResources(input.defaults), ...asked } };

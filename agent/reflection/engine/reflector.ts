@@ -6,6 +6,7 @@ import { backoffMs } from '#shared/async/backoff.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ClusterFacts, OutgoingKind, Pair, Shape } from '../kinds/kind.ts';
@@ -216,7 +217,7 @@ export class Reflector {
     const attempt = this.#said.failed(key);
     const delayMs = refusedMs(attempt);
     if (code !== 'kube_invalid' && attempt < 3) return again(delayMs);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const message = `cluster ${this.#deps.provider} refused it in namespace ${at.namespace}: ${why}`;
     if (local) this.#said.say(key, local, 'Warning', 'FailedReflection', message);
     return waiting(message, delayMs);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, pods, secrets } from '#shared/domain/core-kinds.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { eventually } from '#test/harness/eventually.ts';

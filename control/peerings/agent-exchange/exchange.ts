@@ -1,5 +1,5 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import {
   type ClusterFacts,
   type DesiredAnswer,

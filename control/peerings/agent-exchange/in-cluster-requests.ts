@@ -1,5 +1,5 @@
 /** `Peering` objects made inside clusters (GitOps): asked for by the same rules as everything else, and answered. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';

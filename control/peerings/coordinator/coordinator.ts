@@ -3,7 +3,7 @@
  * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
  * nothing but the delay.
  */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { PairRecord, PeeringRecord } from '../../model/peering-records.ts';

@@ -1,5 +1,5 @@
 /** Turns the answer of the state machine into one transaction: state, both desired sets, revisions, audit, event, next look. Pure but for identifiers. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';

@@ -1,5 +1,5 @@
 /** What makes and changes a peering across tenants: one transaction that reaches exactly the two clusters concerned. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import type { Capacity } from '../../limits/capacity.ts';

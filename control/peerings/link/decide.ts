@@ -2,8 +2,9 @@
  * The link between the two clusters of a peering: what the state machine remembers of it, and how a report changes that. A pair that is peered
  * both ways has one link. Both peerings keep the same record of how it is laid out; who made it first decides, and whoever stays keeps it.
  */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+
 import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { ClusterFacts, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';

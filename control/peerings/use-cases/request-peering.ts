@@ -1,5 +1,5 @@
 /** Asking for a peering and ending one: the same rules for people, portals and `Peering` objects inside a cluster. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import { auditOp, eventOf } from '../../audit/record.ts';

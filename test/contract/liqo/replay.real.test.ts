@@ -2,20 +2,22 @@
  * Exchanges with Liqo 1.2.0, both directions: what Liqo and its liqoctl write is written, in their order, to real API servers, and what Isthmus
  * writes is what Liqo expects. Liqo itself is not to be had here: see README.md for where the exchanges come from.
  */
+
 import { generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { buildCertificateRequest, readCertificateRequest } from '#agent/pki/certificate-request.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import * as core from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -62,7 +64,7 @@ async function play({ steps }: Exchange, { api, known, learn }: Stage): Promise<
     try {
       await perform(step, what, await api(step.at, step.by), known);
     } catch (error) {
-      throw new Error(`${what}: ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
     await learn(known);
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { recordSession } from './session.ts';
 
 test('behind a proxy that refuses WebSockets, agents peer and unpeer by asking, as often as they are told', async () => {

@@ -3,7 +3,6 @@
  * twice, and how soon a thousand objects that changed meanwhile are equal again.
  */
 import { readFile } from 'node:fs/promises';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Caches } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -11,6 +10,7 @@ import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type ClusterName, clusterNames, consumer, provider, type Stage } from '../world/stage.ts';
 import { type Copies, Goods } from './goods.ts';

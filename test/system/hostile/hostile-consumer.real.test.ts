@@ -3,7 +3,6 @@
  * or of other consumers changes, and its own pods stay within its quota. `HOSTILE_PODS=10000` for the long run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   clusterRoles,
@@ -18,6 +17,7 @@ import {
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';

@@ -5,7 +5,6 @@ import * as yaml from 'yaml';
 import { startAdmission } from '#agent/admission/admission.ts';
 import { createNetworkControllers } from '#agent/network/network.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import { createKubeApi } from '#kube/http/client.ts';
@@ -16,6 +15,7 @@ import { leases, namespaces, nodes, pods, serviceAccounts } from '#shared/domain
 import { type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 

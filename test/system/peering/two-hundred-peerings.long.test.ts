@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type OwnPids, openWorld, removeWorld } from '#test/harness/product-clusters.ts';

@@ -1,13 +1,13 @@
 /** What scenarios act with: both clusters as their administrators hold them, and the few steps that several scenarios take. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { World } from '#test/harness/product-clusters.ts';

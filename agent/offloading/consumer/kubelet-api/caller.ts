@@ -2,11 +2,13 @@
  * Who calls the kubelet endpoint, and whether the cluster lets them: TLS with the API server's client CA, or a token that the cluster knows
  * (metrics servers and Prometheus come with theirs); then SubjectAccessReview.
  */
+
 import { createHash } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import type { KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { accessVerbOf, subresourcesOf } from './routes.ts';
 
@@ -36,7 +38,7 @@ function holderOf(socket: TLSSocket): Caller {
     const why = socket.authorizationError;
     throw new AppError(
       'unauthenticated',
-      `the client certificate is not accepted (${why instanceof Error ? why.message : why}); it must be issued by the CA in client-ca-file of ConfigMap ${authenticationConfig.namespace}/${authenticationConfig.name}`,
+      `the client certificate is not accepted (${messageOf(why)}); it must be issued by the CA in client-ca-file of ConfigMap ${authenticationConfig.namespace}/${authenticationConfig.name}`,
     );
   }
   const { CN, O } = certificate.subject as { CN?: string | string[]; O?: string | string[] };

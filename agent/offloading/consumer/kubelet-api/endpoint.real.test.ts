@@ -8,7 +8,6 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import {
   type CertificateSigningRequest,
@@ -19,6 +18,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   boundPod,

@@ -1,4 +1,5 @@
 /** The kubelet API of one virtual node: an HTTPS server that knows its callers and passes their streams on to the provider. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -7,6 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { lastWord, passPlain, passUpgrade } from '#kube/http/stream-proxy.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
@@ -209,7 +211,7 @@ export class KubeletEndpoint {
   #failure(error: unknown): { status: number; message: string } {
     const code = codeOf(error);
     const status = (code && answers[code]) ?? 502;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (status === 502 && !this.#stop.signal.aborted) {
       this.#deps.log.warn('a kubelet request could not be passed on', { code, error: message });
     }

@@ -1,6 +1,8 @@
 /** What the offloaded pods of one virtual node use, read from `metrics.k8s.io` of the provider and kept as the counters that a kubelet has. */
+
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 /** The part of a `metrics.k8s.io/v1beta1` PodMetrics that we read. */
@@ -169,6 +171,6 @@ function problemOf(error: unknown, namespace: string): string {
     case 'kube_forbidden':
       return `the provider does not let us read metrics.k8s.io of namespace ${namespace}`;
     default:
-      return `metrics of namespace ${namespace} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+      return `metrics of namespace ${namespace} cannot be read: ${messageOf(error)}`;
   }
 }

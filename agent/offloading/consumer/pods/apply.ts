@@ -1,4 +1,5 @@
 /** Carries out what `decide` said about one pod, and says what is to be waited for. */
+
 import { isOurs } from '#agent/reflection/model/metadata.ts';
 import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cluster, KubeApi, WriteOptions } from '#kube/model/types.ts';
@@ -9,6 +10,7 @@ import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { pruneShadowPod } from './cache-transforms.ts';
@@ -155,8 +157,6 @@ async function writeStatus(
     if (Object.keys(rest).length || metadata.labels) await patchLocal(deps, pod, metadata, rest, signal);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: AbortSignal): Promise<Outcome | undefined> {
   const { remoteNamespace, context, key } = subject;

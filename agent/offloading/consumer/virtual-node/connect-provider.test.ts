@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { createConnectProvider } from './connect-provider.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-peer-'));

@@ -1,8 +1,8 @@
 /** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type CutOffWorld, openCutOffWorld } from '#test/harness/cut-off-world.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startOffloadingWorld } from '#test/harness/offloading-world.ts';

@@ -1,7 +1,7 @@
 /** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { type CutOffWorld, conditionOf, openCutOffWorld } from '#test/harness/cut-off-world.ts';
 import { eventually } from '#test/harness/eventually.ts';

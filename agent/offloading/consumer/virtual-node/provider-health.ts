@@ -1,7 +1,9 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
+
 import type { KubeApi } from '#kube/model/types.ts';
 import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export interface ProviderHealthDeps {
@@ -124,7 +126,7 @@ export class ProviderHealth {
       if (!stale) return { answers: true, version, problem: undefined };
       return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
     } catch (error) {
-      return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
+      return { answers: false, version, problem: messageOf(error) };
     } finally {
       guard.stop();
       deadline.unlink();

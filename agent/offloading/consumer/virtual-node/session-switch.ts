@@ -1,5 +1,6 @@
 /** The sessions of one virtual node with its provider, of which one counts at a time: another kubeconfig replaces it. */
 import { sharedByMany } from '#shared/async/abort-scope.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
@@ -49,7 +50,7 @@ export class Sessions {
     this.#connecting = this.#connecting
       .then(() => this.#connect(kubeconfig))
       .catch((error: unknown) => {
-        this.#problem = error instanceof Error ? error.message : String(error);
+        this.#problem = messageOf(error);
         this.#deps.log.warn('no connection to the provider', { error: this.#problem });
         this.#deps.onProblem();
       });

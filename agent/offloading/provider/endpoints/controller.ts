@@ -1,4 +1,5 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
+
 import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
 import { EventDedupe } from '#agent/reflection/engine/event-dedupe.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
@@ -10,6 +11,7 @@ import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
@@ -112,7 +114,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       const code = codeOf(error);
       if (code === 'kube_conflict') return again(100);
       if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (shadow) said.say(key, shadow, 'Warning', 'FailedReflection', why);
       return waiting(why, refusedMs(said.failed(key)));
     }

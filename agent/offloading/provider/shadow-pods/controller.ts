@@ -1,4 +1,5 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
+
 import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import { OwnWrites } from '#kube/cache/own-writes.ts';
@@ -9,6 +10,7 @@ import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -152,7 +154,7 @@ async function create(
     return settled;
   } catch (error) {
     const code = codeOf(error);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     if (code === 'kube_already_exists') return collision(cluster, shadow, ref, signal);
     gate.leave(shadow);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
@@ -233,7 +235,7 @@ async function follow(
     const code = codeOf(error);
     if (code === 'kube_not_found') return settled; // Its event comes, or came.
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     if (shadow) events.emit(shadow, 'Warning', 'FailedUpdatePod', why);
     return stalled('FailedUpdatePod', why);
   }

@@ -1,13 +1,13 @@
 /** What offloaded pods can rely on, and what administrators do with them, on the playground of the examples: milan and naples are peered with rome. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { installMetricsServer } from '#test/harness/metrics-server.ts';
 import type { World } from '#test/harness/product-clusters.ts';

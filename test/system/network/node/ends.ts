@@ -3,8 +3,8 @@ import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { encodePing } from '#agent/network/link/ping/message.ts';
 import type { SourcePort } from '#agent/network/link/tunnel/decide.ts';
 import { type LinkReport, runLink } from '#agent/network/link/tunnel/run.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { connect, type Netns, type NetnsWorld } from '../../../harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '../../../harness/netns-cluster.ts';
 

@@ -2,7 +2,7 @@
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { isFresh, issueServingCertificate, lifetimeMs, validCertificates } from './serving-certificate.ts';
+import { isFresh, issueServingCertificate, lifetimeMs, validCertificates } from '#agent/pki/webhook-certificate.ts';
 
 const hosts = ['isthmus-webhook.liqo.svc', '127.0.0.1'];
 const now = Date.now();

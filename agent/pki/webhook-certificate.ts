@@ -4,8 +4,8 @@
  */
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
 import net from 'node:net';
-import { encode, oid, tag } from '#agent/pki/der.ts';
-import { writePem } from '#agent/pki/pem.ts';
+import { encode, oid, tag } from './der.ts';
+import { writePem } from './pem.ts';
 
 export interface ServingCertificate {
   readonly certificate: string;

@@ -1,5 +1,5 @@
 /** The real clock. */
-import type { Clock } from '#shared/ports/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** What a timer can hold; longer sleeps are cut into pieces. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -13,7 +13,7 @@ export const systemClock: Clock = {
     }
   },
   after(ms, work) {
-    let timer: NodeJS.Timeout;
+    let timer: ReturnType<typeof setTimeout>;
     const arm = (left: number): void => {
       timer = setTimeout(
         () => (left > longestTimerMs ? arm(left - longestTimerMs) : work()),
