@@ -35,7 +35,7 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
   try {
     const progress = createProgress(io);
     const startedAt = io.clock.now();
-    const kube = await openCluster(options, io.signal);
+    const kube = await openCluster(options, io);
     const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
     const state = await lookAt(
       progress,

@@ -127,7 +127,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   async function credentials(): Promise<string> {
     const { kubeconfigPath, apiServerUrl } = world.cluster(provider);
     const io = capturedIo({});
-    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io.signal);
+    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io);
     const { privateKey, request } = await createKeyAndRequest(user);
     const certificate = await signedByCluster(io, kube, request, { name: user.commonName });
     const { clusters } = JSON.parse(await readFile(kubeconfigPath, 'utf8')) as Kubeconfig;
