@@ -21,7 +21,7 @@ export const proxyTokenLifeSeconds = 60;
 /** How far the clocks of two clusters may be apart. */
 export const proxyClockSkewSeconds = 30;
 /** No token of ours comes near it. */
-export const proxyTokenMaxLength = 2048;
+const proxyTokenMaxLength = 2048;
 
 const header = Buffer.from('{"alg":"EdDSA","typ":"JWT"}').toString('base64url');
 

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export type KubeconfigSource = '--kubeconfig' | 'KUBECONFIG' | '~/.kube/config';
+type KubeconfigSource = '--kubeconfig' | 'KUBECONFIG' | '~/.kube/config';
 
 export interface FoundKubeconfig {
   /** One file, or several separated as in KUBECONFIG. */
