@@ -1,4 +1,4 @@
-/** `liqoctl create` of network objects and virtual nodes, `delete`, and `generate configuration|publickey` (docs/design/control-plane.md#what-does-liqoctl-need). */
+/** `liqoctl create` of network objects, `delete`, and `generate configuration|publickey` (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
