@@ -137,7 +137,7 @@ function reasonOf(code: ErrorCode): string {
 }
 
 /** One segment of a JSON pointer. */
-export const pointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
+const pointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Sets a label on whatever labels there are. Empty when it is there already. */
 export function labelPatch(object: KubeObject | undefined, key: string, value: string): PatchOperation[] {

@@ -3,7 +3,7 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 
-export const isDeclaredDead = (object: KubeObject): boolean =>
+const isDeclaredDead = (object: KubeObject): boolean =>
   object.metadata.annotations?.[annotation.permanentlyUnreachable] === 'true';
 
 export const isPeerDead = (clusters: readonly ForeignCluster[], peer: string): boolean =>

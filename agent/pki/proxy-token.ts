@@ -22,7 +22,7 @@ export const proxyTokenLifeSeconds = 60;
 /** How far the clocks of two clusters may be apart. */
 export const proxyClockSkewSeconds = 30;
 /** No token of ours comes near it. */
-export const proxyTokenMaxLength = 2048;
+const proxyTokenMaxLength = 2048;
 
 export function signProxyToken(claims: Omit<ProxyClaims, 'exp'>, privateKey: KeyObject): Promise<string> {
   const { iss, aud, iat, jti, nonce } = claims;

@@ -4,7 +4,7 @@ import type { Life } from './lives.ts';
 type Figures = Record<string, number>;
 
 /** Who waits for longer is in the queue. */
-export const patienceMs = 5_000;
+const patienceMs = 5_000;
 
 type Moment = keyof Life;
 /** What a pod goes through, offloaded or not; stages that were not seen on both ends are left out. */

@@ -2,7 +2,7 @@
 import { eventually } from '#test/harness/eventually.ts';
 import type { BenchWorld } from './peering-clusters.ts';
 
-export interface Wait {
+interface Wait {
   readonly phase: string;
   readonly waitingFor: string;
   /** Seconds after the request was accepted. */

@@ -17,7 +17,7 @@ import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
 
-export interface CallOptions {
+interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** A POST that may simply be repeated: no Idempotency-Key, hence no waiting for an attempt that a crash cut short. */
   readonly repeatable?: boolean;

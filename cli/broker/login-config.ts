@@ -17,7 +17,7 @@ export type Login = z.infer<typeof Login>;
 /** Made by `isthmus broker serve`: makes tenants, and is in none. */
 export const isOperatorKey = (key: string): boolean => key.startsWith('iso_');
 
-export function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
+function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
   if (env.ISTHMUS_CONFIG) return env.ISTHMUS_CONFIG;
   const base = env.XDG_CONFIG_HOME || path.join(home, '.config');
   return path.join(base, 'isthmus', 'config.json');

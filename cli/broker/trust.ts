@@ -20,14 +20,14 @@ function chainOf(leaf: DetailedPeerCertificate | undefined): string[] {
   return chain;
 }
 
-export interface Shown {
+interface Shown {
   /** Whether the certificates that come with Node vouch for it, for this very name. */
   readonly publiclyTrusted: boolean;
   readonly chain: readonly string[];
 }
 
 /** Looks at the broker's certificate chain. Nothing is sent over this connection, so verification can wait until the hash is known. */
-export function certificatesOf(url: URL): Promise<Shown> {
+function certificatesOf(url: URL): Promise<Shown> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) => {

@@ -26,7 +26,7 @@ liqoctl. It may join a broker later: isthmus join ID. Running it again updates t
 Example:
   isthmus install --kubeconfig rome.kubeconfig --cluster-id rome`,
     )
-    .action(async (options: InstallOptions) => install(io, await openCluster(options, io.signal), options));
+    .action(async (options: InstallOptions) => install(io, await openCluster(options, io), options));
 
 export async function install(io: CliIo, client: KubeClient, options: InstallOptions): Promise<void> {
   const kube = patient(io, client);

@@ -36,7 +36,7 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
   try {
     const progress = createProgress(io);
     const startedAt = io.clock.now();
-    const kube = patient(io, await openCluster(options, io.signal));
+    const kube = patient(io, await openCluster(options, io));
     const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
     const state = await lookAt(
       progress,

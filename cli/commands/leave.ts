@@ -47,7 +47,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
     const progress = createProgress(io);
     const { kubeconfig, context } = options;
     if (kubeconfig !== undefined) await announceCluster(io, { kubeconfig, context }, kubeconfig);
-    const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io.signal);
+    const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io);
     if (kube) await mustBe(kube, name);
     const open = await broker.all((page) => broker.api.listPeerings({ query: { ...page, cluster: name } }));
     if (options.dryRun) {

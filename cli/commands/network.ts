@@ -1,6 +1,7 @@
 /** isthmus network test: the whole matrix between two clusters, and where packets end. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type KubeTarget, openCluster } from '#cli/cluster/open.ts';
+import type { KubeTarget } from '#cli/cluster/kubeconfig-files.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { halfOf, testHomeHalf } from '#cli/network-test/home-half.ts';
 import { removeTest } from '#cli/network-test/place.ts';
 import { reportText } from '#cli/network-test/print.ts';
@@ -83,7 +84,7 @@ async function networkTest(
   await announceCluster(io, targets[0], targets[0].kubeconfig);
   await announceCluster(io, targets[1], targets[1].kubeconfig);
   const clusters = await during(progress, 'clusters', async () => {
-    const opened = [await openCluster(targets[0], io.signal), await openCluster(targets[1], io.signal)] as const;
+    const opened = [await openCluster(targets[0], io), await openCluster(targets[1], io)] as const;
     await mustBeCluster(opened[0], consumer, '--kubeconfig');
     await mustBeCluster(opened[1], provider, '--peer-kubeconfig');
     return opened;

@@ -48,7 +48,7 @@ export async function generatePeering(io: CliIo, options: PeeringOptions): Promi
     provider: await certificateOption(options.sealProvider, '--seal-provider'),
   };
   const progress = createProgress(io);
-  const target = (kubeconfig: string, context: string | undefined) => openCluster({ kubeconfig, context }, io.signal);
+  const target = (kubeconfig: string, context: string | undefined) => openCluster({ kubeconfig, context }, io);
   const consumerKube = await target(options.consumer, options.consumerContext);
   const providerKube = await target(options.provider, options.providerContext);
   const consumer = await during(progress, 'consumer', () => readClusterFacts(consumerKube, 'consumer'));

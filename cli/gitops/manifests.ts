@@ -17,7 +17,7 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import type { GatewayKeys } from './wireguard-keys.ts';
 
-export interface Side {
+interface Side {
   readonly id: string;
   readonly podCidrs: readonly string[];
   readonly externalCidrs: readonly string[];
@@ -58,8 +58,8 @@ export interface Half {
   readonly secrets: readonly Secret[];
 }
 
-export const keysSecret = 'gw-keys';
-export const credentialsSecret = 'cplane-secret';
+const keysSecret = 'gw-keys';
+const credentialsSecret = 'cplane-secret';
 const liqo = { template: systemNamespace } as const;
 
 export function peeringManifests(plan: PeeringPlan): { readonly consumer: Half; readonly provider: Half } {

@@ -53,7 +53,7 @@ export function typeOf(object: KubeObject): ResourceType {
   return type;
 }
 
-export const installManager = 'isthmus-cli';
+const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
 
 /** `ask` until it answers; fails with `deadline_exceeded` in the words of `late`. */

@@ -32,8 +32,7 @@ export function pullTroubleOf({ spec, status }: Pod): PullTrouble | undefined {
   return undefined;
 }
 
-export const pullText = ({ image, node, said }: PullTrouble): string =>
-  `node ${node} cannot get the image ${image}: ${said}`;
+const pullText = ({ image, node, said }: PullTrouble): string => `node ${node} cannot get the image ${image}: ${said}`;
 
 export const pullRemedy = ({ image }: PullTrouble): string =>
   `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --out agent.tar\` writes it, and on each node \`ctr --namespace k8s.io images import agent.tar\` loads it`;

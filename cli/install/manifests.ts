@@ -47,7 +47,7 @@ export interface NetworkInstallOptions {
 }
 
 export const agentName = 'isthmus-agent';
-export const joinSecret = 'isthmus-join';
+const joinSecret = 'isthmus-join';
 export const defaultPolicy = 'default';
 
 /** On the pod template. */

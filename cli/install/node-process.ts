@@ -36,8 +36,3 @@ export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodePro
 /** Before the DaemonSet is there, or it would start a process that has to end at once. From then on the agent keeps the mark. */
 export const markServed = (kube: KubeClient, node: string): Promise<void> =>
   kube.mergePatch(nodes, { name: node }, { metadata: { labels: { [nodeProcessLabel]: nodeProcess.shared } } });
-
-export async function unmarkServed(kube: KubeClient): Promise<void> {
-  for (const { metadata } of await kube.list(nodes, nodeProcessLabel))
-    await kube.mergePatch(nodes, { name: metadata.name }, { metadata: { labels: { [nodeProcessLabel]: null } } });
-}

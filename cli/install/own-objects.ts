@@ -37,7 +37,7 @@ import { listPatiently } from './patience.ts';
 import { ourConfigurations } from './webhooks.ts';
 
 /** `unmark`: somebody else's object, from which a mark of ours is taken. */
-export type Fate = 'remove' | 'unmark' | 'keep';
+type Fate = 'remove' | 'unmark' | 'keep';
 
 export interface OwnObject {
   readonly type: ResourceType;

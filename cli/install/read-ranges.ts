@@ -51,7 +51,7 @@ const serviceCidrKinds = ['v1', 'v1beta1'].map((version) =>
 );
 const calicoPools = clusterKind('crd.projectcalico.org', 'v1', 'IPPool', 'ippools');
 
-export async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
+async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
   const data = async (name: string, namespace: string = within.namespace): Promise<Record<string, string>> =>
     (await kube.get(configMaps, { namespace, name }))?.data ?? {};
   const [allNodes, systemPods, kubernetes, pools, ...serviceCidrs] = await Promise.all([

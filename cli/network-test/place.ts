@@ -1,5 +1,6 @@
 /** Puts the test pods and their Services into both clusters, and takes them away again. */
-import { type KubeClient, type KubeTarget, openCluster } from '#cli/cluster/open.ts';
+import type { KubeTarget } from '#cli/cluster/kubeconfig-files.ts';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import type { Step } from '#cli/output/progress.ts';
 import { daemonSets, endpointSlices, namespaces, pods, services } from '#shared/domain/core-kinds.ts';
 import { type Pod, refOf } from '#shared/domain/kube-object.ts';
@@ -126,7 +127,7 @@ const exposedAddress = async (kube: KubeClient): Promise<string | undefined> =>
 /** With credentials and time of its own, since it is also for when the test was interrupted. False when there was nothing. */
 export async function removeTest(target: KubeTarget, clock: Clock): Promise<boolean> {
   const signal = AbortSignal.timeout(removalMs);
-  const kube = await openCluster(target, signal);
+  const kube = await openCluster(target, { clock, signal });
   const namespace = await kube.get(namespaces, { name: testNamespace });
   if (namespace === undefined) return false;
   if (!isOurs(namespace)) {

@@ -22,7 +22,7 @@ export interface TestSide {
 }
 
 /** What asked: a test pod, or this machine. */
-export type Asker = { readonly cluster: string; readonly pod: TestPod } | 'here';
+type Asker = { readonly cluster: string; readonly pod: TestPod } | 'here';
 
 export interface Row {
   readonly id: string;

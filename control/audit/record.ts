@@ -8,7 +8,7 @@ import { key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */
-export const auditKeptMs = 400 * 86_400_000;
+const auditKeptMs = 400 * 86_400_000;
 
 export interface Change {
   readonly action: string;

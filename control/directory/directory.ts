@@ -12,7 +12,7 @@ import { pageOf } from '../store/pages.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { checkEntry } from './entry.ts';
 
-export interface DirectoryFilter extends PageRequest {
+interface DirectoryFilter extends PageRequest {
   readonly region?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly class?: string;

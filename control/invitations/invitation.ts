@@ -20,7 +20,7 @@ export interface NewInvitation {
   readonly note?: string;
 }
 
-export type InvitationState = 'open' | 'used' | 'expired' | 'revoked';
+type InvitationState = 'open' | 'used' | 'expired' | 'revoked';
 
 export interface InvitationView {
   readonly id: string;
@@ -40,7 +40,7 @@ export interface InvitationView {
   readonly version: number;
 }
 
-export const defaultLifeSeconds = 7 * 86_400;
+const defaultLifeSeconds = 7 * 86_400;
 const maxLifeSeconds = 366 * 86_400;
 const maxUses = 100;
 const maxNote = 500;
@@ -74,7 +74,7 @@ export function checkNew(input: NewInvitation): CheckedInvitation {
   return { cluster, limits, classes: checkClasses(input.classes ?? ['default']), uses, note, lifeMs: life * 1_000 };
 }
 
-export function stateOf(record: InvitationRecord, now: number): InvitationState {
+function stateOf(record: InvitationRecord, now: number): InvitationState {
   if (record.revokedAt !== undefined) return 'revoked';
   if (record.redemptions.length >= record.uses) return 'used';
   return record.expiresAt <= now ? 'expired' : 'open';

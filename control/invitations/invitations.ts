@@ -28,7 +28,7 @@ import {
   parseCode,
 } from './invitation.ts';
 
-export interface Redeem {
+interface Redeem {
   readonly code: string;
   /** A cluster of the redeeming tenant. */
   readonly consumer: string;

@@ -33,7 +33,7 @@ import {
   requestView,
 } from './request.ts';
 
-export interface RequestFilter extends PageRequest {
+interface RequestFilter extends PageRequest {
   /** Default `received`. */
   readonly direction?: RequestView['direction'];
   readonly state?: RequestState;

@@ -66,7 +66,7 @@ export function checkLife(seconds: number = defaultLifeSeconds): number {
 }
 
 /** A pending request whose time is over is expired, whether or not anybody has written so yet. */
-export const stateAt = ({ state, expiresAt }: RequestRecord, now: number): RequestState =>
+const stateAt = ({ state, expiresAt }: RequestRecord, now: number): RequestState =>
   state === 'pending' && expiresAt <= now ? 'expired' : state;
 
 export function requestView(

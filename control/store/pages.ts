@@ -3,8 +3,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { PageRequest } from '../model/deps.ts';
 import type { Item, Page, Query, Store } from '../ports/store.ts';
 
-export const defaultLimit = 50;
-export const maxLimit = 200;
+const defaultLimit = 50;
+const maxLimit = 200;
 
 export function limitOf({ limit = defaultLimit }: PageRequest): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {

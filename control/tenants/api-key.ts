@@ -18,7 +18,7 @@ export interface ApiKeyRecord extends ApiKeyView {
 /** `isk_<tenant>_<id>_<secret>`: tenant and id find the record without looking into any other tenant. */
 const form = /^isk_([a-z0-9]([-a-z0-9]*[a-z0-9])?)_([0-9a-z]{1,64})_([-\w]{43})$/;
 
-export const keyText = (tenant: string, id: string, secret: string): string => `isk_${tenant}_${idText(id)}_${secret}`;
+const keyText = (tenant: string, id: string, secret: string): string => `isk_${tenant}_${idText(id)}_${secret}`;
 
 const idText = (id: string): string => id.replace(/^ak_/, '');
 
@@ -31,7 +31,7 @@ export function parseKeyText(
   return { tenant, id: `ak_${id}`, secret };
 }
 
-export const visiblePrefix = (tenant: string, id: string): string => `isk_${tenant}_${idText(id).slice(-8)}`;
+const visiblePrefix = (tenant: string, id: string): string => `isk_${tenant}_${idText(id).slice(-8)}`;
 
 /** A revoked key has an end too: rotation may leave the old one some time. */
 export const isLive = (record: ApiKeyRecord, now: number): boolean =>

@@ -18,7 +18,7 @@ export interface BearerTokens {
   authenticate(tenant: string, token: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
 }
 
-export const maxTokenLength = 16_384;
+const maxTokenLength = 16_384;
 const clockTolerance = 30;
 /** Asymmetric ones only: a symmetric key would be a secret of ours. */
 const algorithms = [

@@ -19,7 +19,7 @@ import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
 
-export interface DeletionRequest {
+interface DeletionRequest {
   /** Shown once; to be sent back with the tenant's name. */
   readonly confirmation: string;
   readonly expiresAt: number;
@@ -27,7 +27,7 @@ export interface DeletionRequest {
   readonly peerings: readonly string[];
 }
 
-export interface DeletionState {
+interface DeletionState {
   readonly state: 'deleting' | 'deleted';
   /** Peerings that still have to end. */
   readonly peerings: readonly string[];
@@ -57,7 +57,7 @@ interface DesiredCopy {
 }
 
 /** What remains: who deleted whom, and when. Holds nothing of what was in it. */
-export interface Tombstone {
+interface Tombstone {
   readonly name: string;
   readonly createdAt: number;
   readonly deletedAt: number;

@@ -11,7 +11,7 @@ import { mustNotExceed } from './api-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 /** Where in a token to look. A name, or a path of names joined by dots. */
-export interface ClaimNames {
+interface ClaimNames {
   /** Default `sub`. */
   readonly subject?: string;
   /** Default `email`; counts only beside `email_verified: true`. */
@@ -31,7 +31,7 @@ export interface IssuerRecord {
 }
 export type IssuerView = IssuerRecord & { readonly version: number };
 
-export interface NewIssuer {
+interface NewIssuer {
   readonly url: string;
   readonly audience: string;
   readonly claims?: ClaimNames;
@@ -47,7 +47,7 @@ export interface Issuers {
   of(tenant: string, signal?: AbortSignal): Promise<readonly IssuerRecord[]>;
 }
 
-export const maxIssuers = 10;
+const maxIssuers = 10;
 
 type IssuersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'documents'>;
 

@@ -14,7 +14,7 @@ import { buildKey, putKey, viewOfKey } from './api-key.ts';
 import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
 import type { IssuedKey } from './tenants.ts';
 
-export interface NewTenant {
+interface NewTenant {
   readonly name: string;
   readonly displayName?: string;
   readonly limits?: Partial<Limits>;

@@ -242,7 +242,7 @@ async function gossip(
   });
 }
 
-export const refusals: ReadonlySet<string> = new Set([
+const refusals: ReadonlySet<string> = new Set([
   'not_found',
   'cluster_unknown',
   'peer_self',

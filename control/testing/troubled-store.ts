@@ -1,7 +1,7 @@
 /** A store whose process dies at a chosen write: before it is committed, or after it and before anybody hears. */
 import type { Store } from '../ports/store.ts';
 
-export interface Trouble {
+interface Trouble {
   /** The how-manieth next transaction fails; 0 for none. */
   in: number;
   when: 'before' | 'after';

@@ -18,14 +18,14 @@ import {
 import { newWebhookSecret } from './signature.ts';
 import { checkTypes } from './subscription.ts';
 
-export interface NewWebhook {
+interface NewWebhook {
   readonly url: string;
   /** `*`, types or groups of types. */
   readonly types: readonly string[];
   readonly description?: string;
 }
 
-export interface WebhookChange extends Partial<NewWebhook> {
+interface WebhookChange extends Partial<NewWebhook> {
   readonly enabled?: boolean;
 }
 

@@ -21,7 +21,7 @@ export interface ServingCertificates {
   readonly renewAt: number;
 }
 
-export const hashOfCertificate = (pem: string): string =>
+const hashOfCertificate = (pem: string): string =>
   createHash('sha256').update(new X509Certificate(pem).raw).digest('hex');
 
 const subjectAltNames = (names: readonly string[]): x509.JsonGeneralNames =>

@@ -20,7 +20,7 @@ export const signedRequestOf = (event: APIGatewayProxyEventV2): SignedRequest =>
 });
 
 /** Names the tenant that a token of an identity provider is for; API keys name theirs themselves. */
-export const tenantHeader = 'isthmus-tenant';
+const tenantHeader = 'isthmus-tenant';
 
 /** Linear, whatever the header holds. */
 function bearerOf(authorization: string | undefined): string {

@@ -6,7 +6,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Composition } from './composition.ts';
 
 /** API Gateway ends a request after 30 s; 25 leave room for the answer. */
-export const maxWaitSeconds = 25;
+const maxWaitSeconds = 25;
 
 export const Wait = z.coerce
   .number()

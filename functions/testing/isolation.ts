@@ -10,7 +10,7 @@ import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agen
 import { openFacts } from '#control/testing/simulated-cluster.ts';
 import document from '#functions/api/openapi.json' with { type: 'json' };
 import { type ApiAnswer, type ApiCall, type ApiWorld, apiUrl, createApiWorld } from './api-world.ts';
-import { type Choice, fromSchema, type Schema, seededChoice } from './from-schema.ts';
+import { fromSchema, type Schema, seededChoice } from './from-schema.ts';
 import { acrossByDesign, notPerformed } from './isolation-design.ts';
 
 interface Parameter {
@@ -81,7 +81,7 @@ const prefixOf: Readonly<Record<string, string>> = {
 };
 const clusterNames = /^(cluster|consumer|provider|clusterId)$/;
 
-export class IsolationBroken extends Error {
+class IsolationBroken extends Error {
   override readonly name = 'IsolationBroken';
 }
 
@@ -401,5 +401,3 @@ async function enroll(world: ApiWorld, tenant: Tenant, clusterId: string, keys: 
   };
   await world.control.clusters.enroll(body, await signRequest(request));
 }
-
-export type { Choice };

@@ -28,7 +28,7 @@ export const excuses = {
 } as const satisfies Readonly<Record<string, Acknowledgment>>;
 
 /** Resources that end in a wildcard, and why nothing narrower exists. All others are named in full. */
-export const wildcards: readonly { readonly resource: RegExp; readonly because: string }[] = [
+const wildcards: readonly { readonly resource: RegExp; readonly because: string }[] = [
   { resource: /:log-group:[^*]+:\*$/, because: 'Lambda names the streams of the function’s own log group at run time' },
   { resource: /:execute-api:[^*]+\/\*\/@connections\/\*$/, because: 'API Gateway names connections at run time' },
   {

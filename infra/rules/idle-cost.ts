@@ -15,7 +15,7 @@ export const prices = {
 } as const;
 
 /** USD a month for being there. Everything at 0 is paid by use alone. */
-export const standingPrice: Readonly<Record<string, number>> = {
+const standingPrice: Readonly<Record<string, number>> = {
   'AWS::ApiGateway::Account': 0,
   'AWS::ApiGatewayV2::Api': 0,
   'AWS::ApiGatewayV2::ApiMapping': 0,
@@ -48,9 +48,9 @@ export const standingPrice: Readonly<Record<string, number>> = {
 };
 
 /** One run of a schedule that finds nothing to do. */
-export const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
+const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
 
-export const monthMinutes = 43_200;
+const monthMinutes = 43_200;
 
 export const scheduleRunPrice = (memoryMb: number): number =>
   prices.schedulerRun +

@@ -16,7 +16,7 @@ export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
   | { readonly type: 'ERROR'; readonly object: unknown };
 
-export interface WatchLimits {
+interface WatchLimits {
   /** Asks the server to end the watch after so long. */
   readonly timeoutSeconds: number;
   /** How long it may take until the server accepts the watch. */
@@ -25,7 +25,7 @@ export interface WatchLimits {
   readonly idleMs: number;
 }
 
-export interface WatchHandlers<T> {
+interface WatchHandlers<T> {
   /** The server has taken the watch. */
   accepted?(): void;
   event(event: WatchEvent<T>): void;

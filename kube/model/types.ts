@@ -31,7 +31,7 @@ export type Subresource =
 export type Applied<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind'> & {
   metadata: Pick<ObjectMeta, 'name'> & Partial<ObjectMeta>;
 } & { [K in Exclude<keyof T, 'apiVersion' | 'kind' | 'metadata'>]?: DeepPartial<T[K]> };
-export type DeepPartial<T> = T extends readonly (infer U)[]
+type DeepPartial<T> = T extends readonly (infer U)[]
   ? DeepPartial<U>[]
   : T extends object
     ? { [K in keyof T]?: DeepPartial<T[K]> | undefined }
@@ -43,7 +43,7 @@ export interface WriteOptions {
   readonly answer?: 'metadata';
 }
 
-export interface ApplyOptions extends WriteOptions {
+interface ApplyOptions extends WriteOptions {
   /** Who owns the fields. */
   readonly fieldManager: string;
   /** Fail with `kube_conflict` when there is an object of that name already, whoever made it; default false. */

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openWorld, type World, type WorldOptions } from '#test/harness/product-clusters.ts';
 
-export const playgroundClusters = [
+const playgroundClusters = [
   { name: 'rome', labels: 'topology.liqo.io/region=north,topology.liqo.io/type=origin' },
   { name: 'milan', labels: 'topology.liqo.io/region=center,topology.liqo.io/type=destination' },
   { name: 'naples', labels: 'topology.liqo.io/region=south,topology.liqo.io/type=destination' },

@@ -29,6 +29,7 @@ test('only suites of real components and whole clusters wait for packages and bu
   expect(free.map(({ name }) => name)).toEqual([
     'lint',
     'types',
+    'nothing is unused',
     'generated files are current',
     'unit and contract tests',
     'cloud templates',

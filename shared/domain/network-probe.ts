@@ -35,7 +35,7 @@ export interface ProbeOrder {
   readonly probes: readonly Probe[];
 }
 
-export const failures = ['timeout', 'refused', 'unreachable', 'broken'] as const;
+const failures = ['timeout', 'refused', 'unreachable', 'broken'] as const;
 /** `refused`: somebody answered that nobody listens; `unreachable`: the kernel or a router said that there is no way; `broken`: anything else. */
 export type Failure = (typeof failures)[number];
 

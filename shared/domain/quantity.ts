@@ -87,7 +87,7 @@ export function formatQuantity(value: Nanos, style: QuantityStyle = 'decimal'): 
 }
 
 /** How a quantity was written, so that sums come out the way people wrote the parts. */
-export const styleOf = (text: QuantityText): QuantityStyle => (String(text).endsWith('i') ? 'binary' : 'decimal');
+const styleOf = (text: QuantityText): QuantityStyle => (String(text).endsWith('i') ? 'binary' : 'decimal');
 
 export const compareQuantities = (a: QuantityText, b: QuantityText): -1 | 0 | 1 => {
   const left = parseQuantity(a);

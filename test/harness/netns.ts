@@ -1,6 +1,6 @@
 /** Network namespaces on this machine: each is held by one process and gone with it, also when the test is killed. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -236,6 +236,3 @@ export async function connect(a: CableEnd, b: CableEnd, mtu = 1500): Promise<voi
   await a.netns.ip([`link add ${end(a)} type veth peer ${end(b)} netns ${b.netns.pid}`, `link set dev ${a.device} up`]);
   await b.netns.ip([`link set dev ${b.device} up`]);
 }
-
-export const childrenOf = (pid: number): string[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);

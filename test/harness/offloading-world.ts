@@ -114,7 +114,7 @@ const podOf = (shadow: ShadowPod): Pod => ({
 });
 
 /** Ends a pod as a kubelet does after its containers have stopped. */
-export const endPod = ({ provider }: OffloadingWorld, { metadata }: Pod): Promise<boolean> =>
+const endPod = ({ provider }: OffloadingWorld, { metadata }: Pod): Promise<boolean> =>
   provider.api.delete(pods, { namespace: metadata.namespace ?? '', name: metadata.name }, { gracePeriodSeconds: 0 });
 
 export async function createVirtualNode(

@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly brokerPort?: number;
 }
 
-export interface Broker {
+interface Broker {
   readonly url: string;
   readonly logFile: string;
   running(): boolean;

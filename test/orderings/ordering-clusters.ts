@@ -23,13 +23,13 @@ import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { MemoryCluster, type Random } from './memory-cluster.ts';
 
-export const nodeName = 'vn1';
+const nodeName = 'vn1';
 const localNode = 'own';
 const tenant = { here: 'liqo-tenant-prov', there: 'liqo-tenant-cons' } as const;
 const consumer = 'cons';
 const provider = 'prov';
 /** How many unfinished ShadowPods the provider lets in at a time. */
-export const quota = 4;
+const quota = 4;
 
 const off = { workers: 0, type: 'DenyList' } as const;
 const options: ReflectionOptions = {

@@ -48,7 +48,7 @@ export const placeOf = (
 });
 
 /** The control plane as the daemons see it (`inside`) or as the host's files lie. */
-export function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
+function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
   return {
     name: spec.name,
     dir,
@@ -60,7 +60,7 @@ export function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
   };
 }
 
-export async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
+async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
   const pki = (name: string): Promise<string> =>
     readFile(path.join(clusterDir(bedDir, spec.name), 'pki', name), 'utf8');
   const [ca, cert, key] = await Promise.all([pki('ca.crt'), pki('admin.crt'), pki('admin.key')]);

@@ -295,7 +295,7 @@ export function createDesiredState({
   };
 }
 
-export const manifestHash = (manifest: KubeManifest): string =>
+const manifestHash = (manifest: KubeManifest): string =>
   createHash('sha256').update(stable(manifest)).digest('hex').slice(0, 32);
 
 /** JSON with sorted keys: the same manifest gives the same text in any order of its members. */

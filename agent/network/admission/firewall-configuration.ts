@@ -22,11 +22,7 @@ import {
   validateTableName,
 } from './route-configuration.ts';
 
-export const firewallTarget = [
-  networkLabel.firewallCategory,
-  networkLabel.firewallSubcategory,
-  networkLabel.firewallUnique,
-];
+const firewallTarget = [networkLabel.firewallCategory, networkLabel.firewallSubcategory, networkLabel.firewallUnique];
 
 type Hook = FirewallChain['hook'];
 type Family = FirewallTable['family'];

@@ -7,7 +7,7 @@ import type { RouteConfiguration, RouteRule } from '#shared/schema/liqo/route-co
 import { keepsSpec } from './network-kinds.ts';
 
 type Keys = readonly string[];
-export const routeTarget: Keys = [networkLabel.routeCategory, networkLabel.routeSubcategory, networkLabel.routeUnique];
+const routeTarget: Keys = [networkLabel.routeCategory, networkLabel.routeSubcategory, networkLabel.routeUnique];
 
 /** As the kernel takes it, without what a shell or a rule set would read as more than a name. */
 export const interfaceName = /^[A-Za-z0-9_.@-]{1,15}$/;

@@ -16,9 +16,9 @@ import { AddressPool } from './address-pool.ts';
 import { isInPools, PrefixTree } from './prefix-tree.ts';
 
 /** Where ranges are granted from unless the installation says otherwise. */
-export const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
+const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
 
-export type RefusalReason =
+type RefusalReason =
   | 'RangeRefused'
   | 'RangeTaken'
   | 'OutsidePools'

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface Ended {
+interface Ended {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

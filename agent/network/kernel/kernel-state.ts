@@ -97,7 +97,7 @@ export interface Neighbour {
   readonly mac: string;
 }
 
-export const nftFamilies = ['ip', 'ip6', 'inet', 'arp', 'netdev', 'bridge'] as const;
+const nftFamilies = ['ip', 'ip6', 'inet', 'arp', 'netdev', 'bridge'] as const;
 export type NftFamily = (typeof nftFamilies)[number];
 
 /** One nft table, replaced as a whole in one transaction when `body` changes; elements of `maps` are added and removed one by one. */

@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Commands } from './commands.ts';
 import type { TunnelDevice, WireGuardPeer } from './kernel-state.ts';
 
-export interface TunnelPeerStatus {
+interface TunnelPeerStatus {
   /** base64 */
   readonly publicKey: string;
   /** As configured, or as learned from its last authentic packet. */
@@ -38,7 +38,7 @@ export interface TunnelControl {
   forget(publicKey: string): Promise<void>;
 }
 
-export type ReachablePeer = WireGuardPeer & Required<Pick<WireGuardPeer, 'endpoint' | 'keepaliveSeconds'>>;
+type ReachablePeer = WireGuardPeer & Required<Pick<WireGuardPeer, 'endpoint' | 'keepaliveSeconds'>>;
 
 interface Raw extends TunnelStatus {
   /** base64; empty when none is set. */

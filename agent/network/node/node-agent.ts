@@ -25,7 +25,7 @@ import { createPathSizes } from './path-sizes.ts';
 import { createUserStatus, targetsOf } from './user-status.ts';
 import { watchFabric } from './watch.ts';
 
-export interface FabricConfig {
+interface FabricConfig {
   readonly node: string;
   /** What the CNI needs; `fullMasquerade` and `rulePriority` go over what it says. */
   readonly cni: CniTraits;

@@ -86,7 +86,7 @@ function wireGuardOf(link: Link, context: GatewayContext): GatewayWireGuard {
 }
 
 /** A client listens on a fixed port, too: behind a NAT that keeps ports, its peer then knows where to dial. */
-export function listenPortOf({ role, gateway }: Pick<Link, 'role' | 'gateway'>): number {
+function listenPortOf({ role, gateway }: Pick<Link, 'role' | 'gateway'>): number {
   if (role === 'client') return networkPort.wireGuard;
   const endpoint = gateway.spec.endpoint;
   return endpoint?.port ?? endpoint?.ports?.[0] ?? networkPort.wireGuard;
@@ -117,7 +117,7 @@ function nodesOf(objects: FabricObjects, own: string): readonly GatewayNode[] {
     .sort((a, b) => compareText(a.name, b.name));
 }
 
-export const podCidrsOf = ({ spec }: Node): readonly string[] =>
+const podCidrsOf = ({ spec }: Node): readonly string[] =>
   (spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : [])).filter((cidr) => parseCidr(cidr) !== undefined);
 
 /** Those whose node would not be found by its range. */

@@ -27,7 +27,7 @@ export interface Link {
   readonly pods: readonly GatewayPod[];
 }
 
-export interface LinkFabric {
+interface LinkFabric {
   readonly overlayAddress: string;
   readonly vni: number;
   readonly remoteCidrs: readonly string[];

@@ -110,4 +110,4 @@ export function exposures(ips: readonly Ip[]): readonly Exposure[] {
 
 const ipName = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-export const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort(compareText);
+const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort(compareText);

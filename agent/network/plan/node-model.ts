@@ -58,7 +58,7 @@ export interface NodeLink {
   readonly vni: number;
 }
 
-export interface NodeGateway {
+interface NodeGateway {
   /** InternalFabric.spec.interface.gateway.ip */
   readonly overlayAddress: string;
   /** Pod IP of the active replica. */

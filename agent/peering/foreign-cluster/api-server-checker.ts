@@ -12,7 +12,7 @@ import type { ConnectPeer, PeerConnection, PeeringDeps } from '../model/deps.ts'
 import { isControlPlane } from '../replication/sessions.ts';
 import type { ApiServerHealth } from './decide.ts';
 
-export const checkEveryMs = 15_000;
+const checkEveryMs = 15_000;
 const checkTimeoutMs = 5_000;
 
 interface Probe {

@@ -134,7 +134,7 @@ const roleOf = (isConsumer: boolean, isProvider: boolean): ForeignClusterRole =>
 };
 
 /** Where the peer's API server is, as far as anything here says. */
-export const apiServerOf = ({
+const apiServerOf = ({
   identity,
   declaredServer,
 }: Pick<PeerFacts, 'identity' | 'declaredServer'>): string | undefined =>

@@ -30,7 +30,7 @@ export interface GrantInput {
   readonly capacity?: Capacity;
 }
 
-export interface Capacity {
+interface Capacity {
   /** Of all nodes together. */
   readonly allocatable: Resources;
   /** Granted to all other slices of all consumers. */

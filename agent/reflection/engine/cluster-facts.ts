@@ -15,7 +15,7 @@ export interface NetworkFacts extends Omit<ClusterFacts, 'service'> {
   follow(listeners: FactListeners): () => void;
 }
 
-export interface FactListeners {
+interface FactListeners {
   /** A node came, went, or changed its cluster. */
   readonly onNode: (name: string) => void;
   readonly onIp: (namespace: string, address: string) => void;

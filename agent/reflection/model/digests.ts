@@ -6,7 +6,7 @@ interface Digest {
   readonly sha256: string;
 }
 
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 const digested = (value: unknown): unknown =>
   typeof value === 'string' ? ({ sha256: digestOf(value) } satisfies Digest) : value;

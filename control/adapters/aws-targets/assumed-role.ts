@@ -28,7 +28,7 @@ export interface AssumedRolesOptions {
 }
 
 /** Whatever else the role may do, the session may not. Encrypted queues need their key for each message. */
-export function sessionPolicy(arn: string, { type, partition, region, account }: TargetName): object {
+function sessionPolicy(arn: string, { type, partition, region, account }: TargetName): object {
   const Statement: object[] = [
     { Effect: 'Allow', Action: type === 'sqs' ? 'sqs:SendMessage' : 'events:PutEvents', Resource: arn },
   ];

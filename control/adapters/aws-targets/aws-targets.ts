@@ -32,7 +32,7 @@ export interface AwsTargetsOptions {
 }
 
 /** `source` of entries in buses. */
-export const targetSource = 'isthmus';
+const targetSource = 'isthmus';
 /** Of an entry and of a message; what AWS counts besides the body has room in the difference. */
 const maxBodyBytes = 256 * 1024 - 2_048;
 const keptText = 300;

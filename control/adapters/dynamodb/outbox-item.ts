@@ -30,7 +30,7 @@ export const headKey = (stream: string): Attributes => ({ pk: { S: streamPartiti
 
 export const positionText = (n: number): string => String(n).padStart(16, '0');
 const placePrefix = 'e/';
-export const placeKey = (stream: string, n: number): Attributes => ({
+const placeKey = (stream: string, n: number): Attributes => ({
   pk: { S: streamPartition(stream) },
   sk: { S: placePrefix + positionText(n) },
 });

@@ -10,7 +10,7 @@ import { type Item, type Op, type OutboxEvent, type Store, withPrefix } from '..
 import { partition, sortableTime } from '../../store/keys.ts';
 
 /** What a real bus may do to events, for tests. Probabilities from 0 to 1, decided by `random`. */
-export interface Mischief {
+interface Mischief {
   readonly random: () => number;
   /** Deliver a batch in another order. */
   readonly shuffle?: number;
@@ -38,7 +38,7 @@ export interface LocalBus extends EventBus {
   deadLetters(subscriber: string): Promise<readonly DeadLetter[]>;
 }
 
-export interface DeadLetter {
+interface DeadLetter {
   readonly event: OutboxEvent;
   readonly attempts: number;
   readonly reason: string;

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export type Value = string | number | null;
+type Value = string | number | null;
 
 export interface Statement {
   run(...values: Value[]): unknown;

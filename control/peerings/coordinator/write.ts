@@ -14,7 +14,7 @@ import type { ReconcileResult } from '../state-machine/decide.ts';
 import type { LoadedPeering, LoadedSide } from './load.ts';
 
 /** An ended peering can be looked up for a day. */
-export const goneKeptMs = 24 * 3_600_000;
+const goneKeptMs = 24 * 3_600_000;
 
 export interface PlannedWrite {
   readonly ops: readonly Op[];

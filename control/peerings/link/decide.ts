@@ -128,7 +128,7 @@ function candidatesOf(
 const isDialable = (address: string): boolean =>
   parseAddress(address) !== undefined && rangeProblem(`${address}/32`) === undefined;
 
-export const maxCandidates = 16;
+const maxCandidates = 16;
 
 /** Both sides say that packets cross. */
 export const isLinked = (link: Link): boolean =>

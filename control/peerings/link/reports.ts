@@ -13,7 +13,7 @@ import type { ConnectionReport } from '../../model/link.ts';
 import { dataOf } from '../core/observed.ts';
 
 /** Why something is not so, in the agent's words. */
-export interface Reason {
+interface Reason {
   readonly reason: string;
   readonly message: string;
 }

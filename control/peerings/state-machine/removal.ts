@@ -9,12 +9,12 @@ import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } fr
 import { linkKinds, remainingOf } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */
-export const forceAfterMs = 30_000;
+const forceAfterMs = 30_000;
 /** What is not clean by then is left behind. */
-export const giveUpAfterMs = 50_000;
+const giveUpAfterMs = 50_000;
 
 /** Between the two looks that must find a side silent before a forced end passes it over. */
-export const secondLookMs = 3_000;
+const secondLookMs = 3_000;
 
 /** Has left, or has not been heard of for longer than it may be silent. */
 export const isSilent = ({ left, offlineFrom }: SideInput, now: number): boolean => left || now >= offlineFrom;

@@ -8,7 +8,7 @@ import type { AskedNetwork, NetworkTerms } from '../../model/network-terms.ts';
 import { isAbout, lists, type PeerOwner } from './consent.ts';
 
 /** One of the two clusters, as the other one sees it. */
-export interface Party {
+interface Party {
   readonly id: string;
   readonly facts: ClusterFacts;
   /** Whose cluster its peer is. */
@@ -23,7 +23,7 @@ const defaultLinkMtu = 1340;
 export const canLink = ({ capabilities }: ClusterFacts): boolean => capabilities.includes(networkCapability);
 
 /** Why a cluster will not be linked with a peer; undefined when it will. Any policy that allows it is enough. */
-export function linkObjection(role: PeeringRole, { id, facts, peerOwner }: Party, peer: Party): string | undefined {
+function linkObjection(role: PeeringRole, { id, facts, peerOwner }: Party, peer: Party): string | undefined {
   const side = role === 'consumer' ? 'asConsumer' : 'asProvider';
   const matching = facts.policies.filter(
     (policy) => isAbout(policy, peerOwner) && policy[side].enabled && lists(policy[side].peers, peer.id),

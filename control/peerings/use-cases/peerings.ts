@@ -20,7 +20,7 @@ import { networkView } from '../link/view.ts';
 import { peeringNames } from '../state-machine/desired-objects.ts';
 import { labelPeering } from './labels.ts';
 
-export interface PeeringFilter extends PageRequest {
+interface PeeringFilter extends PageRequest {
   /** Also those that ended within the last day. */
   readonly includeGone?: boolean;
   /** Only those in which this cluster takes part. */

@@ -10,7 +10,7 @@ import type { Store } from '../../ports/store.ts';
 import type { SendOutcome, WebhookPost } from '../../ports/webhook-sender.ts';
 import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
 
-export interface Received extends WebhookPost {
+interface Received extends WebhookPost {
   readonly at: number;
 }
 

@@ -37,8 +37,7 @@ export const JoinTokenAnswer = z.object({
 });
 export type JoinTokenAnswer = z.infer<typeof JoinTokenAnswer>;
 
-export const PeeringPhase = z.enum(phases);
-export type PeeringPhase = z.infer<typeof PeeringPhase>;
+const PeeringPhase = z.enum(phases);
 
 export const PeeringCondition = z.object({
   type: z.string(),
@@ -51,7 +50,7 @@ export const PeeringCondition = z.object({
 });
 export type PeeringCondition = z.infer<typeof PeeringCondition>;
 
-export const PeeringAcross = z.object({
+const PeeringAcross = z.object({
   side: z.enum(['consumer', 'provider']).describe('Which of the two clusters is yours.'),
   peerTenant: z.string().describe('The tenant of the other cluster.'),
   by: z.enum(['invitation', 'request']).describe("How the provider's tenant agreed."),
@@ -60,7 +59,6 @@ export const PeeringAcross = z.object({
   lapsesAt: Time.describe('When it ends unless both clusters have agreed by then.'),
   endedBy: z.enum(['consumer', 'provider']).optional().describe('Who unpeered.'),
 });
-export type PeeringAcross = z.infer<typeof PeeringAcross>;
 
 export const Peering = z.object({
   id: z.string(),

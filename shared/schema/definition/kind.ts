@@ -20,7 +20,7 @@ export interface CelRule {
 }
 
 /** Who writes a kind, in words for the reference page. */
-export interface Writers {
+interface Writers {
   readonly object: string;
   readonly status?: string;
 }

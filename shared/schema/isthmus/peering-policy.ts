@@ -17,7 +17,7 @@ const Peers = z
 
 const loose = z.looseObject({}).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-export const ReflectedKind = z.enum([
+const ReflectedKind = z.enum([
   'service',
   'endpointslice',
   'ingress',
@@ -27,7 +27,6 @@ export const ReflectedKind = z.enum([
   'persistentvolumeclaim',
   'event',
 ]);
-export type ReflectedKind = z.infer<typeof ReflectedKind>;
 
 export const PeeringPolicySpec = z.object({
   tenants: z

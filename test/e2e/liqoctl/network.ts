@@ -112,7 +112,7 @@ async function ensureKey(end: End, peer: string, publicKey: string, gateway: Kub
   await createOrUpdate(end.api, publicKeys, key);
 }
 
-export async function openEnds(c1: Target, c2: Target): Promise<readonly [End, End]> {
+async function openEnds(c1: Target, c2: Target): Promise<readonly [End, End]> {
   const [id1, id2] = await Promise.all([clusterIdOf(c1), clusterIdOf(c2)]);
   const [n1, n2] = [await ensureTenantNamespace(c1, id2), await ensureTenantNamespace(c2, id1)];
   return [

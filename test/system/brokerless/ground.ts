@@ -41,7 +41,7 @@ export interface GroundOptions {
 }
 
 /** Texts by what they are of. */
-export type State = Readonly<Record<string, string>>;
+type State = Readonly<Record<string, string>>;
 
 export interface Ground {
   readonly stage: Stage;
@@ -65,7 +65,7 @@ interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: { readonly 'certificate-authority-data': string } }[];
 }
 
-export const other = (cluster: ClusterName): ClusterName => (cluster === consumer ? provider : consumer);
+const other = (cluster: ClusterName): ClusterName => (cluster === consumer ? provider : consumer);
 /** The same in both: each sees the other's pods elsewhere. */
 const ranges = { podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as const;
 const near = 'near';
@@ -127,7 +127,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   async function credentials(): Promise<string> {
     const { kubeconfigPath, apiServerUrl } = world.cluster(provider);
     const io = capturedIo({});
-    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io.signal);
+    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io);
     const { privateKey, request } = await createKeyAndRequest(user);
     const certificate = await signedByCluster(io, kube, request, { name: user.commonName });
     const { clusters } = JSON.parse(await readFile(kubeconfigPath, 'utf8')) as Kubeconfig;

@@ -4,7 +4,8 @@ import { name } from '#shared/domain/liqo-keys.ts';
 import { consumer, isReady, provider, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 
-export const [here, there] = ['demo', 'demo-rome'] as const;
+export const here = 'demo';
+const there = 'demo-rome';
 export const steady = 'steady';
 
 /** Of an offloaded namespace. */

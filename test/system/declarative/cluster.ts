@@ -63,7 +63,7 @@ async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Pro
   const connection = await connectKubeconfig(server.kubeconfig);
   const api = createKubeApi(connection, { clock: systemClock, log });
   const io = capturedIo({});
-  const kube = await openForCli({ kubeconfig: server.kubeconfigPath }, io.signal);
+  const kube = await openForCli({ kubeconfig: server.kubeconfigPath }, io);
   const ranges = {
     podCidrs: [podCidr],
     serviceCidr: '10.96.0.0/16',

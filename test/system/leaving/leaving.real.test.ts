@@ -31,7 +31,7 @@ const labelled = 'labelled';
 
 beforeAll(async () => {
   cluster = await startPlayedCluster();
-  kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io.signal);
+  kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io);
   await cluster.makeNamespace(offloaded);
   await cluster.makeNamespace(labelled, { 'liqo.io/scheduling-enabled': 'true' });
   start = await objects();

@@ -2,7 +2,7 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 
 /** Resolves when the command was killed. */
-export interface Mortal {
+interface Mortal {
   readonly kube: KubeClient;
   readonly died: Promise<void>;
 }
@@ -10,7 +10,7 @@ export interface Mortal {
 const writes = new Set<keyof KubeClient>(['apply', 'create', 'delete', 'mergePatch']);
 
 /** The `count`th write that changes something is done, and nothing is answered from then on. */
-export function mortalClient(kube: KubeClient, count: number): Mortal {
+function mortalClient(kube: KubeClient, count: number): Mortal {
   let left = count;
   let die = (): void => {};
   const died = new Promise<void>((resolve) => {

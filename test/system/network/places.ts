@@ -44,7 +44,7 @@ function processOf(podUid: string): number {
 }
 
 /** What the kernel of a node has besides the pods' cables: devices, policy rules, routes of every table, nft tables with what is in ours. */
-export async function kernelState({ netns }: Place): Promise<string> {
+async function kernelState({ netns }: Place): Promise<string> {
   const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await netns.exec('ip', '-j', ...args)) as T;
   const links = await json<{ ifname: string }[]>('link');
   const routes = await json<Record<string, unknown>[]>('route', 'show', 'table', 'all');

@@ -51,7 +51,7 @@ export function pairings({ rounds, seed, makers: only }: RoundsOptions): Pairing
   });
 }
 
-export async function tracesOf(ground: Ground): Promise<Traces> {
+async function tracesOf(ground: Ground): Promise<Traces> {
   const parts = await Promise.all([
     ...clusterNames.map(async (cluster) => [cluster, await objectTraces(ground.stage.api(cluster))] as const),
     ...ground.nodes().map(async ({ name, netns }) => {

@@ -8,7 +8,7 @@ import { internalEndpointOf } from './active-pod.ts';
 import type { Endpoint, Trouble } from './endpoint.ts';
 import type { WireGuardMode } from './objects.ts';
 
-export const readyCondition = 'Ready';
+const readyCondition = 'Ready';
 
 /**
  * Kernel only where every node that may get a pod has it. What runs is changed when it could not run, not when something better appears:

@@ -11,7 +11,7 @@ import type { Trouble } from './endpoint.ts';
 import { faultOfKeys } from './keys.ts';
 import { buildGatewaySecret, type GatewayIdentity } from './objects.ts';
 
-export interface KeySecret {
+interface KeySecret {
   /** Undefined: not there. */
   readonly name: string | undefined;
   /** Why it cannot be used. */

@@ -5,7 +5,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { answerTo, encodePing, maxPingBytes, type PingMessage, parsePing } from './message.ts';
 
 /** What arrived, and from which gateway (its overlay address). */
-export type PingListener = (from: string, message: PingMessage, bytes: number) => void;
+type PingListener = (from: string, message: PingMessage, bytes: number) => void;
 
 export interface PingSocket {
   /** Listens at our overlay address; undefined: nowhere. The same address again keeps the socket. Fails when the address is not there. */

@@ -28,15 +28,15 @@ import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 
 /** What a peer may have: private, shared (RFC 6598) and benchmark (RFC 2544) space. A public range would take real hosts' packets into the tunnel. */
-export const announceable = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '198.18.0.0/15'];
+const announceable = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '198.18.0.0/15'];
 
-export type RangeType = 'pod' | 'external';
+type RangeType = 'pod' | 'external';
 export interface PeerRange {
   readonly type: RangeType;
   readonly cidr: string;
 }
 
-export const remoteRanges = ({ spec }: Configuration): readonly PeerRange[] =>
+const remoteRanges = ({ spec }: Configuration): readonly PeerRange[] =>
   (['pod', 'external'] as const).flatMap((type) =>
     [...new Set(spec.remote.cidr[type])].map((cidr) => ({ type, cidr })),
   );

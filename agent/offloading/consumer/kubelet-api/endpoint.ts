@@ -14,7 +14,7 @@ import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
 
-export interface Target {
+interface Target {
   readonly connection: ClusterConnection;
   readonly remoteNamespace: string;
 }

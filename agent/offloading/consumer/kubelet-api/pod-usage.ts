@@ -18,7 +18,7 @@ export interface PodMetrics {
   }[];
 }
 
-export interface ContainerUsage {
+interface ContainerUsage {
   readonly name: string;
   /** Cores x 10^9, at the time measured. */
   readonly cpuNanoCores: number;
@@ -43,7 +43,7 @@ export interface Usage {
   readonly problems: readonly string[];
 }
 
-export interface RemoteMetrics {
+interface RemoteMetrics {
   readonly local: string;
   readonly remote: string;
 }

@@ -39,7 +39,7 @@ export interface Observed {
   readonly now: string;
 }
 
-export interface Mapping {
+interface Mapping {
   readonly map: ObjectRef;
   /** Null: take the entry out. */
   readonly remote: string | null;

@@ -52,7 +52,7 @@ export interface Context {
 }
 
 /** Null: not to be there. */
-export type Labels = Readonly<Record<string, string | null>>;
+type Labels = Readonly<Record<string, string | null>>;
 
 export type Action =
   | { readonly do: 'createShadow' }

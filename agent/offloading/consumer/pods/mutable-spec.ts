@@ -11,7 +11,7 @@ type Toleration = NonNullable<PodSpec['tolerations']>[number];
 type Ephemeral = NonNullable<PodSpec['ephemeralContainers']>[number];
 type Resources = NonNullable<PodSpec['containers'][number]['resources']>;
 
-export interface MutableContainer {
+interface MutableContainer {
   readonly name: string;
   readonly image?: string;
   /** Requests and limits: cpu and memory of a running container may be resized. */

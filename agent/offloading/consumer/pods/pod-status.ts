@@ -110,7 +110,7 @@ function counted(status: ContainerStatus, restarts: Readonly<Record<string, numb
 }
 
 /** Is the remote pod being deleted by somebody at the provider while the local one stays? Then another will follow it. */
-export const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
+const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
   remote.metadata.deletionTimestamp !== undefined &&
   local.metadata.deletionTimestamp === undefined &&
   remote.status?.phase !== 'Succeeded' &&

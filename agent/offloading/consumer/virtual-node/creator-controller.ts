@@ -23,7 +23,7 @@ const sliceKeys = (child: KubeObject): string[] => {
 const longMs = 60_000;
 
 /** What stands between a slice and its virtual node; undefined: nothing. Pure. */
-export function obstacle(slice: ResourceSlice, provider: string): Outcome | undefined {
+function obstacle(slice: ResourceSlice, provider: string): Outcome | undefined {
   for (const type of ['Authentication', 'Resources'] as const) {
     const condition = conditionOf(slice, type);
     if (condition === undefined) return waiting(`provider ${provider} to answer (condition ${type})`, longMs);

@@ -29,7 +29,7 @@ export interface NodeInput {
   readonly provider?: readonly ProviderCondition[] | undefined;
 }
 
-export const isCordoned = (provider: readonly ProviderCondition[] | undefined): boolean =>
+const isCordoned = (provider: readonly ProviderCondition[] | undefined): boolean =>
   provider?.some(({ type, status }) => type === 'Cordoned' && status === 'True') ?? false;
 
 /** The link to the provider: `none` for a peering without a network, and where the VirtualNode says not to look. `unknown`: not computed yet. */
@@ -57,7 +57,7 @@ interface AppliedKeys {
 
 const taintKey = ({ key, effect }: Taint): string => `${key}:${effect}`;
 
-export function nodeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
+function nodeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
   return {
     'kubernetes.io/os': 'linux',
     'kubernetes.io/arch': 'amd64',

@@ -24,7 +24,7 @@ interface Caches {
 const retryMs = 30_000;
 const staleMs = 100;
 
-export const isReplicaOfConsumer = ({ metadata }: NamespaceMap): boolean =>
+const isReplicaOfConsumer = ({ metadata }: NamespaceMap): boolean =>
   metadata.labels?.[label.replicated] === 'true' && (metadata.labels[label.originId] ?? '') !== '';
 
 const ownerKey = ({ metadata }: Namespace | RoleBinding): string | undefined =>

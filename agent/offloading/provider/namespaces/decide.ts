@@ -19,7 +19,7 @@ export interface Observed {
   readonly refused?: ReadonlySet<string>;
 }
 
-export interface Creation {
+interface Creation {
   readonly remote: string;
   readonly local: string;
 }

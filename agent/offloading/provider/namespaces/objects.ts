@@ -9,7 +9,7 @@ export interface Consumer {
   readonly tenantNamespace: string;
 }
 
-export const remoteRole = 'liqo-virtual-kubelet-remote';
+const remoteRole = 'liqo-virtual-kubelet-remote';
 const group = 'rbac.authorization.k8s.io';
 
 export const remoteNamespace = (remote: string, local: string, { mapKey, origin }: Consumer): Namespace => ({

@@ -13,7 +13,7 @@ export type JsonPatch = readonly { readonly op: string; readonly path: string; r
 /** Never carried over: it would make `kubectl apply` of the pod compare with another object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-export const ownerOf = ({ metadata }: ShadowPod): OwnerReference => ({
+const ownerOf = ({ metadata }: ShadowPod): OwnerReference => ({
   apiVersion: apiVersionOf(shadowPods),
   kind: shadowPods.kind,
   name: metadata.name,

@@ -13,7 +13,7 @@ import {
 
 export const port = 8080;
 
-export interface Side {
+interface Side {
   readonly cluster: TestCluster;
   readonly link: LinkEnd;
   /** One on the gateway's node, one on the other. */

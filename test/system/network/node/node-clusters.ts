@@ -42,8 +42,7 @@ const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** As the DaemonSet starts it: V8's young generation is most of an idle process. */
-export const nodeFlags =
-  process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --optimize-for-size --single-threaded';
+const nodeFlags = process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --optimize-for-size --single-threaded';
 
 export interface GatewayReplica {
   readonly name: string;
