@@ -290,7 +290,7 @@ describe('a cache', () => {
     await expect(cache.synced()).rejects.toBeDefined();
   });
 
-  test('asks at once when somebody else finds the server back, and is quick again while that server is still starting', async () => {
+  test('asks at once when another client finds the server back, and is quick again while that server is still starting', async () => {
     const history = new History();
     history.put('a', 'red');
     history.failing = 1_000;
@@ -301,7 +301,7 @@ describe('a cache', () => {
       await settle();
       clock.advance(25);
     }
-    // The server that answers somebody else refuses this cache three times more.
+    // The server that answers another client refuses this cache three times more.
     history.failing = 3;
     const backAt = clock.now();
     history.line.answered(backAt);

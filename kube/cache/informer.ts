@@ -45,7 +45,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #store: Store<T>;
   readonly #deps: Required<InformerDeps>;
   readonly #timing: InformerTiming;
-  /** Those who wait for the first list. */
+  /** Callbacks of callers that wait for the first list. */
   readonly #waiting = new Set<() => void>();
   #isSynced = false;
   #stopped: { readonly reason: unknown } | undefined;
@@ -268,7 +268,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       backoffMs(this.#failures - this.#forgiven, { baseMs, maxMs, random }),
     );
     const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
-    // The first failures of a broken line are ordinary (a restart); more say that something lasts.
+    // The first failures of a broken connection are ordinary (a restart); more are worth a warning.
     if (this.#failures === alarmingFailures) log.error('a cache cannot follow its API server', error, fields);
     else log.debug('a watch was interrupted', fields);
     if (await this.#sleptThrough(delayMs, signal)) return;

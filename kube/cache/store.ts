@@ -1,4 +1,4 @@
-/** The objects of one cache, by key and by index, and the subscribers that hear of each change. */
+/** The objects of one cache, by key and by index, and the subscribers to its changes. */
 import { isDeepStrictEqual } from 'node:util';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import type { Change } from '../model/types.ts';
@@ -18,7 +18,7 @@ export class Store<T extends KubeObject> {
   #listed: readonly T[] | undefined;
 
   /**
-   * A listener that throws does not keep the others from hearing. `tellsVersions`: a new version of the same content is told as a change, too.
+   * An error in one listener does not keep the others from being called. `tellsVersions`: a new version of the same content counts as a change, too.
    */
   constructor(onListenerError: (error: unknown) => void, tellsVersions = true) {
     this.#onListenerError = onListenerError;
@@ -84,7 +84,7 @@ export class Store<T extends KubeObject> {
     this.#emit({ before });
   }
 
-  /** Makes the content equal to `objects`; whatever is not among them has vanished. */
+  /** Makes the content equal to `objects`; all others are reported as removed. */
   replace(objects: ReadonlyMap<string, T>): void {
     for (const key of [...this.#objects.keys()]) if (!objects.has(key)) this.remove(key);
     for (const object of objects.values()) this.put(object);
@@ -120,7 +120,7 @@ export class Store<T extends KubeObject> {
   }
 }
 
-/** Whether nothing but the version differs, as of heartbeats that a transform has dropped: that is no change to hear of. */
+/** Whether only the version differs, as of heartbeats that a transform has dropped: subscribers are not called for that. */
 function isSame<T extends KubeObject>(before: T, after: T): boolean {
   const { metadata: was, ...had } = before;
   const { metadata: is, ...has } = after;

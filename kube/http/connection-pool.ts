@@ -1,6 +1,6 @@
 /**
- * Keep-alive connections to one API server, for requests that are sent whole and answered whole. Node's own client does the same at three times
- * the cost, and requests are most of what an agent does; watches and upgrades, which are few and long, stay with that.
+ * A pool of keep-alive connections to one API server, for requests that are sent whole and answered whole. Node's own client costs three times as
+ * much, and requests are most of what an agent does. Watches and upgrades, which are few and long, use Node's client.
  */
 import type * as http from 'node:http';
 import net from 'node:net';
@@ -9,9 +9,9 @@ import { ResponseParser } from './response-parser.ts';
 import { connectionOptions, idleSocketMs, keepAliveMs } from './tls.ts';
 
 export interface ConnectionHandlers {
-  /** Something of the answer has come. */
+  /** A part of the answer has arrived. */
   piece(): void;
-  /** The last call, unless `failed` is. */
+  /** Called once and last, unless `failed` is. */
   answered(answer: ResponseParser): void;
   failed(error: Error): void;
 }
@@ -23,7 +23,7 @@ export interface Sending {
   abort(error: Error): void;
 }
 
-/** A connection, and who has it now. */
+/** A connection, and the request that uses it now. */
 class Wire {
   readonly #pool: ConnectionPool;
   #socket: Duplex | undefined;
@@ -44,7 +44,7 @@ class Wire {
     this.#socket = socket;
     if (socket instanceof net.Socket) socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);
     socket.on('data', (piece: Buffer) => this.#heard(piece));
-    // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
+    // Not `once`: a socket may fail again after it was given up, and an error without a listener ends the process.
     socket.on('error', (error) => this.abort(error));
     socket.on('end', () => this.#ended());
     socket.on('close', () => this.#ended());
@@ -62,7 +62,7 @@ class Wire {
     return this.#socket?.destroyed === false && this.#socket.writable;
   }
 
-  /** With `only`: unless somebody else has it by now, or nobody. */
+  /** With `only`: does nothing unless that request uses the connection. */
   abort(error: Error, only?: ConnectionHandlers): void {
     const ears = this.#ears;
     if (only !== undefined && ears !== only) return;
@@ -74,7 +74,7 @@ class Wire {
 
   #heard(piece: Buffer): void {
     try {
-      if (this.#ears === undefined) throw new Error('the server said something that nobody had asked for');
+      if (this.#ears === undefined) throw new Error('the server sent data without a request');
       this.#answer.push(piece);
       this.#ears.piece();
       if (this.#answer.isComplete) this.#finish();
@@ -93,7 +93,7 @@ class Wire {
     this.#ears = undefined;
     if (!answer.keepsOpen) this.#socket?.destroy();
     else {
-      // Whoever waits for nothing else may end.
+      // An idle connection does not keep the process running.
       if (this.#socket instanceof net.Socket) this.#socket.unref();
       this.#pool.freed(this);
     }
@@ -112,7 +112,7 @@ export class ConnectionPool {
   readonly #agent: http.Agent;
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #now: () => number;
-  /** Those that were used last come last, and are used first. */
+  /** Idle connections, most recently used last; those are reused first. */
   readonly #idle: Wire[] = [];
   #session: Buffer | undefined;
   #closed = false;
@@ -153,7 +153,7 @@ export class ConnectionPool {
     if (at >= 0) this.#idle.splice(at, 1);
   }
 
-  /** Those that are under way go on. */
+  /** Requests that are under way go on. */
   dropIdle(): void {
     for (const wire of [...this.#idle]) wire.abort(new Error('given up'));
   }
@@ -173,7 +173,7 @@ export class ConnectionPool {
         wire.abort(error ?? new Error('no connection'));
         return;
       }
-      // What was agreed on once makes the next handshake short.
+      // Kept for resumption, which makes the next handshake short.
       socket.on('session', (session: Buffer) => {
         this.#session = session;
       });

@@ -5,8 +5,8 @@ import { happenedOn, lineBehind, OutageTracker, whenLeftBehind } from './outage-
 
 const waitOn = (line: OutageTracker, heard: string[], name: string) => line.onReturn(() => heard.push(name));
 
-describe('the line to an API server', () => {
-  test('tells everyone who waits, once, when the server answers after an outage', () => {
+describe('the outage tracker of an API server', () => {
+  test('calls every waiter, once, when the server answers after an outage', () => {
     const line = new OutageTracker();
     const heard: string[] = [];
     line.failed(1_000);
@@ -48,7 +48,7 @@ describe('the line to an API server', () => {
     expect(givenUp).toEqual([]);
   });
 
-  test('wakes nobody while the server answers others, so that who fails alone does not fail more often', () => {
+  test('wakes no waiter while the server answers others, so that a client that fails alone does not fail more often', () => {
     const line = new OutageTracker();
     const heard: string[] = [];
     for (let now = 0; now < 60_000; now += 500) {
@@ -65,6 +65,6 @@ describe('the line to an API server', () => {
     expect(lineBehind(new AppError('internal', 'no session', { cause: new Error('why', { cause: below }) }))).toBe(
       line,
     );
-    expect(lineBehind(new AppError('kube_unreachable', 'of nobody'))).toBeUndefined();
+    expect(lineBehind(new AppError('kube_unreachable', 'of no tracker'))).toBeUndefined();
   });
 });

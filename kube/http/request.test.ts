@@ -35,7 +35,7 @@ test('a request that wants a socket of its own is not sent over one that has ser
   expect(from[2]).not.toBe(from[0]);
 });
 
-test('a request that was answered is told so, even if somebody else who waited for the server fails at that news', async () => {
+test('a request that was answered resolves, even if another waiter of the outage tracker throws in its callback', async () => {
   const clock = new ManualClock();
   const connection = await serve(http.createServer((_, response) => response.end('ok')));
   const line = lineOf(connection);

@@ -146,7 +146,7 @@ function requestText(connection: ClusterConnection, { method, path, headers, bod
   return `${text}\r\n${body}`;
 }
 
-/** When one line has died silently, so have most likely those that wait beside it. */
+/** When one connection has died silently, the idle connections of the same pool most likely have, too. */
 function dropIdleSockets(agent: http.Agent): void {
   dropIdleWires(agent);
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy();
@@ -155,16 +155,18 @@ function dropIdleSockets(agent: http.Agent): void {
 const abortError = (signal: AbortSignal | undefined): Error =>
   signal?.reason instanceof Error ? signal.reason : new Error('aborted');
 
-/** What stands before an API server answers so in its place. */
+/** Statuses by which a proxy or load balancer reports that the API server behind it is down. */
 const isAbsence = (status: number | undefined): boolean => status === 502 || status === 503 || status === 504;
 
-/** Tells the line that an answer has begun. */
+/** Reports to the outage tracker that an answer has begun. */
 export function noteAnswer(connection: ClusterConnection, status: number | undefined, clock: Clock): void {
   if (isAbsence(status)) lineOf(connection).failed(clock.now());
   else lineOf(connection).answered(clock.now());
 }
 
-/** Any failure below HTTP, told to the line. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads. */
+/**
+ * Any failure below HTTP, reported to the outage tracker. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads.
+ */
 export function unreachableError(
   connection: ClusterConnection,
   error: unknown,
@@ -201,7 +203,7 @@ interface StatusBody {
   };
 }
 
-/** A `metav1.Status` (or whatever text came instead) as our error, with the server's own message. */
+/** A `metav1.Status` (or any other text) as our error, with the server's own message. */
 export function statusError(status: number, text: string, headers: http.IncomingHttpHeaders = {}): AppError {
   const body = parseStatus(text);
   const message = body.message ?? (text.trim().slice(0, 500) || `the API server answered ${status}`);

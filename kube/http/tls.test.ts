@@ -10,7 +10,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-test('a proxy that opens a way on which nobody answers keeps no connection open', async () => {
+test('a proxy whose tunnel stays silent keeps no connection open', async () => {
   const open = new Set<net.Socket>();
   const proxy = http.createServer().on('connect', (_, socket: net.Socket) => {
     open.add(socket);
@@ -36,6 +36,6 @@ test('a proxy that opens a way on which nobody answers keeps no connection open'
     }),
   );
   await eventually('the way', () => open.size === 1);
-  expect((await failed).message).toBe(`nobody greets behind the proxy 127.0.0.1:${port} within 0.3 s`);
+  expect((await failed).message).toBe(`no server answers behind the proxy 127.0.0.1:${port} within 0.3 s`);
   await eventually('the end of the connection', () => open.size === 0);
 });

@@ -10,7 +10,7 @@ import { lineBehind } from '../http/outage-tracker.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from '../model/types.ts';
 import { KeyQueue } from './work-queue.ts';
 
-/** What a controller reports about itself, for who exports metrics. */
+/** Metrics hooks of a controller. */
 export interface ControllerMetrics {
   reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number, key: string): void;
   queued(controller: string, depth: number): void;
@@ -37,7 +37,7 @@ export function createController(
   const log = parent.with({ controller: name });
   const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(turnOf ? { turnOf } : {}) });
   let queue = createQueue();
-  /** Per key, how to wait no longer for the API server whose silence it failed by. */
+  /** Per key that failed by a silent API server: the function that ends its subscription to the outage tracker. */
   const awaited = new Map<string, () => void>();
   /** Per key, what was last logged, so that a lasting failure is reported once. */
   const reported = new Map<string, string>();
@@ -62,7 +62,7 @@ export function createController(
     }
   }
 
-  /** A key that failed because nobody answered need not wait out its back-off when somebody does. */
+  /** A key that failed by a silent API server is retried as soon as the server answers, before its back-off ends. */
   function awaitReturn(key: string, error: unknown): void {
     awaitNoLonger(key);
     const forget = lineBehind(error)?.onReturn(() => {
@@ -82,7 +82,7 @@ export function createController(
     const code = codeOf(error);
     const fields = { key, code, failures: queue.failures(key), delayMs };
     const signature = `${code} ${error instanceof Error ? error.message : error}`;
-    // Losing a race is part of optimistic concurrency.
+    // Write conflicts are part of optimistic concurrency.
     if (code === 'kube_conflict' || reported.get(key) === signature) {
       log.debug('reconcile failed', fields);
       return;

@@ -1,4 +1,4 @@
-/** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
+/** Leader election on a Lease: one holder at a time, which stops before another candidate may begin. */
 import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
@@ -11,7 +11,7 @@ import { microTime } from './event-recorder.ts';
 
 export interface LeaseDeps {
   readonly api: KubeApi;
-  /** When given, a candidate hears of a release at once instead of at its next look. */
+  /** When given, a candidate notices a release at once instead of at its next poll. */
   readonly caches?: Caches;
   readonly clock: Clock;
   readonly log: Log;
@@ -27,13 +27,13 @@ export interface LeaseOptions {
   /** The holder steps down when it could not renew for so long; must be less than `durationMs`. */
   readonly renewDeadlineMs?: number;
   readonly retryMs?: number;
-  /** True only of a holder whose process has ended for certain: its lease is taken at once. Nobody is unless told. */
+  /** True only of a holder whose process has ended for certain: its lease is taken at once. Default: false. */
   readonly hasEnded?: (holder: string) => boolean;
 }
 
 type Timing = Required<LeaseOptions>;
 
-/** What we wrote, as the server answered it, and when we asked it to. */
+/** The lease as the server answered our last write, and when that write was sent. */
 interface Held {
   readonly lease: Lease;
   readonly at: number;
@@ -106,7 +106,7 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
   let toldLast: string | undefined;
   /** What was logged last, so that a lasting failure is told once. */
   let failure: string | undefined;
-  /** A holder that renews is heard of; a watch that tells nothing may be a dead one, and is no proof. */
+  /** A holder that renews shows in the watch; a silent watch may be a dead one, and proves nothing. */
   function look(): Promise<Lease | undefined> {
     const { namespace, name } = timing;
     const told = cache?.get({ namespace, name });
@@ -178,7 +178,7 @@ async function tryAcquire(
   return won(api.update(leases, { ...found, spec }, {}, signal), seen);
 }
 
-/** Somebody else's, who may live. */
+/** The lease of another holder that may be alive. */
 function isRespected({ identity, hasEnded }: Timing, { spec }: Lease): boolean {
   const holder = spec?.holderIdentity;
   return Boolean(holder) && holder !== identity && !hasEnded(holder ?? '');
@@ -218,7 +218,7 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
     const outcome = await renewOnce(deps, timing, renewedAt + timing.renewDeadlineMs - at, signal, known);
     if (signal.aborted) return outcome !== 'lost';
     if (outcome === 'lost') {
-      log.warn('stepping down: somebody else holds the lease');
+      log.warn('stepping down: another holder has the lease');
       return false;
     }
     if (outcome !== undefined) renewedAt = at;
@@ -226,7 +226,7 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
   }
 }
 
-/** Somebody else wrote, or took it away. */
+/** Maps to undefined when another client changed or deleted the lease. */
 function unlessChanged(error: unknown): undefined {
   const code = codeOf(error);
   if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
@@ -249,7 +249,7 @@ async function renewOnce(
     const extend = (lease: Lease): Promise<Lease> =>
       api.update(leases, { ...lease, spec: { ...lease.spec, ...held(timing, clock.now()) } }, {}, late.signal);
     if (known !== undefined) {
-      // Taken only while nobody has written since: there is no need to look first.
+      // A conditional write of the last known version: no read is needed first.
       const renewed = await extend(known).catch(unlessChanged);
       if (renewed !== undefined) return renewed;
     }

@@ -9,7 +9,7 @@ export interface KeyQueueOptions {
   readonly random?: Random;
   readonly backoffBaseMs?: number;
   readonly backoffMaxMs?: number;
-  /** Whom a key is worked on for. Whoever has many keys waiting makes nobody else wait for them all: each has its turn. Default: all are of one. */
+  /** The owner of a key in the fair queue: an owner with many waiting keys delays other owners by one key only. Default: one owner for all. */
   readonly turnOf?: (key: string) => string;
 }
 

@@ -1,11 +1,11 @@
-/** An object of a fixed name that one other object owns: taken over from nobody, replaced when its owner was an earlier incarnation. */
+/** An object of a fixed name that one other object owns: never taken over from another owner, replaced when its owner was an earlier incarnation. */
 import type { Applied, KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, OwnerReference, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { isOwnedBy } from './owner-references.ts';
 import { covers, deleteObject } from './write-if-changed.ts';
 
-/** `done`: it is as wanted. `replaced`: the old one is going, look again. `foreign`: it belongs to somebody else. */
+/** `done`: it is as wanted. `replaced`: the old one is being deleted, look again. `foreign`: it has another owner. */
 export type Ensured = 'done' | 'replaced' | 'foreign';
 
 const controllerOf = (object: KubeObject): OwnerReference | undefined =>

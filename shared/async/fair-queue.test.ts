@@ -10,7 +10,7 @@ const served = (line: FairQueue<string>): string[] => {
   return all;
 };
 
-test('everybody has his turn, each in the order of coming', () => {
+test('owners take turns, each in order of arrival', () => {
   const line = new FairQueue<string>(10);
   for (const thing of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2', 'a1']) line.add(thing.slice(0, 1), thing);
   expect(line.size).toBe(6);
@@ -18,7 +18,7 @@ test('everybody has his turn, each in the order of coming', () => {
   expect(line.size).toBe(0);
 });
 
-test('when there is no room, who has the most gives way with what came last, and nobody else', () => {
+test('a full queue drops the newest item of the longest owner, and of no other', () => {
   const line = new FairQueue<string>(4);
   for (const thing of ['a1', 'a2', 'a3', 'a4']) expect(line.offer('a', thing)).toBe(true);
   expect(line.offer('a', 'a5')).toBe(false);

@@ -1,7 +1,7 @@
-/** Things that wait, each of somebody's. Everybody has his turn, and when there is no room, who has the most gives way. */
+/** A fair queue: round robin over the owners of its items. When it is full, the owner with the most items loses its newest one. */
 export class FairQueue<T> {
   readonly #room: number;
-  /** Whose turn it is first comes first. */
+  /** In order of turns: the owner that is served next comes first. */
   readonly #lines = new Map<string, Set<T>>();
   readonly #owners = new Map<T, string>();
 
@@ -17,14 +17,14 @@ export class FairQueue<T> {
     return this.size >= this.#room;
   }
 
-  /** False: there is no room, and nobody has more than this one. */
+  /** False: the queue is full, and no owner has more items than this one. */
   offer(whose: string, thing: T): boolean {
     if (this.isFull && !this.#makeRoom(whose)) return false;
     this.add(whose, thing);
     return true;
   }
 
-  /** Whether there is room or not. What waits already stays where it is. */
+  /** Adds even beyond the limit. An item that waits already keeps its place. */
   add(whose: string, thing: T): void {
     if (this.#owners.has(thing)) return;
     this.#owners.set(thing, whose);
@@ -33,14 +33,14 @@ export class FairQueue<T> {
     else line.add(thing);
   }
 
-  /** Of whose turn it is, what came first. */
+  /** The first item of the owner that is served next. */
   first(): T | undefined {
     const [line] = this.#lines.values();
     const [thing] = line ?? [];
     return thing;
   }
 
-  /** The next one has his turn. */
+  /** Removes an item; its owner goes to the end of the round. */
   delete(thing: T): void {
     const whose = this.#owners.get(thing);
     const line = whose === undefined ? undefined : this.#lines.get(whose);
@@ -52,7 +52,7 @@ export class FairQueue<T> {
     if (line.size > 0) this.#lines.set(whose, line);
   }
 
-  /** By whose turn it is, then in the order of coming. */
+  /** By turn of the owner, then in order of arrival. */
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.#lines.values()) yield* line;
   }
