@@ -19,7 +19,7 @@ const configuration = (remote: Partial<ClusterCidrs>, local?: Partial<ClusterCid
 });
 
 describe('a Configuration', () => {
-  test('may name any ranges of the peer that have nothing in common, whatever this cluster has', () => {
+  test('may name any disjoint ranges of the peer, also ranges that this cluster uses', () => {
     const good = configuration({ pod: ['10.200.0.0/16', '10.201.0.0/16'], external: ['10.70.0.0/16'] });
     expect(validateConfiguration(undefined, good)).toBe(allow);
     const same = configuration({ pod: ['10.200.0.0/16'] }, { pod: ['10.200.0.0/16'] });

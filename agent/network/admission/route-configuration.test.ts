@@ -59,7 +59,7 @@ describe('a RouteConfiguration', () => {
     expect(validateRoutes(undefined, elsewhere, [mine])).toBe(allow);
   });
 
-  test('that nobody applies comes with a warning', () => {
+  test('that no node or gateway applies gets a warning', () => {
     expect(said(validateRoutes(undefined, configuration([toPeer], { labels: {} as never }), []))).toMatch(
       /no node or gateway applies this/,
     );

@@ -20,7 +20,7 @@ export interface WithTable extends KubeObject {
   readonly spec: { readonly table: { readonly name: string } };
 }
 
-/** Two tables of one name for one target would be one in the kernel. `target`: the labels that say who applies it. */
+/** Two tables of one name for one target would be one table in the kernel. `target`: the labels that select which hosts apply it. */
 export function validateTableName(
   before: WithTable | undefined,
   after: WithTable,
@@ -32,7 +32,7 @@ export function validateTableName(
   if (before && before.spec.table.name !== name) {
     return deny(
       'invalid_input',
-      `spec.table.name is immutable (${before.spec.table.name}, not ${name}): delete the object and create it anew`,
+      `spec.table.name is immutable (${before.spec.table.name}, not ${name}): delete the object and create it again`,
     );
   }
   const targetOf = ({ metadata }: KubeObject): string => JSON.stringify(target.map((key) => metadata.labels?.[key]));
@@ -49,7 +49,7 @@ export function validateTableName(
 export const bad = (field: string, value: string, accepted: string): Verdict =>
   deny('invalid_input', `${field} is ${value}: ${accepted}`);
 
-/** An object that nobody applies is legal, and rarely meant. */
+/** An object that no node or gateway applies is valid, but rarely intended. */
 export const forWhom = ({ metadata }: KubeObject, target: Keys): Verdict =>
   target.some((key) => metadata.labels?.[key] !== undefined)
     ? allow

@@ -1,4 +1,7 @@
-/** Hooks of the network kinds. What others have is read anew: two objects made in a row must not both pass on what a cache says. */
+/**
+ * Hooks of the network kinds. They read competing objects from the API server: with cache lag, two conflicting objects created in a row would both
+ * pass.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Verdict } from '#agent/admission/review.ts';

@@ -133,7 +133,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
         done === 'foreign'
           ? {
               reason: 'NameTaken',
-              message: `${type.kind} ${gateway.metadata.name} exists and belongs to somebody else; remove it`,
+              message: `${type.kind} ${gateway.metadata.name} exists and has another owner; remove it`,
             }
           : undefined;
       const concrete = done === 'done' ? actual : undefined;

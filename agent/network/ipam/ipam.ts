@@ -96,7 +96,10 @@ export class Ipam {
     return 'refused' in found ? found : this.#keep(request, found);
   }
 
-  /** Ranges in use for something else, such as a node's addresses: never granted, whatever holds them already. Replaces what `holder` had. */
+  /**
+   * Ranges in use for something else, such as a node's addresses: never granted from now on, even where a holder has them already. Replaces what
+   * `holder` had.
+   */
   occupy(holder: string, ranges: readonly string[]): void {
     for (const range of this.#occupied.get(holder) ?? []) this.#tree.remove(range, holder);
     const parsed = ranges.map(parseCidr).filter((range) => range !== undefined);
@@ -105,7 +108,7 @@ export class Ipam {
     else this.#occupied.set(holder, parsed);
   }
 
-  /** What `holder` occupies although it was granted to others before: to be told, for neither can be moved from here. */
+  /** What `holder` occupies although it was granted to others before: reported, since neither can be moved from here. */
   collisionsOf(holder: string): readonly Collision[] {
     return (this.#occupied.get(holder) ?? []).flatMap((range) => {
       const others = new Set<string>();

@@ -28,13 +28,13 @@ export interface Conversation {
 }
 
 export interface Commands {
-  /** Whatever the exit code is. Rejects with `host_unsupported` when the program does not exist. */
+  /** Resolves with any exit code. Rejects with `host_unsupported` when the program does not exist. */
   run(program: string, args: readonly string[]): Promise<Ended>;
   /** Rejects with `command_failed` unless the program succeeds. */
   must(program: string, args: readonly string[]): Promise<string>;
-  /** Runs until it is stopped, or ends by itself. Nobody waits for it: it keeps no process from ending. */
+  /** Runs until it is stopped, or ends by itself. The child does not keep this process from exiting. */
   follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void };
-  /** As `follow`, with somebody to talk to: a program that takes lines and answers them. */
+  /** As `follow`, with an open stdin: for a program that reads lines and answers them. */
   converse(program: string, args: readonly string[], ears: FollowEars): Conversation;
   /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
   file(name: string, content: string): Promise<string>;
@@ -42,7 +42,7 @@ export interface Commands {
 }
 
 const longestMs = 60_000;
-/** For who usually talks to people, and keeps what they said in a file at home. */
+/** Environment for interactive programs: HOME is /dev/null, so that they write no history file. */
 const nobodyAtHome = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/dev/null' };
 
 /** `netns`: a path such as /proc/PID/ns/net. */
@@ -51,7 +51,7 @@ export function commandsIn(netns: string | undefined): Commands {
   const inside = (program: string, args: readonly string[]): [string, readonly string[]] =>
     netns === undefined ? [program, args] : ['nsenter', [`--net=${netns}`, program, ...args]];
   const run = (program: string, args: readonly string[]): Promise<Ended> => execute(...inside(program, args));
-  // The kernel ends it when we die without a word.
+  // The kernel kills the child when this process dies without cleaning up.
   const mortal = (program: string, args: readonly string[]) =>
     inside('setpriv', ['--pdeathsig', 'KILL', program, ...args]);
   return {
@@ -67,7 +67,7 @@ export function commandsIn(netns: string | undefined): Commands {
       attend(spawn(...mortal(program, args), { stdio: 'pipe', env: nobodyAtHome }), ears),
     async file(name, content) {
       const file = path.join(folder, name);
-      // Small and in memory: four turns through the thread pool would cost more than the writing.
+      // A synchronous write: the file is small and in memory, and four trips through the thread pool would cost more than the write.
       writeFileSync(file, content, { mode: 0o600 });
       return file;
     },
@@ -112,7 +112,7 @@ function attend(child: ChildProcess, ears: FollowEars): Conversation {
   stderr?.on('data', () => {
     if (!isOver) ears.complaint();
   });
-  // That nobody reads any more is the end, of which it tells itself.
+  // A write error means that the program has ended, which its exit reports anyway.
   stdin?.on('error', () => undefined);
   child.on('error', over).on('close', over);
   child.unref();

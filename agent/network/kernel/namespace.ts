@@ -1,6 +1,6 @@
 /**
- * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and takes everything of ours away again.
- * Nothing is assumed from earlier runs; each pass reads first.
+ * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and removes everything of ours again. Each pass reads
+ * the kernel first and assumes nothing from earlier runs.
  */
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
@@ -53,17 +53,17 @@ export function openNamespace({ pid, commands }: NamespaceOptions = {}): Namespa
 }
 
 const devices = [overlayDevice, tunnelDevice];
-/** Nobody but an administrator changes them. */
+/** Only administrators change sysctls, so they are polled this seldom. */
 const sysctlsMs = 30_000;
 
 /** What is programmed by which tool. */
 type Part = 'ip' | 'nft';
-/** Who listens for which. Nobody for `nft`, which keeps in memory whatever tables there are. */
+/** The netlink monitor of each part. None for `nft`: its monitor would keep every table of the namespace in memory. */
 type Listening = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
 
-/** What nobody heard of is found by then. */
+/** Polling interval for changes that the monitors missed. */
 const safetyMs = 30_000;
-/** What was heard is looked at so soon, and no more often. */
+/** Debounce: a reported change is read after this time, and no more often. */
 const heedMs = 1_000;
 
 class HostNamespace implements Namespace {
@@ -81,7 +81,7 @@ class HostNamespace implements Namespace {
   #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
-    // Of a gateway's namespace one question is asked where the node's takes three: not worth the memory of another nft.
+    // In a gateway's namespace one command reads the tables, in the node's three: a second long-running nft is not worth its memory there.
     this.#commands = pid === undefined ? withNftSession(commands) : commands;
     this.#pid = pid;
     this.#tables = new NftTables(this.#commands, { alone: pid !== undefined });
@@ -132,7 +132,7 @@ class HostNamespace implements Namespace {
       let waitMs = everyMs;
       while (!signal.aborted) {
         await delay(waitMs, undefined, { signal, ref: false });
-        // An apply has looked, too.
+        // An apply reads everything too, so it counts as a poll.
         waitMs = this.#appliedAt + everyMs - performance.now();
         if (waitMs > 0) continue;
         waitMs = Math.min(everyMs, heedMs);
@@ -157,7 +157,7 @@ class HostNamespace implements Namespace {
     return { ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
   }
 
-  /** What has to be looked at: what was heard to have changed, what nobody listens for as often as was asked for, and all of it now and then. */
+  /** The parts to read now: those that a monitor reported, those without a monitor every `everyMs`, and all of them every `safetyMs`. */
   #due(ears: Listening, everyMs: number): readonly Part[] {
     const patience = { changed: Math.min(everyMs, heedMs), unknown: everyMs, quiet: safetyMs };
     return (['ip', 'nft'] as const).filter((part) => {
@@ -285,7 +285,7 @@ class HostNamespace implements Namespace {
     return { lines: commands.map(({ line }) => line), failed, text: stdout };
   }
 
-  /** Each look is a process: what was as it should be a moment ago, and concerns no device that has just been made, is not looked at. */
+  /** Each read is a process: parts that were correct a moment ago and do not concern a device that was just made are not read. */
   async #applySysctls(wanted: KernelState['sysctls'], devicesChanged: boolean): Promise<string[]> {
     const keys = Object.keys(wanted);
     const text = JSON.stringify(wanted);

@@ -34,7 +34,7 @@ function start() {
   };
 }
 
-test('nothing is taken for unchanged that was looked at before somebody surely listened', () => {
+test('a read from before the monitor is known to run is never taken for unchanged', () => {
   const { ears, pass } = start();
   const early = pass(500);
   const late = pass(1_000);
@@ -43,7 +43,7 @@ test('nothing is taken for unchanged that was looked at before somebody surely l
   expect(ears.since(late)).toBe('quiet');
 });
 
-test('a change counts for whoever looked before it was told, and only if it is ours', () => {
+test('a change invalidates reads from before its report, and only if it concerns us', () => {
   const { ears, started, pass } = start();
   const looked = pass(5_000);
   pass(100);
@@ -54,7 +54,7 @@ test('a change counts for whoever looked before it was told, and only if it is o
   expect(ears.since(pass(100))).toBe('quiet');
 });
 
-test('who complains may have missed something', () => {
+test('a monitor that prints an error may have missed a change', () => {
   const { ears, started, pass } = start();
   const looked = pass(5_000);
   pass(100);
@@ -62,7 +62,7 @@ test('who complains may have missed something', () => {
   expect(ears.since(looked)).toBe('changed');
 });
 
-test('who has ended hears nothing, and is started again', async () => {
+test('a monitor that has ended reports nothing, and is started again', async () => {
   const { ears, started, stops, pass } = start();
   const looked = pass(120_000);
   expect(ears.since(looked)).toBe('quiet');

@@ -64,7 +64,7 @@ test('that there is no terminal does not keep it from answering', async () => {
   expect([(await answer).stdout, processes.length, talks.length]).toEqual(['{}\n', 1, 1]);
 });
 
-test('answers go to those who asked, in turn, and what is not an answer to nobody', async () => {
+test('answers go to their requests in order, and other output is dropped', async () => {
   const { commands, talks } = start();
   const other = [...list.slice(0, -2), 'ip6', 'isthmus'];
   await Promise.all([commands.run('nft', list), commands.run('nft', other)]);
@@ -84,7 +84,7 @@ test('writes, and lists that are wanted otherwise, are processes of their own', 
   expect([processes.length, talks.length]).toEqual([6, 0]);
 });
 
-test('a complaint, an end and silence are answered by a process, also to those who wait behind', async () => {
+test('after an error, an exit or a timeout a separate process answers, also the requests queued behind', async () => {
   const { commands, processes, talks, isGone } = start();
   await commands.run('nft', list);
   const answered = commands.run('nft', list);
@@ -125,7 +125,7 @@ test('one that never answered anything is let be for a while', async () => {
   expect(talks.length).toBe(2);
 });
 
-test('it is begun anew now and then, since it keeps what it was told', async () => {
+test('it is restarted now and then, since its memory grows with each request', async () => {
   const { commands, talks } = start();
   await commands.run('nft', list);
   for (let i = 0; i < 1_001; i++) {

@@ -7,12 +7,12 @@ export interface BridgePort {
   readonly port: string;
 }
 
-/** By the pod's uid; undefined for a pod that is plugged in in any other way, or does not run. One that nobody has looked at yet is not in it. */
+/** By the pod's uid; undefined for a pod that is connected in any other way, or does not run. A pod that was not inspected yet is absent. */
 export type BridgePorts = ReadonlyMap<string, BridgePort | undefined>;
 
 export interface BridgePortTable {
   now(): BridgePorts;
-  /** The node's namespace is programmed anew when something changes. */
+  /** Registers the reconciler of the node's namespace, which is woken when a port changes. */
   serves(programmer: Pick<NamespaceReconciler, 'wake'>): void;
   found(podUid: string, port: BridgePort | undefined): void;
   /** The pod is no longer of this node. */

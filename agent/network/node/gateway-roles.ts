@@ -192,7 +192,7 @@ async function keepLink(
 /** Not in each ping: an idle link says little. */
 const announceMs = 3_000;
 
-/** What ranges this cluster has, told to the peer every so often: only it can see that somebody there wrote down others (docs/gitops.md). */
+/** Announces the ranges of this cluster to the peer at intervals: only the peer can see that its Configuration says other ranges (docs/gitops.md). */
 function createAnnouncement(clock: Clock, ranges: () => AnnouncedRanges | undefined) {
   let notBefore = 0;
   return {

@@ -55,7 +55,7 @@ function start(want: () => KernelState = withPodsThatChange()) {
   };
 }
 
-test('pods that come all the time cost whoever programs for them a pass a second, and the last of them is programmed, too', async () => {
+test('constant pod churn costs one pass a second, and the last pod is programmed, too', async () => {
   const { programmer, passes, advance, stop } = start();
   await advance(3_000);
   expect(passes).toHaveLength(1);

@@ -57,7 +57,7 @@ export const nothing: KernelState = {
   refused: [],
 };
 
-/** Returns when the signal aborts. Whatever is programmed then stays: the kernel goes on forwarding. */
+/** Returns when the signal aborts. The programmed state stays: the kernel goes on forwarding. */
 export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Promise<void> {
   const { cluster, clock, config, pings } = deps;
   const { node } = config;

@@ -13,7 +13,7 @@ import type { FabricObjects } from '../objects/objects.ts';
 
 export type WireGuardImplementation = 'kernel' | 'userspace';
 
-/** In a namespace of its own, so that nothing is left behind, whatever happens. */
+/** Uses a network namespace of its own, so that a crash leaves nothing behind. */
 export async function probeWireGuard({ run }: Pick<Commands, 'run'>): Promise<WireGuardImplementation> {
   const { code } = await run('unshare', ['--net', 'ip', 'link', 'add', 'isthmus-probe', 'type', 'wireguard']);
   return code === 0 ? 'kernel' : 'userspace';

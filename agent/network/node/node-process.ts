@@ -36,7 +36,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     throw error;
   });
   if (held === undefined) return;
-  // Not the caller's signal: until we know whether the cluster is being left, whatever runs stays as it is.
+  // Not the caller's signal: until it is known whether the cluster is being left, the running parts stay as they are.
   const life = new AbortController();
   let localPods: readonly { readonly uid: string }[] = [];
   const deps: NodeAgentDeps = {

@@ -1,4 +1,4 @@
-/** Keeps the sizes of links, and makes every namespace of this node take a new one before anybody counts on it. */
+/** Keeps the sizes of links, and makes every namespace of this node use a new size before it is reported as in effect. */
 import type { LinkSizes } from '../objects/link-sizes.ts';
 import type { NamespaceReconciler } from './namespace-reconciler.ts';
 

@@ -5,7 +5,7 @@ import type { TunnelStatus } from '../kernel/wireguard.ts';
 import { dialTiming, type SourcePort } from '../link/tunnel/decide.ts';
 import type { NamespaceReconciler } from './namespace-reconciler.ts';
 
-/** For nobody's service (RFC 6335), and never the usual port of a gateway, 51840. */
+/** The dynamic range of RFC 6335, which no service owns, and never the usual port of a gateway, 51840. */
 const dynamic = { first: 52_000, count: 13_000 } as const;
 /** How long the device may take. */
 const moveMs = 2_000;

@@ -1,4 +1,4 @@
-/** Tells those who wrote a FirewallConfiguration or RouteConfiguration how it fares on this node and in its gateway pods. */
+/** Reports in each FirewallConfiguration and RouteConfiguration how it fares on this node and in its gateway pods. */
 import type { Cluster } from '#kube/model/types.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
@@ -41,7 +41,7 @@ interface Report {
   readonly failed: ReadonlyMap<string, string>;
 }
 
-/** Many hosts write into the same list: those who lose a race look again. */
+/** Many hosts write into the same list: after a write conflict, the loser reads it again so soon. */
 const againMs = 300;
 
 export function createUserStatus(

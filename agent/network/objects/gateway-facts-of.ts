@@ -18,7 +18,7 @@ export interface GatewayContext {
   readonly node: string;
   readonly implementation: 'kernel' | 'userspace';
   readonly privateKeyFile: string;
-  /** The replica that carries the traffic: it keeps the way to the peer open. */
+  /** The active replica: it keeps the path to the peer open. */
   readonly active: boolean;
   /** Of a client that dials from another port than its own. */
   readonly sourcePort?: number;

@@ -183,7 +183,7 @@ describe('what a node has to know', () => {
     expect(found?.masqueradedHosts).toEqual([{ host: '192.168.1.9', exposed: '10.70.0.5' }]);
   });
 
-  test('the node ports of gateways, server or client, whatever stands in front of them; what is no port is none', () => {
+  test('the node ports of gateways, server or client, behind any type of Service; what is no port is none', () => {
     const withPort = <T extends FabricObjects['gatewayServers'][number] | FabricObjects['gatewayClients'][number]>(
       gateway: T,
       text: string,
@@ -246,7 +246,7 @@ describe('what a node has to know', () => {
 });
 
 describe('what a gateway has to know', () => {
-  test('both views, its port and key, and a peer whom it does not dial by itself', () => {
+  test('both views, its port and key, and a peer that it does not dial by itself', () => {
     expect(model(world)).toMatchObject({
       role: 'server',
       local: { pods: ['10.200.0.0/16'], external: '10.70.0.0/16' },

@@ -1,4 +1,7 @@
-/** What to look at when the two ends of a link do not find each other. Neither side can see which of them is wrong, so each tells what it goes by. Pure. */
+/**
+ * What to check when the two ends of a link do not find each other. Neither side can see which of them is wrong, so each reports the facts that it
+ * uses. Pure.
+ */
 import { pingTiming } from '#agent/network/link/ping/decide.ts';
 import type { ConditionInput } from '#kube/writes/conditions.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';

@@ -140,7 +140,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? undefined
         : {
             reason: 'NameTaken',
-            message: `${foreign} ${networkName.gateway(gateway)} exists and belongs to somebody else; remove it`,
+            message: `${foreign} ${networkName.gateway(gateway)} exists and has another owner; remove it`,
           };
     const active = activePod(podCache.list().filter((pod) => isPodOf(pod, namespace, gateway)));
     const endpoint = endpointOf(wg, identity, active?.spec?.nodeName);

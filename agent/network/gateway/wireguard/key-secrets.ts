@@ -35,7 +35,7 @@ export function createKeySecrets(api: KubeApi, cache: Cache<Secret>): KeySecrets
 
   const waitingFor = (name: string): KeySecret => ({
     name: undefined,
-    trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}, which belongs to somebody else` },
+    trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}, which has another owner` },
   });
 
   async function own(identity: GatewayIdentity, signal: AbortSignal): Promise<KeySecret> {

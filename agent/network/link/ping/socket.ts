@@ -1,4 +1,4 @@
-/** The one UDP socket of a node process for pings: answers everybody's, and hands answers to those who wait for them. */
+/** The one UDP socket of a node agent for pings: answers the pings of all peers, and hands answers to subscribers. */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { Log } from '#shared/ports/log.ts';

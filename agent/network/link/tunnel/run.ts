@@ -81,7 +81,7 @@ const calmLookMs = 5_000;
 const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
-/** Without the stack of an error that nobody reads. */
+/** Abort reason without a stack, since no code reads it. */
 const woken = Object.freeze({ name: 'AbortError' });
 
 /** Returns when the signal aborts. */
@@ -142,7 +142,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       dial = step.state;
       if (step.from !== undefined) {
         portMs = portMsByChance();
-        log.info('nobody answers; dialling from another port', { port: step.from });
+        log.info('the peer does not answer; dialling from another port', { port: step.from });
         await ports.source?.move(step.from).catch((error) => log.warn('the port stays', { code: codeOf(error) }));
       }
       if (step.dial !== undefined) {

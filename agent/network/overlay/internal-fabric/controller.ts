@@ -60,7 +60,7 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     const here = all.filter((one) => keyOf(one) === key && !one.metadata.deletionTimestamp);
     const gateway = here.find((one) => rivalOf(one, peerOf(one) ?? '', all) === undefined);
     if (gateway === undefined) {
-      // Collected with its owner; until then nobody else gets its address.
+      // The InternalFabric is collected with its owner; its address stays reserved until then.
       if (known === undefined) free(key);
       else for (const one of here) await deleteOwned(api, type, known, one, signal);
       return settled;
@@ -98,7 +98,7 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     });
     const done = await ensureOwned(api, type, known, wanted, signal);
     if (done === 'foreign')
-      return explain(gateway, stalled('NameTaken', `InternalFabric ${key} belongs to somebody else; remove it`));
+      return explain(gateway, stalled('NameTaken', `InternalFabric ${key} has another owner; remove it`));
     explain(gateway, settled);
     return done === 'replaced' ? again(1_000) : settled;
   }

@@ -64,7 +64,7 @@ test.each([
   expect(isConfigured(configured)).toBe(is);
 });
 
-test('a tunnel id is a number of 24 bits that nobody has, and never zero', () => {
+test('a tunnel id is a number of 24 bits that is not in use, and never zero', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ minLength: 3, maxLength: 3 }), { minLength: 1 }), fc.nat(), (draws, seed) => {
       const taken = new Set(draws.slice(0, -1).map(([a = 0, b = 0, c = 0]) => a * 65_536 + b * 256 + c));

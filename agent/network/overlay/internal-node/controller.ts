@@ -36,7 +36,7 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     if (node === undefined) {
       if (ownIp && !ownIp.metadata.deletionTimestamp) await deleteObject(api, ips, ownIp, signal);
       if (known && !known.metadata.deletionTimestamp) await deleteObject(api, internalNodes, known, signal);
-      // Only what nobody can read any more is given to others.
+      // The address is released only once no object shows it any more.
       if (known === undefined) state.ipam.releaseAddress(owner.node(name));
       return settled;
     }
@@ -66,13 +66,13 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     if (ip === undefined) await api.apply(ips, wantedIp, { fieldManager: fieldManager.agent }, signal);
     if (ip !== undefined && ownIp === undefined && ip.spec.ip !== grant.granted) {
       const place = `${systemNamespace}/${ip.metadata.name}`;
-      const why = `IP ${place} was made by somebody else, for ${ip.spec.ip}: delete it, or peers do not see what this node sends`;
+      const why = `IP ${place} was not made by this agent, and is for ${ip.spec.ip}: delete it, or peers do not see what this node sends`;
       return explain(node, stalled('NameTaken', why));
     }
     return explain(node, settled);
   }
 
-  /** Once per node and text. A range is not asked for: when it comes, all that is left is to say so. */
+  /** Emits one Event per node and text. The ranges of a node are not requested from the IPAM, so a collision can only be reported. */
   function tellCollisions(name: string, node: Node | undefined): void {
     const text = node && collisionMessage(name, state.ipam.collisionsOf(owner.host(name)));
     if (node !== undefined && text !== undefined && told.get(name) !== text)

@@ -45,7 +45,7 @@ export function createIpController(deps: RangeDeps): Controller {
     await state.ready(signal);
     const found = cache.get(refOfKey(key));
     if (found === undefined || found.metadata.deletionTimestamp !== undefined) {
-      // Translations first: an address must not be another's while somebody still sends to this one.
+      // The translations go first: an address must not be granted to another owner while gateways still send to this one.
       if (found?.metadata.finalizers?.includes(networkFinalizer.ipMapping)) return settled;
       state.ipam.releaseAddress(owner.ip(key));
       if (found) await dropFinalizer(api, type, found, finalizer, signal);
@@ -90,7 +90,7 @@ export function createIpController(deps: RangeDeps): Controller {
     }
     const current = service ?? (await api.get(services, refOf(ip), signal));
     if ((await ensureOwned(api, services, current, wanted, signal)) === 'foreign')
-      return stalled('NameTaken', `Service ${ip.metadata.name} exists and belongs to somebody else; rename this IP`);
+      return stalled('NameTaken', `Service ${ip.metadata.name} exists and has another owner; rename this IP`);
     await ensureOwned(api, endpointSlices, slice, buildEndpoints(ip, by, address), signal);
     return settled;
   }

@@ -20,7 +20,7 @@ export function createNetworkController(deps: RangeDeps): Controller {
   const type = networkKinds.networks;
   const cache = caches.cache(type);
   const explain = createExplain(events, clock);
-  /** Of the object that holds the grant: one made anew under its name starts anew. */
+  /** UID of the object that holds the grant: one recreated under its name starts from nothing. */
   const holders = new Map<string, string | undefined>();
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
