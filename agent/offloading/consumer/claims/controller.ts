@@ -1,4 +1,4 @@
-/** Consumer side: claims that wait for a volume on a virtual node say so, instead of waiting without a word. */
+/** Consumer side: explains on a claim that it waits for a volume on a virtual node, where none will be made. */
 import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';

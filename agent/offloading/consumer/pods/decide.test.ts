@@ -157,7 +157,7 @@ test.each<Row>([
   },
   { when: 'the remote pod runs', local: local(), shadow: shadow(), remote: remote(), does: ['status'] },
   {
-    when: 'nobody has looked at the remote pod yet',
+    when: 'no kubelet has seen the remote pod yet',
     local: local(),
     shadow: shadow(),
     remote: remote({ status: { phase: 'Pending' } }),
@@ -171,7 +171,7 @@ test.each<Row>([
     does: [],
   },
   {
-    when: 'the pod ran, and nobody has looked at its new remote pod yet',
+    when: 'the pod ran, and no kubelet has seen its new remote pod yet',
     local: local({ status: { phase: 'Running', conditions: [ready], containerStatuses: [{}] } }),
     shadow: shadow(),
     remote: remote({ status: { phase: 'Pending' } }),
@@ -187,7 +187,7 @@ test.each<Row>([
     does: ['status'],
   },
   {
-    when: 'somebody takes the label of an offloaded pod away',
+    when: 'the label of an offloaded pod is removed by hand',
     local: local({ metadata: { labels: {} }, status: { phase: 'Running', containerStatuses: [{}] } }),
     shadow: shadow(),
     does: ['label'],
@@ -284,7 +284,7 @@ test('the label of an offloaded pod comes with its first status, in one write', 
   ]);
 });
 
-test('a pod of a node that is not ready is not ready, whatever its last report said', () => {
+test('a pod of a node that is not ready is not ready, in spite of its last report', () => {
   const { conditions } = statusOf({ local: local(), shadow: shadow(), remote: remote(), nodeReady: false });
   expect(conditions).toMatchObject([
     { type: 'Ready', status: 'False', reason: 'RemoteUnavailable', lastTransitionTime: context.now },
@@ -418,7 +418,7 @@ test('an aborted pod has no container that runs and no condition that is true: n
   });
 });
 
-test('an address that is somebody else here is not shown while there is no link, and the pod says why, once', () => {
+test('an address that belongs to something else here is not shown while there is no link, and the pod says why, once', () => {
   const remoteRanges = [{ real: '10.9.0.0/16', holder: 'Network liqo/pod-cidr' }];
   const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
   const actions = decide(observed, { ...context, remoteRanges });

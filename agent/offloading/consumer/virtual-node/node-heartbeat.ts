@@ -18,7 +18,7 @@ export interface NodeKeeperDeps {
   readonly name: string;
   /** What the Node must be now; undefined while the provider does not answer or no Node is wanted: then nothing is written. */
   readonly input: () => NodeInput | undefined;
-  /** The Node that bears our name belongs to somebody else, or no longer does. */
+  /** Called with true when the Node of our name has another owner, and with false once it has not. */
   readonly onTaken: (taken: boolean) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -34,7 +34,7 @@ export class NodeKeeper {
   #heartbeatAt = Number.NEGATIVE_INFINITY;
   /** What we wrote last, until the cache shows something newer. */
   #written: Node | undefined;
-  /** The cache has shown our Node: from then on its absence means that somebody deleted it. */
+  /** The cache has shown our Node: from then on its absence means that it was deleted. */
   #seen = false;
 
   constructor(deps: NodeKeeperDeps) {
@@ -84,7 +84,7 @@ export class NodeKeeper {
     onTaken(taken);
     if (taken) {
       this.#written = undefined;
-      return waiting(`the Node ${name}, which somebody else made, to be removed`, 30_000);
+      return waiting(`the Node ${name}, which was not made for this VirtualNode, to be removed`, 30_000);
     }
     if (node.metadata.deletionTimestamp !== undefined) return settled;
     await this.#update(node, input, now, signal);

@@ -122,7 +122,7 @@ test('one that leads nowhere leaves the session as it is, and says why until ano
   await sessions.end();
 });
 
-test('after the end nobody is connected to', async () => {
+test('after the end no connection is opened', async () => {
   const { sessions, happened, stop } = play();
   stop.abort();
   sessions.use('first');

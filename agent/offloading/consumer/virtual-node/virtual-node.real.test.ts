@@ -131,7 +131,7 @@ test('B001 B002 B003 B005 B006 a VirtualNode becomes a Ready Node with the capac
   console.info(`virtual node Ready after ${tookMs} ms`);
 });
 
-test('B004 the Node follows its VirtualNode and comes back when somebody deletes it', async () => {
+test('B004 the Node follows its VirtualNode and comes back when it is deleted', async () => {
   await createVirtualNode(world, 'vn1', { labels: { zone: 'x' } });
   const first = await readyNode();
   const spec = { resourceQuota: { hard: { cpu: '2', pods: null, memory: '1Gi' } }, labels: { zone: null } };
@@ -148,7 +148,7 @@ test('B004 the Node follows its VirtualNode and comes back when somebody deletes
   expect(second.metadata.uid).not.toBe(first.metadata.uid);
 });
 
-test('a Node of the same name that somebody else made is left alone, and the VirtualNode says so', async () => {
+test('a Node of the same name with another creator is left alone, and the VirtualNode says so', async () => {
   await world.consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1' } } as Node);
   await createVirtualNode(world, 'vn1');
   await eventually('the condition', async () => {
@@ -295,7 +295,7 @@ test('B040 a ShadowPod of that name that is not ours is left alone, and the pod 
   const theirs = await world.provider.api.create(shadowPods, {
     apiVersion: 'offloading.liqo.io/v1beta1',
     kind: 'ShadowPod',
-    metadata: { namespace: 'demo-cons', name: 'taken', labels: { 'offloading.liqo.io/origin': 'somebody' } },
+    metadata: { namespace: 'demo-cons', name: 'taken', labels: { 'offloading.liqo.io/origin': 'other-cluster' } },
     spec: { pod: { containers: [{ name: 'app', image: 'theirs' }] } },
   });
   await world.consumer.api.create(pods, boundPod('demo', 'taken', 'vn1'));
