@@ -130,7 +130,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
   await Promise.race([leading.catch(() => undefined), clock.sleep(lastWordMs)]);
 }
 
-/** Who works for its node holds the name there (`runAll`): whoever led from the same node has ended. */
+/** A process that works for its node holds the host mutex there (`runAll`), so an earlier leader from the same node has ended. */
 function candidacy(pod: string, node: ServedNode | undefined): Pick<LeaseOptions, 'identity' | 'hasEnded'> {
   if (node === undefined) return { identity: pod };
   const ofNode = `@${node.name}`;

@@ -151,7 +151,7 @@ test.each([
   expect(world().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
 });
 
-test('who may fetch a certificate alone reaches no API server', () => {
+test('a consumer that may only fetch a certificate reaches no API server', () => {
   const gate = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
@@ -230,7 +230,7 @@ describe('limits', () => {
     expect(ask(late)).toMatchObject({ say: 'the token has expired' });
   });
 
-  test('buckets stay few, whoever comes', () => {
+  test('the number of buckets stays bounded for any number of callers', () => {
     const buckets = new TokenBuckets({ burst: 1, perSecond: 0 }, 3);
     expect(['a', 'b', 'c'].map((key) => buckets.take(key, 0))).toEqual([true, true, true]);
     expect(buckets.take('a', 0)).toBe(false);
@@ -240,7 +240,7 @@ describe('limits', () => {
   });
 });
 
-test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', () => {
+test('the authorizer reports valid tokens and CONNECTs without a token, and does not report invalid ones', () => {
   const told: unknown[] = [];
   const gate = new ProxyAuthorizer({
     clusterId: 'milan',

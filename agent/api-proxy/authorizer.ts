@@ -1,4 +1,4 @@
-/** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
+/** Decides which consumer may connect through the proxy, to what, and how often. Remembers used token ids; opens no connection itself. */
 import type { KeyObject } from 'node:crypto';
 import { certificatePath } from '#agent/model/proxy-paths.ts';
 import {
@@ -10,7 +10,7 @@ import {
 import type { Clock } from '#shared/ports/clock.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
+/** What a consumer asks for: a connection to the API server, or the certificate that this cluster holds ready for it. */
 export type ProxyTarget = 'api-server' | 'certificate';
 
 export interface GateOptions {
@@ -23,7 +23,7 @@ export interface GateOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
   readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
-  /** Told of what says whether consumers make tokens: `consumer` showed a good one, or somebody came for the API server without any. */
+  /** Called with evidence on whether consumers send tokens: `consumer` sent a valid one, or a CONNECT to the API server came without one. */
   readonly heard?: (news: GateNews) => void;
 }
 
@@ -45,7 +45,7 @@ export type Verdict =
 
 /** A consumer opens a connection per watch at start, then keeps them. */
 const perConsumer = { burst: 300, perSecond: 20 } as const;
-/** Before it is known who calls; peers may come from behind one address. */
+/** Rate limit before the caller is known; several peers may share one address behind NAT. */
 const perAddress = { burst: 600, perSecond: 60 } as const;
 
 export class ProxyAuthorizer {
@@ -90,7 +90,7 @@ export class ProxyAuthorizer {
   #objection({ claims, isSignedBy }: ReadToken, errand: ProxyTarget, now: number): string | undefined {
     const { clusterId, nonce, keysOf } = this.#options;
     const seconds = now / 1000;
-    // Whose it is comes first: what a stranger's token says is nobody's business.
+    // The issuer is checked first, so that an unknown issuer's token reveals nothing about the other checks.
     if (!keysOf(claims.iss, errand).some((key) => isSignedBy(key)))
       return 'the token is not signed by a consumer that peers through the link';
     if (claims.aud !== clusterId) return 'the token is for another cluster';
@@ -107,7 +107,7 @@ export class ProxyAuthorizer {
       if (until >= now / 1000) break;
       this.#shown.delete(key);
     }
-    // All wait equally long, whatever their own expiry: then the oldest is always the first to go.
+    // Every id is kept equally long, independent of its token's own expiry, so that the oldest entry is always the first to expire.
     const until = now / 1000 + proxyTokenLifeSeconds + 2 * proxyClockSkewSeconds + 1;
     this.#shown.set(`${claims.iss} ${claims.jti}`, until);
   }

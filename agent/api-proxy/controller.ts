@@ -1,4 +1,4 @@
-/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
+/** Provider: keeps the address of the API server's proxy, and keeps the proxy open while a consumer may use it. */
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { tenantsByCluster } from '#agent/model/peering-selections.ts';
@@ -48,7 +48,7 @@ export interface ApiServerProxyDeps extends ControllerDeps {
 }
 
 const key = 'proxy';
-/** A consumer without tokens comes all the time. */
+/** A consumer without tokens connects constantly, so its condition is reviewed this often. */
 const tokenlessEveryMs = 5_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
@@ -93,7 +93,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     controller.enqueue(key);
   }
 
-  /** Says on Tenants which consumers come without the tokens that they need here. */
+  /** Reports on Tenants which consumers connect without the tokens that they need here. */
   async function tell(signal: AbortSignal): Promise<void> {
     const linked = linkedClusters(configurations.list());
     const exposed = ips.get({ namespace, name: ipType.apiServerProxy });
@@ -165,7 +165,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     if (users.length === 0) await close();
     else proxy ??= await open();
     await tell(signal);
-    // Where there is no network, nobody comes this way.
+    // Without a network no consumer can reach the proxy.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
     const service = serviceCache.get(place);
     await ensure(services, service, buildProxyService(namespace), signal);
@@ -204,7 +204,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       try {
         await controller.run(signal);
       } finally {
-        // Whoever leads next has its own.
+        // The next leader opens its own listener.
         await close();
       }
     },

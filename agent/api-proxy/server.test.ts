@@ -206,7 +206,7 @@ test.each([
   expect(text).toContain(header);
 });
 
-test('a consumer gets the certificate that is ready for it, a stranger none, and nobody anything else', async () => {
+test('a consumer gets the certificate that is ready for it and nothing else, and an unknown caller gets none', async () => {
   const { proxy } = await startProxy();
   const get = (token: string, path = '/certificate') =>
     raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${token}\r\n\r\n`);
@@ -244,7 +244,7 @@ test('a caller that sends its headers too slowly is let go', async () => {
   expect(await raw(proxy.port, line)).toMatch(/^HTTP\/1.1 4\d\d /);
 });
 
-test('nobody is promised a connection that cannot be made', async () => {
+test('a caller gets a 200 only once the connection to the API server is open', async () => {
   const { proxy } = await startProxy({ upstream: { host: '127.0.0.1', port: 1 } });
   const { api } = await consumer(proxy);
   await expect(api.getPath('/version')).rejects.toMatchObject({ message: expect.stringContaining('502') });

@@ -1,6 +1,6 @@
 /**
- * The listener of the proxy: reads one request per connection, asks the gate, then joins the caller with the API server; TLS passes through
- * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and of no use without the consumer's key.
+ * The listener of the proxy: reads one request per connection, asks the authorizer, then joins the caller with the API server; TLS passes through
+ * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and useless without the consumer's key.
  */
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface ApiProxyOptions {
   readonly nonce: string;
   /** PEM of the certificate that a consumer has now; absent: it has none. */
   readonly certificateOf: (consumer: string) => string | undefined;
-  /** Where this cluster's API server is, whatever name the caller has for it. */
+  /** Where this cluster's API server is; the caller's name for it is not used. */
   readonly upstream: { readonly host: string; readonly port: number };
   readonly port: number;
   readonly host?: string;
@@ -63,7 +63,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     const authorization = all.length === 1 ? all[0] : undefined;
     const verdict = gate.judge({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
-    // Once a minute for the same: who is refused all the time must not fill the log.
+    // Logged once a minute per address and verdict: a caller that is refused constantly must not fill the log.
     if (logged.take(`${from} ${verdict.say}`, clock.now()))
       log.warn('proxy refused', { from, status: verdict.status, why: verdict.say, consumer: verdict.consumer });
     return verdict;
@@ -78,7 +78,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     socket.on('error', () => socket.destroy());
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${asked}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-      // Whatever else the caller would still send is of no interest.
+      // The rest of the caller's input is discarded.
       () => socket.destroy(),
     );
   }
@@ -127,7 +127,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     };
     target.once('timeout', fail);
     target.once('error', fail);
-    // Connected first, promised then: a consumer whose stream breaks after a 200 would look for the fault at the API server.
+    // The proxy connects before it answers 200: a consumer whose stream breaks after a 200 would look for the fault at the API server.
     target.once('connect', () => {
       target.off('error', fail).off('timeout', fail).setTimeout(0);
       client.off('close', giveUp);

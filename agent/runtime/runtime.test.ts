@@ -6,7 +6,7 @@ import { createIds } from './ids.ts';
 import { createLog } from './log.ts';
 
 describe('an identifier', () => {
-  test('has its prefix and 26 characters, and sorts by when it was made, whatever the clock does', () => {
+  test('has its prefix and 26 characters, and sorts by creation, also when the clock jumps', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 43 }), { minLength: 2, maxLength: 50 }), (times) => {
         let next = 0;

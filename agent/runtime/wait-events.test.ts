@@ -32,7 +32,7 @@ test('a wait that lasts is explained, and keeps its own pace', () => {
   expect(said).toEqual(['Normal Waiting waiting for the peer']);
 });
 
-test('another reason to wait starts anew', () => {
+test('another reason restarts the wait', () => {
   const { said, explain, clock } = setUp();
   explain(object, waiting('the peer', 60_000));
   clock.advance(3_000);
@@ -56,7 +56,7 @@ test('a look before its time does not put the explanation off', () => {
   expect(said).toEqual(['Normal Waiting waiting for the peer']);
 });
 
-test('what nobody looked at for an hour is forgotten, and what waits on is not', () => {
+test('a wait without a pass for an hour is forgotten, and one with passes is not', () => {
   const { said, explain, clock } = setUp();
   const other: KubeObject = { ...object, metadata: { name: 'other', uid: 'v' } };
   explain(object, waiting('the peer', 60_000));

@@ -15,7 +15,7 @@ const answerMs = 3_000;
 /** Of a certificate in PEM, many times over. */
 const mostBytes = 16_384;
 
-/** What the proxy answers is somebody else's text: whoever asks checks that it is a certificate for the own key. Fails with `kube_unreachable`. */
+/** The proxy's answer is untrusted text: callers check that it is a certificate for the own key. Fails with `kube_unreachable`. */
 export async function askForCertificate(place: ProxyPlace, token: ProxyToken, signal: AbortSignal): Promise<string> {
   const until = abortsWith(signal, AbortSignal.timeout(answerMs));
   const where = `the proxy ${place.host}:${place.port} of the provider`;

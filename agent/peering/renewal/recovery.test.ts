@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** From the signer of milan, for whoever has this key, good until then. */
+/** From the signer of milan, for the given key, valid until then. */
 async function certificate(endMs: number, publicKey = rome.publicKey, user = 'rome'): Promise<string> {
   const signer = await webcrypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
   const der = createPublicKey(publicKey).export({ type: 'spki', format: 'der' });
@@ -152,7 +152,7 @@ test('a certificate that has ended is replaced by the one that the provider hold
   });
 });
 
-test('as long as it lasts, nobody is asked for another', async () => {
+test('a valid certificate is not renewed through the proxy', async () => {
   const { port, asked } = await startMilan(await certificate(Date.now() + hour));
   const soon = await certificate(Math.floor(Date.now() / 1000) * 1000 + 2_000);
   const { held } = startRome([identityWith(soon), ...reached], port);

@@ -54,7 +54,7 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
     return (nonce: string): string => token(identity.spec.clusterID, nonce);
   };
 
-  /** The link is tried as long as it takes: who was away for a week may be back any moment. */
+  /** Retries over the link without a limit: a provider may be back at any moment, even after a week. */
   async function recover(identity: Identity, host: string, own: OwnKeys, signal: AbortSignal): Promise<Outcome> {
     const token = tokensOf(identity, own);
     if (token === undefined) return settled;

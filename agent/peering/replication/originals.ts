@@ -34,7 +34,7 @@ export function createOriginalWork(
   const { api, events } = cluster;
   const explain = createExplain(events, clock);
 
-  /** A copy whose original is gone: somebody took the finalizer away by hand. */
+  /** A copy whose original is gone: its finalizer was removed by hand. */
   async function orphan(type: ResourceType<Replicated>, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
     const session = connections.in(ref.namespace);
     const copy = session?.copies(type).get({ namespace: session.remoteNamespace, name: ref.name });
@@ -52,7 +52,7 @@ export function createOriginalWork(
     }
   }
 
-  /** A Renew holds nothing: unlike what was granted, it is left to a provider that has closed its proxy. */
+  /** A Renew does not hold back the end of the peering: unlike a grant, it is left behind at a provider that has closed its proxy. */
   async function isTakenBack(
     type: ResourceType<Replicated>,
     name: string,

@@ -23,7 +23,7 @@ function acceptedKey(own: OwnKeys, identity: Identity | undefined): string {
   return keysOfCertificate(own, certificate === undefined ? undefined : fromBase64(certificate)).privateKey;
 }
 
-/** What the spec lacks; undefined when it is complete. A request made for another key than ours is made anew. */
+/** What the spec lacks; undefined when it is complete. A certificate request for a former key of ours is replaced. */
 export function completedSpec(
   slice: ResourceSlice,
   clusterId: string,
@@ -60,7 +60,7 @@ export function missingLabels(
   const { labels = {} } = slice.metadata;
   const missing = Object.entries(wanted).filter(([key]) => labels[key] === undefined);
   const agrees = Object.entries(wanted).every(([key, value]) => labels[key] === undefined || labels[key] === value);
-  // One that somebody marked as a copy, however incompletely, is none of ours.
+  // A slice with any of the marks of a copy, even incomplete ones, is not ours.
   const isMarked = labels[label.replicated] !== undefined || labels[label.originId] !== undefined;
   return missing.length === 0 || !agrees || isMarked ? undefined : Object.fromEntries(missing);
 }

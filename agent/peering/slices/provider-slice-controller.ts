@@ -130,8 +130,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   });
 
   /**
-   * The consumer has changed its key and asks anew in a moment: until then what this very request was given stays, so that no pod loses its
-   * node. It is not renewed. Undefined: nothing was given, or its time is over.
+   * The consumer has changed its key and will send a new request shortly. Until then the certificate for this request stays, so that no pod loses its
+   * node. It is not renewed. Undefined: there was none, or it has ended.
    */
   function heldCertificate(slice: ResourceSlice): string | undefined {
     const { namespace = '', name } = slice.metadata;

@@ -52,7 +52,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   const verified = new Map<string, string>();
 
   const replicasOf = (tenant: Tenant) => {
-    // Whatever origin its label claims: what is copied into this namespace is this consumer's.
+    // The namespace decides, not the origin label: every copy in this namespace is this consumer's.
     const isTheirs = (object: KubeObject): boolean =>
       object.metadata.namespace === tenant.metadata.namespace && isReplica(object);
     return {
@@ -66,7 +66,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     verified.delete(tenant.metadata.uid ?? '');
     const controlPlane = tenant.spec.authzPolicy === 'TolerateNoHandshake' ? 'leave' : false;
     await ensureBindings(api, bindingCaches, tenant, { controlPlane, clusterwide: false }, signal);
-    // Whoever ends a peering from this side first leaves the consumer no rights to take its copies away.
+    // An administrator that ends a peering from this side first leaves the consumer no rights to take its copies away.
     const left = replicasOf(tenant);
     for (const slice of left.slices) await deleteObject(api, resourceSlices, slice, signal);
     for (const map of left.maps) await deleteObject(api, namespaceMaps, map, signal);
@@ -136,7 +136,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     return withhold(tenant, reason, message, signal);
   }
 
-  /** No credentials for whoever asks now; what was given before is not taken. */
+  /** Withholds credentials from the current request; those that were issued before stay valid. */
   async function withhold(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
     const status = withoutCredentials(tenant.status, { reason, message }, new Date(clock.now()).toISOString());
     await writeStatus(api, tenants, tenant, status, signal);

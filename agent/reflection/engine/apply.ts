@@ -31,7 +31,7 @@ export interface ApplyDeps {
   readonly whole: (local: KubeObject) => Promise<TwinObject | undefined>;
 }
 
-/** Somebody may take the object away that is in ours place. */
+/** Retry interval while a foreign object has our name: its owner may remove it. */
 const lookAgainMs = 60_000;
 /** Until the name is free again. */
 const replacedMs = 100;
@@ -89,7 +89,7 @@ async function write(
   if (!twin) return settled;
   const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
   try {
-    // What somebody made in this very moment is not taken from him.
+    // An object that another client created at this very moment is not overwritten.
     const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
     await deps.peer.api.apply(kind.remote, object, options, signal);
   } catch (error) {
@@ -110,7 +110,7 @@ async function write(
 const isInvalid = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'kube_invalid' && error.detail.status === 422;
 
-/** Whether the provider takes the object when it is new: then only what it has been keeps it from changing, and it is to be made anew. */
+/** Whether the provider accepts the object as a new one: then only immutable fields refuse the change, and the object is to be replaced. */
 async function isAcceptable(
   kind: OutgoingKind,
   object: Applied<KubeObject>,

@@ -60,7 +60,7 @@ test.each<Row>([
     remote: written(local()),
     does: 'nothing',
   },
-  { when: 'somebody there changed it', wish: wish(local()), remote: written(local(), { data: {} }), does: 'update' },
+  { when: 'it was changed there', wish: wish(local()), remote: written(local(), { data: {} }), does: 'update' },
   {
     when: 'an immutable twin must change',
     wish: wish(local({}, { data: { a: '2' } })),
@@ -102,7 +102,7 @@ test.each<Row>([
 
 test.each([
   { when: 'the object changed', object: local({}, { data: { a: '2' } }), isNews: true },
-  { when: 'somebody at the provider changed the twin', object: local(), isNews: false },
+  { when: 'the copy was changed at the provider', object: local(), isNews: false },
 ])('when $when, whether the twin is to become something new: $isNews', ({ object, isNews }) => {
   const remote = written(local(), { data: { a: 'theirs' } });
   expect(decide({ wish: wish(object), remote }, outgoing(configMap), pair)).toMatchObject({

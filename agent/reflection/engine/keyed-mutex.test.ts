@@ -3,7 +3,7 @@ import { KeyedMutex } from './keyed-mutex.ts';
 
 const flushed = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('B118: one works at a time for a provider, the next follows in order, and who gives up waiting delays nobody', async () => {
+test('B118: one task runs at a time for a provider, the next follows in order, and one that gives up waiting delays no other', async () => {
   const turns = new KeyedMutex();
   const at: string[] = [];
   const holders = ['a', 'b', 'c'].map((name) => {

@@ -15,7 +15,7 @@ export const sliceManagerLabel = 'endpointslice.kubernetes.io/managed-by';
 export const sliceManager = 'endpointslice.reflection.liqo.io';
 /** What the API server takes for all annotations of an object together. */
 const annotationBytes = 256 * 1024;
-/** By the endpoint controller, at each change; means nothing to anybody else. */
+/** Written by the endpoint controller at each change; meaningless to any other reader. */
 const triggerTime = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 export const sliceIndex = { service: 'service', address: 'address', node: 'node' } as const;

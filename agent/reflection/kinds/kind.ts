@@ -1,4 +1,4 @@
-/** What the reflection engine has to know about one kind of object that follows offloaded pods from the consumer to the provider. */
+/** What the reflection engine has to know about one kind of object that is reflected from the consumer to the provider. */
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 
@@ -75,7 +75,7 @@ export interface OutgoingKind<L extends KubeObject = KubeObject, R extends KubeO
   readonly indexes?: Readonly<Record<string, (local: L) => readonly string[]>>;
   readonly remoteName: (name: string, consumer: string) => string;
   readonly localName: (name: string, consumer: string) => string;
-  /** Never reflected, whatever the policy says. */
+  /** Never reflected, under any policy. */
   readonly isExcluded: (local: L, consumer: string) => boolean;
   readonly twin: (local: L, context: Context) => Twin;
   /** True when the API server would refuse to turn one into the other. */

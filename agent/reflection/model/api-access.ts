@@ -82,7 +82,7 @@ function sourceOf(source: Source, volume: string, pod: string, access: ApiAccess
     ];
   }
   if (configMap?.name !== rootCa) return [source];
-  // Without a token nobody needs it, so a pod does not wait for it.
+  // A pod that needs no token does not wait for the Secret.
   const optional = access === 'disabled' ? { optional: true } : {};
   return [{ configMap: { ...configMap, name: reflectedRootCa(consumer), ...optional } }];
 }

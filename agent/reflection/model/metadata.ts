@@ -1,4 +1,7 @@
-/** Labels and annotations of reflected objects, and whose an object at the provider is (docs/design/offloading.md#whose-is-an-object-at-the-provider). Pure. */
+/**
+ * Labels and annotations of reflected objects, and the owner of an object at the provider
+ * (docs/design/offloading.md#whose-is-an-object-at-the-provider). Pure.
+ */
 import type { KubeObject, ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { Pair, Shape, Twin } from '../kinds/kind.ts';
@@ -70,7 +73,7 @@ export const stamped = (object: TwinObject, fingerprint: string): TwinObject => 
 export const fingerprintOf = ({ metadata, ...rest }: TwinObject): string =>
   fingerprint({ ...rest, labels: metadata.labels, annotations: metadata.annotations });
 
-/** What is remembered of an object at the provider that is somebody else's: that it is there. */
+/** What the cache keeps of an object at the provider that has a foreign owner: that it exists. */
 export function foreignOwner<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
   const { name, namespace, uid, resourceVersion } = metadata;
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } } as T;

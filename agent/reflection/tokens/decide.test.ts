@@ -65,7 +65,12 @@ test.each<Row>([
     secret: secret(pod(), after(3_600_000)),
     does: 'delete',
   },
-  { when: 'somebody changed the tokens', pod: pod(), secret: tampered(secret(pod(), after(3_600_000))), does: 'issue' },
+  {
+    when: 'the tokens were changed by hand',
+    pod: pod(),
+    secret: tampered(secret(pod(), after(3_600_000))),
+    does: 'issue',
+  },
   {
     when: 'a token is missing',
     pod: pod({ sources: [source('t'), source('u')] }),
