@@ -57,12 +57,12 @@ async function main(): Promise<void> {
 
 /** In the network of the node: ports are free only once the agent before this one has ended. */
 async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
-  const [{ loadFabricEnvironment }, { acquireHostMutex }, { runNodeProcess }] = await Promise.all([
+  const [{ loadNodeAgentEnvironment }, { acquireHostMutex }, { runNodeProcess }] = await Promise.all([
     import('./network/node/config.ts'),
     import('./runtime/host-mutex.ts'),
     import('./network/node/node-process.ts'),
   ]);
-  const env = loadFabricEnvironment(process.env);
+  const env = loadNodeAgentEnvironment(process.env);
   const clock = systemClock;
   await acquireHostMutex(leaseName, { clock, log }, signal);
   await runController(config, log, signal, {

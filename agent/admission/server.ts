@@ -80,7 +80,7 @@ export async function serveAdmission({
         .then((body) =>
           body === undefined
             ? ([413, { error: `at most ${maxBodyBytes} bytes` }] as const)
-            : judge(path, hook, body, log),
+            : review(path, hook, body, log),
         )
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
@@ -131,7 +131,7 @@ function readBody(request: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-async function judge(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
+async function review(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
   let uid: string;
   let verdict: Verdict;
   const deadline = new AbortController();

@@ -13,13 +13,13 @@ const nonce = 'n'.repeat(24);
 const target = 'milan.example:6443';
 const start = Date.UTC(2026, 0, 1);
 
-function world() {
+function fixture() {
   const clock = new ManualClock(start);
   const users = new Map([
     ['rome', [mallory.publicKey, rome.publicKey]],
     ['oslo', [rsa.publicKey]],
   ]);
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
@@ -28,8 +28,8 @@ function world() {
   });
   let calls = 0;
   const ask = (authorization: string | undefined, to = target, method = 'CONNECT') =>
-    gate.judge({ method, target: to, authorization, from: `192.0.2.${calls++ % 250}` });
-  return { gate, clock, ask };
+    authorizer.authorize({ method, target: to, authorization, from: `192.0.2.${calls++ % 250}` });
+  return { authorizer, clock, ask };
 }
 
 let serial = 0;
@@ -53,15 +53,15 @@ const eddsa = { alg: 'EdDSA', typ: 'JWT' };
 const lasting = { ...claims(), exp: start / 1000 + 60 };
 
 test('a consumer passes with a fresh token, and the same token never again', () => {
-  const { ask } = world();
+  const { ask } = fixture();
   const once = token();
-  expect(ask(once)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
-  expect(ask(once)).toMatchObject({ pass: false, status: 407, say: 'the token was shown before' });
+  expect(ask(once)).toEqual({ pass: true, consumer: 'rome', purpose: 'api-server' });
+  expect(ask(once)).toMatchObject({ pass: false, status: 407, reason: 'the token was shown before' });
   expect(ask(token())).toMatchObject({ pass: true });
 });
 
 test('what the agent signs is what the gate takes, each time another one', () => {
-  const { ask } = world();
+  const { ask } = fixture();
   const next = proxyTokens({
     consumer: 'rome',
     privateKey: rome.privateKey,
@@ -74,36 +74,41 @@ test('what the agent signs is what the gate takes, each time another one', () =>
 });
 
 test.each([
-  { what: 'no token', authorization: () => undefined, status: 407, say: 'missing' },
-  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, say: 'missing' },
-  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, say: 'no token' },
-  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, say: 'not signed' },
+  { what: 'no token', authorization: () => undefined, status: 407, reason: 'missing' },
+  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, reason: 'missing' },
+  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, reason: 'no token' },
+  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, reason: 'not signed' },
   {
     what: 'a token by another key',
     authorization: () => token({}, mallory.privateKey),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
   {
     what: 'a token for another provider',
     authorization: () => token({ aud: 'turin' }),
     status: 407,
-    say: 'another cluster',
+    reason: 'another cluster',
   },
-  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, say: 'another run' },
-  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, say: 'expired' },
-  { what: 'a token of tomorrow', authorization: () => token({ iat: start / 1000 + 31 }), status: 407, say: 'future' },
+  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, reason: 'another run' },
+  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, reason: 'expired' },
+  {
+    what: 'a token of tomorrow',
+    authorization: () => token({ iat: start / 1000 + 31 }),
+    status: 407,
+    reason: 'future',
+  },
   {
     what: 'a token that lives an hour',
     authorization: () => crafted(eddsa, { ...claims(), exp: start / 1000 + 3600 }, byRome),
     status: 407,
-    say: 'too long',
+    reason: 'too long',
   },
   {
     what: 'a token without signature',
     authorization: () => crafted({ alg: 'none' }, lasting, () => new Uint8Array(1)),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token by the public key as a secret',
@@ -114,28 +119,37 @@ test.each([
           .digest(),
       ),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token with critical extensions',
     authorization: () => crafted({ ...eddsa, crit: ['b64'] }, lasting, byRome),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
-  { what: 'a token that is huge', authorization: () => token({ jti: 'j'.repeat(3000) }), status: 407, say: 'no token' },
+  {
+    what: 'a token that is huge',
+    authorization: () => token({ jti: 'j'.repeat(3000) }),
+    status: 407,
+    reason: 'no token',
+  },
   {
     what: 'a token by a key of another kind',
     authorization: () => token({ iss: 'oslo' }),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
-])('$what is refused', ({ authorization, status, say }) => {
-  expect(world().ask(authorization())).toMatchObject({ pass: false, status, say: expect.stringContaining(say) });
+])('$what is refused', ({ authorization, status, reason }) => {
+  expect(fixture().ask(authorization())).toMatchObject({
+    pass: false,
+    status,
+    reason: expect.stringContaining(reason),
+  });
 });
 
 test('clocks may be half a minute apart', () => {
   for (const iat of [start / 1000 - 90, start / 1000 + 30])
-    expect(world().ask(token({ iat }))).toMatchObject({ pass: true });
+    expect(fixture().ask(token({ iat }))).toMatchObject({ pass: true });
 });
 
 test.each([
@@ -148,20 +162,20 @@ test.each([
   `${target}\u0000`,
   '',
 ])('with a good token nothing but the API server is reached: %j', (to) => {
-  expect(world().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+  expect(fixture().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
 });
 
 test('a consumer that may only fetch a certificate reaches no API server', () => {
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
-    keysOf: (_consumer, errand) => (errand === 'certificate' ? [rome.publicKey] : []),
+    keysOf: (_consumer, purpose) => (purpose === 'certificate' ? [rome.publicKey] : []),
   });
   const ask = (method: string, to: string) =>
-    gate.judge({ method, target: to, authorization: token(), from: '192.0.2.1' });
-  expect(ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', errand: 'certificate' });
+    authorizer.authorize({ method, target: to, authorization: token(), from: '192.0.2.1' });
+  expect(ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', purpose: 'certificate' });
   expect(ask('CONNECT', target)).toMatchObject({ pass: false, status: 407 });
   expect(ask('CONNECT', '/certificate')).toMatchObject({ pass: false, status: 407 });
   for (const to of ['/', '/certificate/', '/certificate?of=oslo', 'http://milan/certificate'])
@@ -169,13 +183,13 @@ test('a consumer that may only fetch a certificate reaches no API server', () =>
 });
 
 test('letters of host names count for nothing, methods other than CONNECT go nowhere', () => {
-  expect(world().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
+  expect(fixture().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
   for (const method of ['GET', 'POST', 'connect', 'OPTIONS'])
-    expect(world().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
+    expect(fixture().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
 });
 
 test('any change to a token makes it worthless, and nothing that is refused is remembered', () => {
-  const { ask, gate } = world();
+  const { ask, authorizer } = fixture();
   const good = token();
   fc.assert(
     fc.property(fc.nat(good.length - 8), fc.constantFrom(...'ABCxyz019-_.'), (at, letter) => {
@@ -185,12 +199,12 @@ test('any change to a token makes it worthless, and nothing that is refused is r
       expect(ask(bad)).toMatchObject({ pass: false });
     }),
   );
-  expect(gate.remembered).toBe(0);
+  expect(authorizer.remembered).toBe(0);
   expect(ask(good)).toMatchObject({ pass: true });
 });
 
 test('no text at all makes the gate fail', () => {
-  const { ask } = world();
+  const { ask } = fixture();
   fc.assert(
     fc.property(fc.string(), fc.string(), (authorization, to) => {
       expect(ask(`Bearer ${authorization}`, to).pass).toBe(false);
@@ -201,7 +215,7 @@ test('no text at all makes the gate fail', () => {
 
 describe('limits', () => {
   test('a consumer that opens connections without end is slowed down, others are not', () => {
-    const { ask, clock } = world();
+    const { ask, clock } = fixture();
     const results = Array.from({ length: 400 }, () => ask(token()));
     expect(results.filter(({ pass }) => pass)).toHaveLength(300);
     expect(results.at(-1)).toMatchObject({ status: 429, consumer: 'rome' });
@@ -210,24 +224,25 @@ describe('limits', () => {
   });
 
   test('an address that knocks without end is not even read', () => {
-    const { gate } = world();
-    const knock = () => gate.judge({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
+    const { authorizer } = fixture();
+    const knock = () =>
+      authorizer.authorize({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
     expect(new Set(Array.from({ length: 600 }, () => knock()).map((v) => !v.pass && v.status))).toEqual(new Set([407]));
     expect(knock()).toMatchObject({ status: 429 });
   });
 
   test('what was shown is forgotten only when it would be refused as expired', () => {
-    const { ask, clock, gate } = world();
+    const { ask, clock, authorizer } = fixture();
     const late = token({ iat: start / 1000 + 30 });
     expect(ask(late)).toMatchObject({ pass: true });
     clock.advance(119_000);
     ask(token({ iat: start / 1000 + 119 }));
-    expect(gate.remembered).toBe(2);
-    expect(ask(late)).toMatchObject({ say: 'the token was shown before' });
+    expect(authorizer.remembered).toBe(2);
+    expect(ask(late)).toMatchObject({ reason: 'the token was shown before' });
     clock.advance(3_000);
     ask(token({ iat: start / 1000 + 122 }));
-    expect(gate.remembered).toBe(2);
-    expect(ask(late)).toMatchObject({ say: 'the token has expired' });
+    expect(authorizer.remembered).toBe(2);
+    expect(ask(late)).toMatchObject({ reason: 'the token has expired' });
   });
 
   test('the number of buckets stays bounded for any number of callers', () => {
@@ -241,23 +256,23 @@ describe('limits', () => {
 });
 
 test('the authorizer reports valid tokens and CONNECTs without a token, and does not report invalid ones', () => {
-  const told: unknown[] = [];
-  const gate = new ProxyAuthorizer({
+  const evidence: unknown[] = [];
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
     keysOf: () => [rome.publicKey],
-    heard: (news) => void told.push(news),
+    onEvidence: (news) => void evidence.push(news),
   });
   const ask = (authorization: string | undefined, method = 'CONNECT', to = target) =>
-    gate.judge({ method, target: to, authorization, from: '192.0.2.7' }).pass;
+    authorizer.authorize({ method, target: to, authorization, from: '192.0.2.7' }).pass;
   expect([ask(token({}, mallory.privateKey)), ask('Basic eDp5'), ask(undefined, 'GET', '/certificate')]).toEqual([
     false,
     false,
     false,
   ]);
-  expect(told).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
+  expect(evidence).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
   expect([ask(undefined), ask(token())]).toEqual([false, true]);
-  expect(told.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
+  expect(evidence.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
 });

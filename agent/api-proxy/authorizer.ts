@@ -13,7 +13,7 @@ import { TokenBuckets } from './token-buckets.ts';
 /** What a consumer asks for: a connection to the API server, or the certificate that this cluster holds ready for it. */
 export type ProxyTarget = 'api-server' | 'certificate';
 
-export interface GateOptions {
+export interface ProxyAuthorizerOptions {
   /** This cluster's ID. */
   readonly clusterId: string;
   /** `host:port` of the API server by every name that consumers call it, lower-case. Nothing else is reached. */
@@ -22,12 +22,12 @@ export interface GateOptions {
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
-  readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
+  readonly keysOf: (consumer: string, purpose: ProxyTarget) => readonly KeyObject[];
   /** Called with evidence on whether consumers send tokens: `consumer` sent a valid one, or a CONNECT to the API server came without one. */
-  readonly heard?: (news: GateNews) => void;
+  readonly onEvidence?: (news: TokenEvidence) => void;
 }
 
-export type GateNews = { readonly consumer: string } | { readonly tokenlessFrom: string };
+export type TokenEvidence = { readonly consumer: string } | { readonly tokenlessFrom: string };
 
 export interface Caller {
   readonly method: string;
@@ -40,8 +40,13 @@ export interface Caller {
 
 /** `say` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget }
-  | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
+  | { readonly pass: true; readonly consumer: string; readonly purpose: ProxyTarget }
+  | {
+      readonly pass: false;
+      readonly status: 403 | 405 | 407 | 429;
+      readonly reason: string;
+      readonly consumer?: string;
+    };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
 const perConsumer = { burst: 300, perSecond: 20 } as const;
@@ -49,37 +54,37 @@ const perConsumer = { burst: 300, perSecond: 20 } as const;
 const perAddress = { burst: 600, perSecond: 60 } as const;
 
 export class ProxyAuthorizer {
-  readonly #options: GateOptions;
+  readonly #options: ProxyAuthorizerOptions;
   readonly #consumers = new TokenBuckets(perConsumer, 1_000);
   readonly #addresses = new TokenBuckets(perAddress, 1_000);
   /** `jti` of each token that was accepted, by consumer, to the second from which it is expired anyway. In order of arrival. */
   readonly #shown = new Map<string, number>();
 
-  constructor(options: GateOptions) {
+  constructor(options: ProxyAuthorizerOptions) {
     this.#options = options;
   }
 
-  judge({ method, target, authorization, from }: Caller): Verdict {
+  authorize({ method, target, authorization, from }: Caller): Verdict {
     const now = this.#options.clock.now();
     if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
-    const errand = errandOf(method, target);
-    if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
+    const purpose = purposeOf(method, target);
+    if (purpose === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
     if (text === undefined) {
-      if (errand === 'api-server') this.#options.heard?.({ tokenlessFrom: from });
+      if (purpose === 'api-server') this.#options.onEvidence?.({ tokenlessFrom: from });
       return refuse(407, 'a token of a consumer cluster is missing');
     }
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
-    const objection = this.#objection(token, errand, now);
+    const objection = this.#objection(token, purpose, now);
     if (objection !== undefined) return refuse(407, objection);
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
     this.#remember(token, now);
-    this.#options.heard?.({ consumer });
-    if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
+    this.#options.onEvidence?.({ consumer });
+    if (purpose === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
-    return { pass: true, consumer, errand };
+    return { pass: true, consumer, purpose };
   }
 
   /** Tokens shown so far that could be shown again. */
@@ -87,11 +92,11 @@ export class ProxyAuthorizer {
     return this.#shown.size;
   }
 
-  #objection({ claims, isSignedBy }: ReadToken, errand: ProxyTarget, now: number): string | undefined {
+  #objection({ claims, isSignedBy }: ReadToken, purpose: ProxyTarget, now: number): string | undefined {
     const { clusterId, nonce, keysOf } = this.#options;
     const seconds = now / 1000;
     // The issuer is checked first, so that an unknown issuer's token reveals nothing about the other checks.
-    if (!keysOf(claims.iss, errand).some((key) => isSignedBy(key)))
+    if (!keysOf(claims.iss, purpose).some((key) => isSignedBy(key)))
       return 'the token is not signed by a consumer that peers through the link';
     if (claims.aud !== clusterId) return 'the token is for another cluster';
     if (claims.nonce !== nonce) return 'the token is for another run of this proxy';
@@ -113,9 +118,10 @@ export class ProxyAuthorizer {
   }
 }
 
-const errandOf = (method: string, target: string): ProxyTarget | undefined => {
+const purposeOf = (method: string, target: string): ProxyTarget | undefined => {
   if (method === 'CONNECT') return 'api-server';
   return method === 'GET' && target === certificatePath ? 'certificate' : undefined;
 };
 
-const refuse = <S extends 403 | 405 | 407 | 429>(status: S, say: string) => ({ pass: false, status, say }) as const;
+const refuse = <S extends 403 | 405 | 407 | 429>(status: S, reason: string) =>
+  ({ pass: false, status, reason }) as const;

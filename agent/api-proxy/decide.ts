@@ -90,9 +90,9 @@ export function proxyKey(publicKey: string): ReturnType<typeof readPublicKey> | 
 /** `host:port` by which consumers and pods call this API server. */
 export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
   const { host, port } = new URL(apiServerUrl);
-  const told = port === '' ? `${host}:443` : host;
+  const endpoint = port === '' ? `${host}:443` : host;
   return new Set([
-    told,
+    endpoint,
     'kubernetes.default:443',
     'kubernetes.default.svc:443',
     'kubernetes.default.svc.cluster.local:443',
@@ -119,15 +119,15 @@ export const tokenGraceMs = 30_000;
 export function tokenConditions(
   { spec, status }: Tenant,
   welcome: boolean,
-  heard: LastSeen | undefined,
+  seen: LastSeen | undefined,
   nowMs: number,
 ): readonly Condition[] {
   const type = tenantConditionType.inBandToken;
   const known = status?.conditions as readonly Condition[] | undefined;
-  if (!welcome || heard?.hasShownToken) return removeCondition(known, type);
-  const { tokenless, welcomeSince = nowMs } = heard ?? {};
-  const isTold = known?.some((one) => one.type === type);
-  if (isTold || tokenless === undefined || tokenless.at < welcomeSince + tokenGraceMs) return known ?? [];
+  if (!welcome || seen?.hasShownToken) return removeCondition(known, type);
+  const { tokenless, welcomeSince = nowMs } = seen ?? {};
+  const isReported = known?.some((one) => one.type === type);
+  if (isReported || tokenless === undefined || tokenless.at < welcomeSince + tokenGraceMs) return known ?? [];
   const message = `consumer ${spec.clusterID} is to come through the link and has shown no good token, while CONNECTs without a token are refused with 407 (the last from ${tokenless.from}). Liqo makes no tokens: peer a consumer that runs it without --in-band, or give it a proxy of your own with --proxy-url. Of one that runs Isthmus, the log of this agent says why its tokens are refused`;
   return setCondition(known, { type, status: 'False', reason: 'NoToken', message }, nowMs);
 }

@@ -12,7 +12,7 @@ import type { ProxyAuthorizer } from './authorizer.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 export interface ApiProxyOptions {
-  readonly gate: Pick<ProxyAuthorizer, 'judge'>;
+  readonly authorizer: Pick<ProxyAuthorizer, 'authorize'>;
   /** Sent with every 407, so that a consumer can make a token for this run. */
   readonly nonce: string;
   /** PEM of the certificate that a consumer has now; absent: it has none. */
@@ -42,7 +42,15 @@ export interface ApiProxy {
 const limits = { headerBytes: 8192, headersMs: 5_000, dialMs: 10_000, connections: 4096, tunnels: 1024 } as const;
 
 export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy> {
-  const { gate, nonce, upstream, clock, log, maxTunnels = limits.tunnels, headersMs = limits.headersMs } = options;
+  const {
+    authorizer,
+    nonce,
+    upstream,
+    clock,
+    log,
+    maxTunnels = limits.tunnels,
+    headersMs = limits.headersMs,
+  } = options;
   const tunnels = new Map<string, Set<Duplex>>();
   /** Before a tunnel is open; the server forgets a socket once it has upgraded. */
   const pending = new Set<Duplex>();
@@ -57,38 +65,38 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
   });
   server.maxConnections = limits.connections;
 
-  function judge(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['judge']> {
+  function authorize(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['authorize']> {
     const { method = '', url = '' } = request;
     const all = request.headersDistinct['proxy-authorization'] ?? [];
     const authorization = all.length === 1 ? all[0] : undefined;
-    const verdict = gate.judge({ method, target: url, authorization, from });
+    const verdict = authorizer.authorize({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
     // Logged once a minute per address and verdict: a caller that is refused constantly must not fill the log.
-    if (logged.take(`${from} ${verdict.say}`, clock.now()))
-      log.warn('proxy refused', { from, status: verdict.status, why: verdict.say, consumer: verdict.consumer });
+    if (logged.take(`${from} ${verdict.reason}`, clock.now()))
+      log.warn('proxy refused', { from, status: verdict.status, why: verdict.reason, consumer: verdict.consumer });
     return verdict;
   }
 
   const challenge = `Bearer realm="isthmus", nonce="${nonce}"`;
 
-  function answer(socket: Duplex, status: number, say: string): void {
+  function answer(socket: Duplex, status: number, text: string): void {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
-    const body = `${say}\n`;
-    const asked = status === 407 ? `Proxy-Authenticate: ${challenge}\r\n` : '';
+    const body = `${text}\n`;
+    const challengeHeader = status === 407 ? `Proxy-Authenticate: ${challenge}\r\n` : '';
     socket.on('error', () => socket.destroy());
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${asked}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challengeHeader}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
       // The rest of the caller's input is discarded.
       () => socket.destroy(),
     );
   }
 
   server.on('request', (request, response) => {
-    const verdict = judge(request, request.socket.remoteAddress ?? '');
+    const verdict = authorize(request, request.socket.remoteAddress ?? '');
     const headers = { connection: 'close', 'content-type': 'text/plain' };
     if (!verdict.pass) {
-      const asked = verdict.status === 407 && { 'proxy-authenticate': challenge };
-      return void response.writeHead(verdict.status, { ...headers, ...asked }).end(`${verdict.say}\n`);
+      const challengeHeader = verdict.status === 407 && { 'proxy-authenticate': challenge };
+      return void response.writeHead(verdict.status, { ...headers, ...challengeHeader }).end(`${verdict.reason}\n`);
     }
     const certificate = options.certificateOf(verdict.consumer);
     if (certificate !== undefined) return void response.writeHead(200, headers).end(certificate);
@@ -100,8 +108,8 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
 
   server.on('connect', (request, client, head) => {
     const socket = client as Socket;
-    const verdict = judge(request, socket.remoteAddress ?? '');
-    if (!verdict.pass) return answer(socket, verdict.status, verdict.say);
+    const verdict = authorize(request, socket.remoteAddress ?? '');
+    if (!verdict.pass) return answer(socket, verdict.status, verdict.reason);
     const { consumer } = verdict;
     if ((tunnels.get(consumer)?.size ?? 0) >= maxTunnels)
       return answer(socket, 429, `a consumer has at most ${maxTunnels} connections`);

@@ -69,7 +69,7 @@ export class NodeReflection {
     const { shared, provider } = this.#deps;
     await Promise.all([
       this.#tokens.run(this.#signal),
-      shared.turns.hold(provider, this.#signal, (until) => this.#reflect(until)),
+      shared.providerMutex.run(provider, this.#signal, (until) => this.#reflect(until)),
     ]);
   }
 

@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 
-export interface HoldDeps {
+export interface HostMutexDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -22,7 +22,11 @@ const lookAgainMs = 100;
  * Waits until no other process on this node holds the name. Rejects with the signal's reason, or with `host_unsupported` where abstract sockets do
  * not exist.
  */
-export async function acquireHostMutex(name: string, { clock, log }: HoldDeps, signal: AbortSignal): Promise<Held> {
+export async function acquireHostMutex(
+  name: string,
+  { clock, log }: HostMutexDeps,
+  signal: AbortSignal,
+): Promise<Held> {
   for (let waited = false; ; waited = true) {
     signal.throwIfAborted();
     const held = await take(name);

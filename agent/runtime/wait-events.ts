@@ -19,7 +19,7 @@ interface Wait {
 export type ReportWait = (object: KubeObject, outcome: Outcome) => Outcome;
 
 /** Returns the given outcome; a first wait is shortened so that the next pass comes when the wait is worth an Event. */
-export function createExplain(events: EventRecorder, clock: Clock): ReportWait {
+export function createReportWait(events: EventRecorder, clock: Clock): ReportWait {
   /** In the order of the last pass: the oldest first. */
   const waits = new Map<string, Wait>();
 

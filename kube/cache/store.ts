@@ -14,15 +14,15 @@ export class Store<T extends KubeObject> {
   readonly #indexes = new Map<string, { readonly of: IndexFn<T>; readonly buckets: Map<string, Bucket> }>();
   readonly #listeners = new Set<Listener<T>>();
   readonly #onListenerError: (error: unknown) => void;
-  readonly #tellsVersions: boolean;
+  readonly #notifiesVersions: boolean;
   #listed: readonly T[] | undefined;
 
   /**
    * An error in one listener does not keep the others from being called. `tellsVersions`: a new version of the same content counts as a change, too.
    */
-  constructor(onListenerError: (error: unknown) => void, tellsVersions = true) {
+  constructor(onListenerError: (error: unknown) => void, notifiesVersions = true) {
     this.#onListenerError = onListenerError;
-    this.#tellsVersions = tellsVersions;
+    this.#notifiesVersions = notifiesVersions;
   }
 
   get(key: string): T | undefined {
@@ -55,7 +55,7 @@ export class Store<T extends KubeObject> {
 
   subscribe(listener: Listener<T>): () => void {
     this.#listeners.add(listener);
-    for (const after of this.list()) this.#tell(listener, { after });
+    for (const after of this.list()) this.#notify(listener, { after });
     return () => void this.#listeners.delete(listener);
   }
 
@@ -91,7 +91,7 @@ export class Store<T extends KubeObject> {
   }
 
   #set(key: string, before: T | undefined, after: T): void {
-    if (before !== undefined && !this.#tellsVersions && isSame(before, after)) {
+    if (before !== undefined && !this.#notifiesVersions && isSame(before, after)) {
       this.#objects.set(key, after);
       this.#listed = undefined;
       return;
@@ -108,10 +108,10 @@ export class Store<T extends KubeObject> {
 
   #emit(change: Change<T>): void {
     this.#listed = undefined;
-    for (const listener of this.#listeners) this.#tell(listener, change);
+    for (const listener of this.#listeners) this.#notify(listener, change);
   }
 
-  #tell(listener: Listener<T>, change: Change<T>): void {
+  #notify(listener: Listener<T>, change: Change<T>): void {
     try {
       listener(change);
     } catch (error) {

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { type ConnectionPool, type Sending, wiresOf } from './connection-pool.ts';
+import { type ConnectionPool, connectionPoolOf, type Sending } from './connection-pool.ts';
 
 /** What the server has heard on each of its connections, and what it answers. */
 let connections: net.Socket[] = [];
@@ -12,7 +12,7 @@ let requests: string[] = [];
 let answers: (string | undefined)[] = [];
 let server: net.Server;
 let agent: http.Agent;
-let wires: ConnectionPool;
+let pool: ConnectionPool;
 let now = 0;
 
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -41,7 +41,7 @@ beforeEach(async () => {
     own.push(socket);
     return socket;
   };
-  wires = wiresOf(agent, new URL(`http://127.0.0.1:${(server.address() as net.AddressInfo).port}`), () => now);
+  pool = connectionPoolOf(agent, new URL(`http://127.0.0.1:${(server.address() as net.AddressInfo).port}`), () => now);
 });
 afterEach(() => {
   agent.destroy();
@@ -55,7 +55,7 @@ function send(): { readonly sending: Sending; readonly text: Promise<string> } {
     settle = { resolve, reject };
   });
   text.catch(() => undefined);
-  const sending = wires.send(get, {
+  const sending = pool.send(get, {
     piece: () => undefined,
     answered: (answer) => settle.resolve(answer.text()),
     failed: (error) => settle.reject(error),

@@ -13,17 +13,17 @@ const lossyOutageMs = 5_000;
 const lostAfterMs = 1_000;
 
 /** Called with the moment of the first failure of the outage. */
-export type Returned = (deafSince: number) => void;
+export type Returned = (silentSince: number) => void;
 
 export class OutageTracker {
-  #deafSince: number | undefined;
+  #silentSince: number | undefined;
   readonly #waiting = new Set<Returned>();
 
   /** An answer has come, with any status. */
   answered(now: number): void {
-    const since = this.#deafSince;
+    const since = this.#silentSince;
     if (since === undefined) return;
-    this.#deafSince = undefined;
+    this.#silentSince = undefined;
     if (now - since < shortestOutageMs) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
@@ -32,7 +32,7 @@ export class OutageTracker {
 
   /** No answer came: refused, broken off, silent. */
   failed(now: number): void {
-    this.#deafSince ??= now;
+    this.#silentSince ??= now;
   }
 
   /** Calls back once, when the server answers again after an outage; returns the unsubscribe function. */
@@ -43,44 +43,44 @@ export class OutageTracker {
 }
 
 /** Whether what was sent in an outage that is over now may have been lost in it. */
-export const isLossy = (deafSince: number, now: number): boolean => now - deafSince >= lossyOutageMs;
+export const isLossy = (silentSince: number, now: number): boolean => now - silentSince >= lossyOutageMs;
 
 /**
  * Calls `giveUp` when the server answers others after a long outage while a request that begins now waits: TCP retransmits after a pause that grew
  * with the outage, and sending the request again takes a moment. Returns the unsubscribe function.
  */
-export function whenLeftBehind(line: OutageTracker, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
+export function whenLeftBehind(tracker: OutageTracker, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
   const startedAt = clock.now();
-  return line.onReturn((deafSince) => {
+  return tracker.onReturn((silentSince) => {
     const now = clock.now();
-    if (isLossy(deafSince, now) && now - startedAt >= lostAfterMs) giveUp();
+    if (isLossy(silentSince, now) && now - startedAt >= lostAfterMs) giveUp();
   });
 }
 
-const lines = new WeakMap<ClusterConnection, OutageTracker>();
+const trackers = new WeakMap<ClusterConnection, OutageTracker>();
 
-export function lineOf(connection: ClusterConnection): OutageTracker {
-  let line = lines.get(connection);
-  if (line === undefined) {
-    line = new OutageTracker();
-    lines.set(connection, line);
+export function outageTrackerOf(connection: ClusterConnection): OutageTracker {
+  let tracker = trackers.get(connection);
+  if (tracker === undefined) {
+    tracker = new OutageTracker();
+    trackers.set(connection, tracker);
   }
-  return line;
+  return tracker;
 }
 
 const broken = new WeakMap<Error, OutageTracker>();
 
 /** Remembers the outage tracker of the connection on which `error` happened. */
-export function happenedOn<E extends Error>(line: OutageTracker, error: E): E {
-  broken.set(error, line);
+export function happenedOn<E extends Error>(tracker: OutageTracker, error: E): E {
+  broken.set(error, tracker);
   return error;
 }
 
 /** The outage tracker of the connection whose failure `error`, or its cause, reports. */
-export function lineBehind(error: unknown): OutageTracker | undefined {
+export function outageTrackerBehind(error: unknown): OutageTracker | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    const line = broken.get(at);
-    if (line !== undefined) return line;
+    const tracker = broken.get(at);
+    if (tracker !== undefined) return tracker;
   }
   return undefined;
 }

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import type net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { wiresOf } from './connection-pool.ts';
+import { connectionPoolOf } from './connection-pool.ts';
 import { createAgent } from './tls.ts';
 
 const closers: (() => void)[] = [];
@@ -29,7 +29,7 @@ test('a proxy whose tunnel stays silent keeps no connection open', async () => {
   const server = new URL('https://192.0.2.1');
   const agent = createAgent(server, {}, { proxy: new URL(`http://127.0.0.1:${port}`), openingMs: 300 });
   const failed = new Promise<Error>((resolve) =>
-    wiresOf(agent, server, () => 0).send('GET / HTTP/1.1\r\n\r\n', {
+    connectionPoolOf(agent, server, () => 0).send('GET / HTTP/1.1\r\n\r\n', {
       piece: () => undefined,
       answered: () => resolve(new Error('answered')),
       failed: resolve,

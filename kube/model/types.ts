@@ -187,7 +187,7 @@ export interface ControllerOptions {
   /** Bounds how long a lost event can matter. Default 5 minutes, jittered. */
   readonly resyncMs?: number;
   /** The owner of a key in the fair queue: an owner with many waiting keys delays other owners by one key only. */
-  readonly turnOf?: (key: string) => string;
+  readonly ownerOf?: (key: string) => string;
   /** Throwing means retry with per-key back-off (50 ms doubling to 60 s). */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
 }

@@ -6,7 +6,7 @@ import { type Outcome, requeueAfterMs } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { lineBehind } from '../http/outage-tracker.ts';
+import { outageTrackerBehind } from '../http/outage-tracker.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from '../model/types.ts';
 import { KeyQueue } from './work-queue.ts';
 
@@ -31,11 +31,11 @@ export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) =
   ({ cache, keys }) as unknown as Watch;
 
 export function createController(
-  { name, watches, workers = 2, resyncMs = 5 * 60_000, turnOf, reconcile }: ControllerOptions,
+  { name, watches, workers = 2, resyncMs = 5 * 60_000, ownerOf, reconcile }: ControllerOptions,
   { clock, log: parent, metrics, random = Math.random }: ControllerDeps,
 ): Controller {
   const log = parent.with({ controller: name });
-  const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(turnOf ? { turnOf } : {}) });
+  const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(ownerOf ? { ownerOf } : {}) });
   let queue = createQueue();
   /** Per key that failed by a silent API server: the function that ends its subscription to the outage tracker. */
   const awaited = new Map<string, () => void>();
@@ -65,7 +65,7 @@ export function createController(
   /** A key that failed by a silent API server is retried as soon as the server answers, before its back-off ends. */
   function awaitReturn(key: string, error: unknown): void {
     awaitNoLonger(key);
-    const forget = lineBehind(error)?.onReturn(() => {
+    const forget = outageTrackerBehind(error)?.onReturn(() => {
       awaited.delete(key);
       queue.forgive(key);
       queue.addAfter(key, random() * returnSpreadMs);

@@ -34,7 +34,7 @@ export interface LeaseOptions {
 type Timing = Required<LeaseOptions>;
 
 /** The lease as the server answered our last write, and when that write was sent. */
-interface Held {
+interface WrittenLease {
   readonly lease: Lease;
   readonly at: number;
 }
@@ -71,8 +71,8 @@ export async function runAsLeader(
     const term = abortScope(signal);
     const holding = abortScope(signal);
     let lost = false;
-    const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((held) => {
-      lost = !held;
+    const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((written) => {
+      lost = !written;
       if (lost) term.abort(new Error('leadership lost'));
     });
     try {
@@ -91,7 +91,7 @@ export async function runAsLeader(
 }
 
 /** Undefined: aborted. */
-async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<Held | undefined> {
+async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<WrittenLease | undefined> {
   const looking = abortScope(signal);
   let nap = abortScope(signal);
   const cache: Cache<Lease> | undefined = deps.caches?.scoped(
@@ -103,17 +103,17 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
     if (after === undefined || isFree(after)) nap.abort();
   });
   let sighting: Sighting = { version: undefined, at: deps.clock.now() };
-  let toldLast: string | undefined;
+  let lastVersion: string | undefined;
   /** What was logged last, so that a lasting failure is told once. */
   let failure: string | undefined;
   /** A holder that renews shows in the watch; a silent watch may be a dead one, and proves nothing. */
   function look(): Promise<Lease | undefined> {
     const { namespace, name } = timing;
-    const told = cache?.get({ namespace, name });
-    const version = told?.metadata.resourceVersion;
-    if (told === undefined || version === toldLast) return deps.api.get(leases, { namespace, name }, signal);
-    toldLast = version;
-    return Promise.resolve(told);
+    const shown = cache?.get({ namespace, name });
+    const version = shown?.metadata.resourceVersion;
+    if (shown === undefined || version === lastVersion) return deps.api.get(leases, { namespace, name }, signal);
+    lastVersion = version;
+    return Promise.resolve(shown);
   }
   try {
     while (!signal.aborted) {
@@ -154,12 +154,12 @@ async function tryAcquire(
   sighting: Sighting,
   found: Lease | undefined,
   signal: AbortSignal,
-): Promise<Pick<Held, 'lease'> | Sighting> {
+): Promise<Pick<WrittenLease, 'lease'> | Sighting> {
   const { namespace, name } = timing;
   const now = clock.now();
   if (found === undefined) {
     const metadata = { namespace, name };
-    const spec = { ...held(timing, now), leaseTransitions: 0, acquireTime: microTime(now) };
+    const spec = { ...written(timing, now), leaseTransitions: 0, acquireTime: microTime(now) };
     return won(
       api.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, {}, signal),
       sighting,
@@ -171,7 +171,7 @@ async function tryAcquire(
   if (isRespected(timing, found) && now - seen.at < respectMs) return seen;
   const spec = {
     ...found.spec,
-    ...held(timing, now),
+    ...written(timing, now),
     acquireTime: microTime(now),
     leaseTransitions: (found.spec?.leaseTransitions ?? 0) + 1,
   };
@@ -185,7 +185,7 @@ function isRespected({ identity, hasEnded }: Timing, { spec }: Lease): boolean {
 }
 
 /** Losing the race for a write is no failure: look again later. */
-async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<Held, 'lease'> | Sighting> {
+async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<WrittenLease, 'lease'> | Sighting> {
   try {
     return { lease: await write };
   } catch (error) {
@@ -195,14 +195,14 @@ async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<Held, 'l
   }
 }
 
-const held = ({ identity, durationMs }: Timing, now: number) => ({
+const written = ({ identity, durationMs }: Timing, now: number) => ({
   holderIdentity: identity,
   leaseDurationSeconds: Math.ceil(durationMs / 1000),
   renewTime: microTime(now),
 });
 
 /** False as soon as leadership is lost; true when aborted while still holding it. */
-async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquired: Held): Promise<boolean> {
+async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquired: WrittenLease): Promise<boolean> {
   const { clock, log } = deps;
   let renewedAt = acquired.at;
   let known: Lease | undefined = acquired.lease;
@@ -247,7 +247,7 @@ async function renewOnce(
   const guard = watchdog(clock, limit, () => late.abort(new Error('too late')));
   try {
     const extend = (lease: Lease): Promise<Lease> =>
-      api.update(leases, { ...lease, spec: { ...lease.spec, ...held(timing, clock.now()) } }, {}, late.signal);
+      api.update(leases, { ...lease, spec: { ...lease.spec, ...written(timing, clock.now()) } }, {}, late.signal);
     if (known !== undefined) {
       // A conditional write of the last known version: no read is needed first.
       const renewed = await extend(known).catch(unlessChanged);

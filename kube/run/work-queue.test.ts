@@ -20,8 +20,8 @@ describe('a key', () => {
   });
 
   test('is taken in the turn of its owner, so that an owner of thousands does not make others wait for all of them', async () => {
-    const turnOf = (key: string): string => key.split('/')[0] ?? '';
-    const queue = new KeyQueue({ clock: new ManualClock(), turnOf });
+    const ownerOf = (key: string): string => key.split('/')[0] ?? '';
+    const queue = new KeyQueue({ clock: new ManualClock(), ownerOf });
     for (let i = 0; i < 5; i++) queue.add(`mad/${i}`);
     queue.add('one/a');
     queue.add('mad/0');
@@ -33,10 +33,10 @@ describe('a key', () => {
   });
 
   test('that has another owner by now waits only once', async () => {
-    let whose = 'before';
-    const queue = new KeyQueue({ clock: new ManualClock(), turnOf: () => whose });
+    let owner = 'before';
+    const queue = new KeyQueue({ clock: new ManualClock(), ownerOf: () => owner });
     queue.add('a');
-    whose = 'after';
+    owner = 'after';
     queue.add('a');
     expect(queue.depth).toBe(1);
     expect(await queue.take()).toBe('a');

@@ -31,9 +31,9 @@ export async function ensureOwned<T extends KubeObject>(
   const owner = controllerOf(wanted as unknown as KubeObject);
   if (actual !== undefined && owner !== undefined) {
     if (actual.metadata.deletionTimestamp !== undefined) return 'replaced';
-    const whose = ownership(actual, owner);
-    if (whose === 'foreign') return 'foreign';
-    if (whose === 'earlier') {
+    const relation = ownership(actual, owner);
+    if (relation === 'foreign') return 'foreign';
+    if (relation === 'earlier') {
       await deleteObject(api, type, actual, signal);
       return 'replaced';
     }

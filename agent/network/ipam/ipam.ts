@@ -119,16 +119,16 @@ export class Ipam {
 
   /** `network` is the owner of a granted range. */
   grantAddress(owner: string, network: string, current?: string): Grant {
-    const place = this.#prefixes.get(network);
-    if (!place) return refuse('NetworkNotGranted', `${network} has no range yet`);
+    const range = this.#prefixes.get(network);
+    if (!range) return refuse('NetworkNotGranted', `${network} has no range yet`);
     const before = this.#networks.get(owner);
     if (before !== undefined && before !== network) this.releaseAddress(owner);
     const wanted = current === undefined ? undefined : parseAddress(current);
-    const address = place.addresses.grant(owner, wanted);
+    const address = range.addresses.grant(owner, wanted);
     if (address === undefined)
       return refuse(
         'AddressesExhausted',
-        `all ${place.addresses.size} addresses of ${network} (${formatCidr(place.range)}) are taken`,
+        `all ${range.addresses.size} addresses of ${network} (${formatCidr(range.range)}) are taken`,
       );
     this.#networks.set(owner, network);
     return { granted: formatAddress(address) };

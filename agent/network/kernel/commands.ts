@@ -12,7 +12,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export interface FollowEars {
+export interface FollowHandlers {
   line(text: string): void;
   /** It printed an error. */
   complaint(): void;
@@ -22,7 +22,7 @@ export interface FollowEars {
 
 export interface Conversation {
   /** Adds the end of the line. */
-  say(line: string): void;
+  write(line: string): void;
   /** At once. */
   stop(): void;
 }
@@ -33,9 +33,9 @@ export interface Commands {
   /** Rejects with `command_failed` unless the program succeeds. */
   must(program: string, args: readonly string[]): Promise<string>;
   /** Runs until it is stopped, or ends by itself. The child does not keep this process from exiting. */
-  follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void };
+  follow(program: string, args: readonly string[], handlers: FollowHandlers): { stop(): void };
   /** As `follow`, with an open stdin: for a program that reads lines and answers them. */
-  converse(program: string, args: readonly string[], ears: FollowEars): Conversation;
+  converse(program: string, args: readonly string[], handlers: FollowHandlers): Conversation;
   /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
   file(name: string, content: string): Promise<string>;
   close(): void;
@@ -43,7 +43,10 @@ export interface Commands {
 
 const longestMs = 60_000;
 /** Environment for interactive programs: HOME is /dev/null, so that they write no history file. */
-const nobodyAtHome = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/dev/null' };
+const interactiveEnvironment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/dev/null',
+};
 
 /** `netns`: a path such as /proc/PID/ns/net. */
 export function commandsIn(netns: string | undefined): Commands {
@@ -61,10 +64,10 @@ export function commandsIn(netns: string | undefined): Commands {
       if (code === 0) return stdout;
       throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
     },
-    follow: (program, args, ears) =>
-      attend(spawn(...mortal(program, args), { stdio: ['ignore', 'pipe', 'pipe'] }), ears),
-    converse: (program, args, ears) =>
-      attend(spawn(...mortal(program, args), { stdio: 'pipe', env: nobodyAtHome }), ears),
+    follow: (program, args, handlers) =>
+      attend(spawn(...mortal(program, args), { stdio: ['ignore', 'pipe', 'pipe'] }), handlers),
+    converse: (program, args, handlers) =>
+      attend(spawn(...mortal(program, args), { stdio: 'pipe', env: interactiveEnvironment }), handlers),
     async file(name, content) {
       const file = path.join(folder, name);
       // A synchronous write: the file is small and in memory, and four trips through the thread pool would cost more than the write.
@@ -95,22 +98,22 @@ function execute(program: string, args: readonly string[]): Promise<Ended> {
   });
 }
 
-function attend(child: ChildProcess, ears: FollowEars): Conversation {
+function attend(child: ChildProcess, handlers: FollowHandlers): Conversation {
   const { stdin, stdout, stderr } = child;
   let rest = '';
   let isOver = false;
   const over = (): void => {
     if (isOver) return;
     isOver = true;
-    ears.ended();
+    handlers.ended();
   };
   stdout?.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) if (!isOver) ears.line(line);
+    for (const line of lines) if (!isOver) handlers.line(line);
   });
   stderr?.on('data', () => {
-    if (!isOver) ears.complaint();
+    if (!isOver) handlers.complaint();
   });
   // A write error means that the program has ended, which its exit reports anyway.
   stdin?.on('error', () => undefined);
@@ -118,7 +121,7 @@ function attend(child: ChildProcess, ears: FollowEars): Conversation {
   child.unref();
   for (const stream of [stdin, stdout, stderr]) if (stream instanceof Socket) stream.unref();
   return {
-    say: (line) => void stdin?.write(`${line}\n`),
+    write: (line) => void stdin?.write(`${line}\n`),
     stop() {
       isOver = true;
       child.kill('SIGKILL');

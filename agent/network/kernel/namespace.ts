@@ -9,7 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
-import { listen, type NetlinkMonitor } from './netlink-monitor.ts';
+import { type NetlinkMonitor, startNetlinkMonitor } from './netlink-monitor.ts';
 import { withNftSession } from './nft-session.ts';
 import { NftTables } from './nft-tables.ts';
 import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
@@ -59,7 +59,7 @@ const sysctlsMs = 30_000;
 /** What is programmed by which tool. */
 type Part = 'ip' | 'nft';
 /** The netlink monitor of each part. None for `nft`: its monitor would keep every table of the namespace in memory. */
-type Listening = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
+type Monitors = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
 
 /** Polling interval for changes that the monitors missed. */
 const safetyMs = 30_000;
@@ -69,7 +69,7 @@ const heedMs = 1_000;
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
   readonly #pid: number | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   readonly #tables: NftTables;
   readonly #closing = new AbortController();
   readonly #tunnels = new Map<'kernel' | 'userspace', TunnelControl>();
@@ -88,11 +88,11 @@ class HostNamespace implements Namespace {
   }
 
   apply(state: KernelState): Promise<Applied> {
-    return this.#inTurn(() => this.#apply(state));
+    return this.#serialized(() => this.#apply(state));
   }
 
   read(): Promise<Observed> {
-    return this.#inTurn(() => this.#read());
+    return this.#serialized(() => this.#read());
   }
 
   tunnel(implementation: 'kernel' | 'userspace'): TunnelControl {
@@ -107,7 +107,7 @@ class HostNamespace implements Namespace {
   }
 
   sweep(): Promise<readonly string[]> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const empty = { neighbours: [], routes: [], rules: [], tables: [], sysctls: {}, refused: [] };
       const observed = await this.#read();
       const lines = diff(empty, observed);
@@ -123,11 +123,11 @@ class HostNamespace implements Namespace {
   watchDrift(onChange: () => void, { everyMs = 2_500 } = {}): { stop(): void } {
     const stopped = new AbortController();
     const { signal } = stopped;
-    const ears = this.#listen();
-    const hush = (): void => ears.ip?.stop();
+    const monitors = this.#listen();
+    const hush = (): void => monitors.ip?.stop();
     signal.addEventListener('abort', hush, { once: true });
     this.#closing.signal.addEventListener('abort', () => stopped.abort(), { once: true, signal });
-    let told = -1;
+    let reportedApply = -1;
     const watch = async (): Promise<void> => {
       let waitMs = everyMs;
       while (!signal.aborted) {
@@ -136,10 +136,10 @@ class HostNamespace implements Namespace {
         waitMs = this.#appliedAt + everyMs - performance.now();
         if (waitMs > 0) continue;
         waitMs = Math.min(everyMs, heedMs);
-        if (this.#expected === undefined || told === this.#applies) continue;
-        const due = this.#due(ears, everyMs);
-        if (due.length === 0 || !(await this.#inTurn(() => this.#hasDrifted(due))) || signal.aborted) continue;
-        told = this.#applies;
+        if (this.#expected === undefined || reportedApply === this.#applies) continue;
+        const due = this.#due(monitors, everyMs);
+        if (due.length === 0 || !(await this.#serialized(() => this.#hasDrifted(due))) || signal.aborted) continue;
+        reportedApply = this.#applies;
         onChange();
       }
     };
@@ -149,20 +149,20 @@ class HostNamespace implements Namespace {
 
   close(): Promise<void> {
     this.#closing.abort();
-    return this.#inTurn(async () => this.#commands.close());
+    return this.#serialized(async () => this.#commands.close());
   }
 
-  #listen(): Listening {
+  #listen(): Monitors {
     const [commands, now] = [this.#commands, () => performance.now()];
-    return { ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
+    return { ip: startNetlinkMonitor({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
   }
 
   /** The parts to read now: those that a monitor reported, those without a monitor every `everyMs`, and all of them every `safetyMs`. */
-  #due(ears: Listening, everyMs: number): readonly Part[] {
+  #due(monitors: Monitors, everyMs: number): readonly Part[] {
     const patience = { changed: Math.min(everyMs, heedMs), unknown: everyMs, quiet: safetyMs };
     return (['ip', 'nft'] as const).filter((part) => {
       const lookedAt = this.#lookedAt[part];
-      return performance.now() - lookedAt >= patience[ears[part]?.since(lookedAt) ?? 'unknown'];
+      return performance.now() - lookedAt >= patience[monitors[part]?.since(lookedAt) ?? 'unknown'];
     });
   }
 
@@ -176,10 +176,10 @@ class HostNamespace implements Namespace {
     return false;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+  #serialized<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work);
+    this.#last = result.catch(() => undefined);
+    return result;
   }
 
   async #apply(state: KernelState): Promise<Applied> {

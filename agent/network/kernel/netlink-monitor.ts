@@ -28,9 +28,9 @@ const beginsMs = 1_000;
 const restartMs = { first: 1_000, most: 60_000 } as const;
 
 /** Starts it, and again whenever it ends. */
-export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOptions): NetlinkMonitor {
+export function startNetlinkMonitor({ commands, now, name, args, isOurs }: NetlinkMonitorOptions): NetlinkMonitor {
   let listensFrom = Number.POSITIVE_INFINITY;
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let changedAt = Number.NEGATIVE_INFINITY;
   let pauseMs: number = restartMs.first;
   let running: { stop(): void } | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -40,11 +40,11 @@ export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOpti
     listensFrom = now() + beginsMs;
     running = commands.follow(name, args, {
       line(text) {
-        if (isOurs(text)) heardAt = now();
+        if (isOurs(text)) changedAt = now();
       },
       // It may have missed a change.
       complaint() {
-        heardAt = now();
+        changedAt = now();
       },
       ended() {
         if (stopped) return;
@@ -59,7 +59,7 @@ export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOpti
   start();
   return {
     since(at) {
-      if (heardAt >= at) return 'changed';
+      if (changedAt >= at) return 'changed';
       return listensFrom > at ? 'unknown' : 'quiet';
     },
     stop() {

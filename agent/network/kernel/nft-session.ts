@@ -11,7 +11,7 @@ const answerMs = 1_000;
 const restMs = 60_000;
 
 interface Running {
-  readonly talk: Conversation;
+  readonly conversation: Conversation;
   readonly waiting: { readonly answer: (text: string | undefined) => void; readonly timer: NodeJS.Timeout }[];
   answers: number;
 }
@@ -28,8 +28,8 @@ export function withNftSession(commands: Commands, now: () => number = () => per
     const mine: Running = {
       waiting: [],
       answers: 0,
-      talk: commands.converse('nft', [...listOptions, '-i'], {
-        line: (text) => hear(mine, text),
+      conversation: commands.converse('nft', [...listOptions, '-i'], {
+        line: (text) => receive(mine, text),
         // At its start it prints a warning about having no terminal.
         complaint: () => {
           if (mine.answers > 0) letGo(mine);
@@ -40,7 +40,7 @@ export function withNftSession(commands: Commands, now: () => number = () => per
     return mine;
   }
 
-  function hear(from: Running, text: string): void {
+  function receive(from: Running, text: string): void {
     if (!text.startsWith('{')) return;
     const first = from.waiting.shift();
     if (first === undefined) return;
@@ -53,7 +53,7 @@ export function withNftSession(commands: Commands, now: () => number = () => per
   function letGo(one: Running): void {
     if (running === one) running = undefined;
     if (one.answers === 0) notBefore = now() + restMs;
-    one.talk.stop();
+    one.conversation.stop();
     for (const { answer, timer } of one.waiting.splice(0)) {
       clearTimeout(timer);
       answer(undefined);
@@ -63,12 +63,12 @@ export function withNftSession(commands: Commands, now: () => number = () => per
   function ask(list: string): Promise<string | undefined> {
     if (isClosed || now() < notBefore) return Promise.resolve(undefined);
     running ??= start();
-    const { waiting, talk } = running;
+    const { waiting, conversation } = running;
     return new Promise((answer) => {
-      const asked = running;
-      const timer = setTimeout(() => asked && letGo(asked), answerMs);
+      const session = running;
+      const timer = setTimeout(() => session && letGo(session), answerMs);
       waiting.push({ answer, timer });
-      talk.say(list);
+      conversation.write(list);
     });
   }
 

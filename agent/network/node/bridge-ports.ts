@@ -13,28 +13,28 @@ export type BridgePorts = ReadonlyMap<string, BridgePort | undefined>;
 export interface BridgePortTable {
   now(): BridgePorts;
   /** Registers the reconciler of the node's namespace, which is woken when a port changes. */
-  serves(programmer: Pick<NamespaceReconciler, 'wake'>): void;
+  serves(reconciler: Pick<NamespaceReconciler, 'wake'>): void;
   found(podUid: string, port: BridgePort | undefined): void;
   /** The pod is no longer of this node. */
   forget(podUid: string): void;
 }
 
-export function createCableBook(): BridgePortTable {
-  const cables = new Map<string, BridgePort | undefined>();
-  let programmer: Pick<NamespaceReconciler, 'wake'> | undefined;
+export function createBridgePortTable(): BridgePortTable {
+  const bridgePorts = new Map<string, BridgePort | undefined>();
+  let reconciler: Pick<NamespaceReconciler, 'wake'> | undefined;
   return {
-    now: () => cables,
+    now: () => bridgePorts,
     serves(served) {
-      programmer = served;
+      reconciler = served;
     },
     found(podUid, port) {
-      const before = cables.get(podUid);
-      if (cables.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
-      cables.set(podUid, port);
-      programmer?.wake();
+      const before = bridgePorts.get(podUid);
+      if (bridgePorts.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
+      bridgePorts.set(podUid, port);
+      reconciler?.wake();
     },
     forget(podUid) {
-      if (cables.delete(podUid)) programmer?.wake();
+      if (bridgePorts.delete(podUid)) reconciler?.wake();
     },
   };
 }

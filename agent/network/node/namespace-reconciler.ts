@@ -10,7 +10,7 @@ import type { Log } from '#shared/ports/log.ts';
 import type { KernelState, Refusal } from '../kernel/kernel-state.ts';
 import type { Applied, Namespace } from '../kernel/namespace.ts';
 
-export interface ProgrammerDeps {
+export interface NamespaceReconcilerDeps {
   readonly namespace: Pick<Namespace, 'apply' | 'watchDrift'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -44,14 +44,14 @@ const usualDriftMs = 2_500;
 /** A pass without any change repairs what a watch has missed. */
 const resyncMs = 60_000;
 
-export function createProgrammer({
+export function createNamespaceReconciler({
   namespace,
   clock,
   log,
   want,
   onPass,
   driftMs = usualDriftMs,
-}: ProgrammerDeps): NamespaceReconciler {
+}: NamespaceReconcilerDeps): NamespaceReconciler {
   let dirty = true;
   let dirtyCalmly = false;
   let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
@@ -72,7 +72,7 @@ export function createProgrammer({
   }
 
   /** Once, until it is something else. */
-  function sayWhatIsMissing(now: readonly string[]): void {
+  function logMissing(now: readonly string[]): void {
     if (now.length > 0 && now.join() !== without) log.info('packets take a slower way here', { why: now });
     without = now.join();
   }
@@ -95,7 +95,7 @@ export function createProgrammer({
       const state = want();
       const applied: Applied | undefined = state === undefined ? undefined : await namespace.apply(state);
       if (applied !== undefined && applied.wrote.length > 0) log.debug('applied', { wrote: applied.wrote });
-      sayWhatIsMissing(applied?.without ?? []);
+      logMissing(applied?.without ?? []);
       onPass?.({ failed: applied?.failed ?? [] });
       for (const { serves, resolve } of waiters) if (serves) resolve();
       waiters = waiters.filter(({ serves }) => !serves);

@@ -9,7 +9,7 @@ import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../kernel/commands.ts';
 import { type GatewayPod, linksOf } from '../objects/link-objects.ts';
-import type { FabricObjects } from '../objects/objects.ts';
+import type { NodeAgentObjects } from '../objects/objects.ts';
 
 export type WireGuardImplementation = 'kernel' | 'userspace';
 
@@ -103,7 +103,7 @@ const burstMs = 100;
 export function createNodeReporter(
   { cluster, clock, log, commands }: ReporterDeps,
   node: string,
-  objects: () => FabricObjects,
+  objects: () => NodeAgentObjects,
 ): NodeReporter {
   let dirty = true;
   let wake: (() => void) | undefined;

@@ -11,7 +11,7 @@ import { readCniEvidence } from '../kernel/cni-evidence.ts';
 import { commandsIn } from '../kernel/commands.ts';
 import { createPingSocket } from '../link/ping/socket.ts';
 import { resolveHost } from '../link/tunnel/candidates.ts';
-import type { FabricEnvironment } from './config.ts';
+import type { NodeAgentEnvironment } from './config.ts';
 import { type NodeAgentDeps, runNodeAgent, sweepNode } from './node-agent.ts';
 import { isUninstalling } from './uninstall-state.ts';
 
@@ -20,7 +20,7 @@ export interface NodeProcessDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  readonly env: FabricEnvironment;
+  readonly env: NodeAgentEnvironment;
 }
 
 const askMs = 3_000;

@@ -9,7 +9,7 @@ import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Refusal } from '../kernel/kernel-state.ts';
 import type { UserFirewall, UserRoutes } from '../kernel/user-configurations.ts';
-import type { FabricObjects } from '../objects/objects.ts';
+import type { NodeAgentObjects } from '../objects/objects.ts';
 import { type HostOutcome, withHost } from './host-conditions.ts';
 
 export interface UserStatus {
@@ -46,7 +46,7 @@ const againMs = 300;
 
 export function createUserStatus(
   { cluster, clock, log }: { readonly cluster: Cluster; readonly clock: Clock; readonly log: Log },
-  objects: () => FabricObjects,
+  objects: () => NodeAgentObjects,
 ): UserStatus {
   /** Undefined: the host left, and its entries have to go. */
   const reports = new Map<string, Report | undefined>();

@@ -78,7 +78,7 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
   const nonce = 'a-nonce-of-this-run';
   const keys: readonly KeyObject[] = [createPublicKey(known)];
   const asked: string[] = [];
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set(),
     nonce,
@@ -86,9 +86,9 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
     keysOf: (consumer, errand) => (consumer === 'rome' && errand === 'certificate' ? keys : []),
   });
   const milan = await startApiProxy({
-    gate: {
-      judge(caller) {
-        const verdict = gate.judge(caller);
+    authorizer: {
+      authorize(caller) {
+        const verdict = authorizer.authorize(caller);
         asked.push(verdict.pass ? 'pass' : String(verdict.status));
         return verdict;
       },

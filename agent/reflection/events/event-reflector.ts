@@ -53,7 +53,7 @@ export class EventReflector {
         name: 'reflect-event',
         watches: [],
         workers: options.workers,
-        turnOf: namespaceOfKey,
+        ownerOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,

@@ -75,7 +75,7 @@ export const endpointSlice: OutgoingKind<EndpointSlice, ShadowEndpointSlice> = {
   name: 'endpointslice',
   local: endpointSlices,
   remote: shadowEndpointSlices,
-  lean: (object) => object,
+  prune: (object) => object,
   isPartial: false,
   indexes: {
     [sliceIndex.service]: (slice) => [serviceNameOf(slice) ?? ''],
@@ -84,7 +84,7 @@ export const endpointSlice: OutgoingKind<EndpointSlice, ShadowEndpointSlice> = {
   },
   ...sameName,
   isExcluded: (slice) => slice.metadata.namespace === 'default' && serviceNameOf(slice) === 'kubernetes',
-  twin(slice, context) {
+  copy(slice, context) {
     const namespace = slice.metadata.namespace ?? '';
     const owner = context.around.service(namespace, serviceNameOf(slice) ?? '');
     const direct = isSet(owner?.metadata.annotations, networkAnnotation.useDirectConnections);

@@ -48,8 +48,8 @@ export interface Context extends Pair {
 /** All of an object but its metadata and type. */
 export type Content = Readonly<Record<string, unknown>>;
 
-/** What the twin at the provider shall contain, or why it cannot be made, for the user. */
-export type Twin =
+/** What the copy at the provider shall contain, or why it cannot be made, for the user. */
+export type CopyContent =
   | {
       readonly content: Content;
       /** Added to what the local object has. */
@@ -68,8 +68,8 @@ export interface OutgoingKind<L extends KubeObject = KubeObject, R extends KubeO
   readonly local: ResourceType<L>;
   readonly remote: ResourceType<R>;
   /** Drops, on both sides, what is never compared; idempotent. */
-  readonly lean: (object: L | R) => L | R;
-  /** True when `lean` drops what `twin` needs: the whole object is read again before it is written. */
+  readonly prune: (object: L | R) => L | R;
+  /** True when `prune` drops what `copy` needs: the whole object is read again before it is written. */
   readonly isPartial: boolean;
   /** Of the caches here; what else may make an object worth a look. */
   readonly indexes?: Readonly<Record<string, (local: L) => readonly string[]>>;
@@ -77,7 +77,7 @@ export interface OutgoingKind<L extends KubeObject = KubeObject, R extends KubeO
   readonly localName: (name: string, consumer: string) => string;
   /** Never reflected, under any policy. */
   readonly isExcluded: (local: L, consumer: string) => boolean;
-  readonly twin: (local: L, context: Context) => Twin;
+  readonly copy: (local: L, context: Context) => CopyContent;
   /** True when the API server would refuse to turn one into the other. */
   readonly mustReplace: (have: R, want: Content) => boolean;
 }

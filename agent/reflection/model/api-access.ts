@@ -40,7 +40,7 @@ export const tokenSecretName = (pod: string): string => `${pod.slice(0, longestN
 export const tokenKey = (volume: string, path: string): string =>
   `${volume}-${createHash('sha256').update(path).digest('hex').slice(0, 6)}`;
 
-export interface TokenWish {
+export interface TokenRequest {
   readonly key: string;
   readonly audience?: string;
   readonly seconds: number;
@@ -49,7 +49,7 @@ export interface TokenWish {
 const defaultSeconds = 3600;
 
 /** The tokens that the pod's volumes ask for. */
-export const tokenWishes = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenWish[] =>
+export const tokenRequests = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenRequest[] =>
   (spec?.volumes ?? []).flatMap((volume) =>
     (volume.projected?.sources ?? []).flatMap(({ serviceAccountToken: token }) =>
       token
@@ -64,7 +64,7 @@ export const tokenWishes = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenWi
     ),
   );
 
-/** Only what `tokenWishes` reads. */
+/** Only what `tokenRequests` reads. */
 export const tokenVolumes = (spec: Pick<PodSpec, 'volumes'>): Volume[] =>
   (spec.volumes ?? []).flatMap(({ name, projected }) => {
     const sources = (projected?.sources ?? []).flatMap(({ serviceAccountToken }) =>

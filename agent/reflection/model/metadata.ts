@@ -4,11 +4,11 @@
  */
 import type { KubeObject, ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
-import type { Pair, Shape, Twin } from '../kinds/kind.ts';
+import type { CopyContent, Pair, Shape } from '../kinds/kind.ts';
 import { fingerprint } from './digests.ts';
 
 type Texts = Readonly<Record<string, string>>;
-type Wanted = Exclude<Twin, { readonly refused: string } | { readonly awaits: string }>;
+type Wanted = Exclude<CopyContent, { readonly refused: string } | { readonly awaits: string }>;
 
 /** kubectl's copy of the whole object, Secrets included. */
 export const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -28,22 +28,22 @@ export function without(texts: Texts | undefined, ...dropped: readonly (readonly
   return Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => !keys.has(key)));
 }
 
-export interface TwinObject extends KubeObject {
+export interface CopyObject extends KubeObject {
   readonly [member: string]: unknown;
 }
 
 /** `metadata` is that of the local object. The fingerprint tells later whether anything that we once wrote is no longer wanted. */
-export function buildTwin(
+export function buildCopy(
   type: Pick<KubeObject, 'apiVersion' | 'kind'>,
   at: { readonly name: string; readonly namespace: string },
   { metadata }: { readonly metadata: ObjectMeta },
-  twin: Wanted,
+  copy: Wanted,
   shape: Shape,
   pair: Pair,
-): TwinObject {
+): CopyObject {
   const labels = {
-    ...without(metadata.labels, ownLabels, shape.labelsNotReflected, twin.without ?? []),
-    ...twin.labels,
+    ...without(metadata.labels, ownLabels, shape.labelsNotReflected, copy.without ?? []),
+    ...copy.labels,
     ...pairLabels(pair),
   };
   const annotations = {
@@ -51,18 +51,18 @@ export function buildTwin(
       metadata.annotations,
       [lastApplied, isthmusAnnotation.reflected],
       shape.annotationsNotReflected,
-      twin.without ?? [],
+      copy.without ?? [],
     ),
-    ...twin.annotations,
+    ...copy.annotations,
   };
   return {
     ...type,
     metadata: { ...at, labels, annotations },
-    ...twin.content,
+    ...copy.content,
   };
 }
 
-export const stamped = (object: TwinObject, fingerprint: string): TwinObject => ({
+export const stamped = (object: CopyObject, fingerprint: string): CopyObject => ({
   ...object,
   metadata: {
     ...object.metadata,
@@ -70,7 +70,7 @@ export const stamped = (object: TwinObject, fingerprint: string): TwinObject => 
   },
 });
 
-export const fingerprintOf = ({ metadata, ...rest }: TwinObject): string =>
+export const fingerprintOf = ({ metadata, ...rest }: CopyObject): string =>
   fingerprint({ ...rest, labels: metadata.labels, annotations: metadata.annotations });
 
 /** What the cache keeps of an object at the provider that has a foreign owner: that it exists. */

@@ -48,7 +48,7 @@ function suspects({ connection, peer, gateway, publicKey, ownKey }: LinkFacts): 
           `the key of the gateway of ${peer} has to be ${publicKey.spec.publicKey} (PublicKey ${publicKey.metadata.name})`,
         ];
   const own = ownKey === undefined ? [] : [`the PublicKey at ${peer} has to hold ${ownKey}, the key of this side`];
-  return [...expected, ...own, wayBetween(connection, peer, gateway)];
+  return [...expected, ...own, addressesBetween(connection, peer, gateway)];
 }
 
 interface Endpoint {
@@ -56,7 +56,7 @@ interface Endpoint {
   readonly port?: number | undefined;
 }
 
-function wayBetween({ spec }: Connection, peer: string, gateway: LinkFacts['gateway']): string {
+function addressesBetween({ spec }: Connection, peer: string, gateway: LinkFacts['gateway']): string {
   // A client names where its peer is, a server has found where it is itself.
   const named: Endpoint | undefined = spec.type === 'Client' ? gateway?.spec.endpoint : gatewayEndpoint(gateway);
   const { addresses = [], port } = named ?? {};

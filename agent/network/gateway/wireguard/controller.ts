@@ -26,9 +26,9 @@ import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';
 import { createKeySecrets } from './key-secrets.ts';
 import {
-  buildFabricBinding,
   buildGatewayDeployment,
   buildGatewayService,
+  buildNodeAgentBinding,
   clientServiceTemplate,
   type GatewayIdentity,
   longestGatewayName,
@@ -132,7 +132,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? 'done'
         : ensureDeployment(wg, identity, secret.name, signal),
       ensureService(wg, identity, signal),
-      ensureOwned(api, roleBindings, bindingCache.get(child), buildFabricBinding(identity, systemNamespace), signal),
+      ensureOwned(api, roleBindings, bindingCache.get(child), buildNodeAgentBinding(identity, systemNamespace), signal),
     ]);
     const foreign = deployed === 'foreign' ? 'Deployment' : exposed === 'foreign' ? 'Service' : undefined;
     const trouble =

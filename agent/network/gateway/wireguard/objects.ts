@@ -225,7 +225,7 @@ export function buildGatewaySecret(
 }
 
 /** Lets the node processes say which pod is active: a Lease and a label, in this namespace. */
-export const buildFabricBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
+export const buildNodeAgentBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
   metadata: metadataOf(identity, undefined),

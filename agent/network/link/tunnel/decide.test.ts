@@ -93,7 +93,7 @@ describe('a link whose peer is heard', () => {
     { what: 'a handshake', seen: { handshakeAt: 250 }, dials: [never, never, never, b, b, b] },
     {
       what: 'bytes, at the side that gives way',
-      seen: { receivedAt: 1, givesWay: true },
+      seen: { receivedAt: 1, isDialled: true },
       dials: Array(5).fill(never).concat(b),
     },
     { what: 'bytes over and over', seen: { receivedAt: 1_999 }, dials: [never, never, never, never, never, b] },

@@ -15,7 +15,7 @@ export const dialTiming = {
    * The side that is dialled waits so much longer: two handshakes that cross leave neither side a session. It has to exceed a round trip and
    * the time between two looks, or the next two cross as well.
    */
-  wayMs: 1_000,
+  yieldMs: 1_000,
   /** A peer that made this many handshakes and never answered a ping is one that answers none. */
   muteAfter: 3,
   /** Bytes keep a link up for so long without a pong of a peer that answers pings. */
@@ -72,7 +72,7 @@ export interface LinkEvidence {
   /** How long one source port is tried. Absent: ours must stay as it is, since the peer dials it. */
   readonly portMs?: number;
   /** The peer dials us, rather than we the peer. */
-  readonly givesWay?: boolean;
+  readonly isDialled?: boolean;
 }
 
 export interface DialStep {
@@ -143,7 +143,7 @@ function attemptEndsAt(state: DialState, seen: LinkEvidence): number {
   const endsAt = state.since + attemptMs(state, seen);
   const signs = [seen.handshakeAt, seen.receivedAt].filter((at) => at !== undefined && isAfter(at, state));
   if (signs.length === 0) return endsAt;
-  const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.givesWay === true ? dialTiming.wayMs : 0);
+  const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.isDialled === true ? dialTiming.yieldMs : 0);
   return Math.min(Math.max(endsAt, Math.max(...signs.map(Number)) + proofMs), endsAt + 2 * proofMs);
 }
 

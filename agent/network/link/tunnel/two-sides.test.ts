@@ -125,7 +125,7 @@ class TwoSides {
           this.destroyed.push(...made.filter((session) => !end.accepts.includes(session)));
         },
         candidates: () => it[other[name]].map((_, number) => `0:${number}`),
-        givesWay: name === 'server',
+        isDialled: name === 'server',
         size: { configured: () => 0, inEffect: () => 0, measuring: async () => undefined },
         report: (report) => {
           this.reports[name] = report;

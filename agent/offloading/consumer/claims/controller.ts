@@ -40,7 +40,7 @@ export function createOffloadedClaimController(deps: OffloadedClaimDeps): Contro
   return createController(
     {
       name: 'offloaded-claim',
-      turnOf: namespaceOfKey,
+      ownerOf: namespaceOfKey,
       watches: [
         watch(claims, (claim) => ((nodeOf(claim) ?? claim.status?.conditions) ? [keyOf(claim)] : [])),
         watch(nodes, ({ metadata }) => claims.byIndex('node', metadata.name).map(keyOf)),

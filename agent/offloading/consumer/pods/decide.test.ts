@@ -72,8 +72,8 @@ interface Row extends Partial<Observed> {
 
 test.each<Row>([
   { when: 'nothing is there', does: [] },
-  { when: 'only the twin is left', shadow: shadow(), does: ['deleteShadow'] },
-  { when: 'only a twin on its way out is left', shadow: shadow({ metadata: gone }), does: [] },
+  { when: 'only the ShadowPod is left', shadow: shadow(), does: ['deleteShadow'] },
+  { when: 'only a ShadowPod on its way out is left', shadow: shadow({ metadata: gone }), does: [] },
   { when: 'the pod is new', local: local({ metadata: { labels: {} } }), does: ['createShadow'] },
   { when: 'the pod is new in a namespace that is still being made', mapping: held, local: local(), does: ['status'] },
   {
@@ -128,7 +128,7 @@ test.each<Row>([
     does: ['makeSureItEnded', 'removeLocal'],
   },
   {
-    when: 'an aborted pod whose twin is there again',
+    when: 'an aborted pod whose ShadowPod is there again',
     local: local({ status: aborted }),
     shadow: shadow(),
     does: ['deleteShadow'],
@@ -143,13 +143,13 @@ test.each<Row>([
     does: [],
   },
   {
-    when: 'the twin stands for an earlier pod of this name',
+    when: 'the ShadowPod stands for an earlier pod of this name',
     local: local(),
     shadow: shadow({ metadata: { annotations: { 'isthmus.dev/local-pod-uid': 'l0' } } }),
     does: ['deleteShadow'],
   },
   {
-    when: 'the remote pod belongs to an earlier twin',
+    when: 'the remote pod belongs to an earlier ShadowPod',
     local: local(),
     shadow: shadow({ uid: 's2' }),
     remote: remote(),

@@ -93,7 +93,7 @@ export function standsFor(remote: { metadata: { annotations?: Record<string, str
   return stamped === undefined || stamped === local.metadata.uid;
 }
 
-const twinOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
+const remotePodOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
   if (!remote || !standsFor(remote, local)) return undefined;
   const owner = remote.metadata.ownerReferences?.find((o) => o.controller);
   // A pod left by a ShadowPod that was replaced is on its way out: its end is not this pod's.
@@ -101,25 +101,25 @@ const twinOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
 };
 
 function terminating(observed: Observed, local: Pod, context: Context): readonly Action[] {
-  const twin = twinOf(observed, local);
-  if (!observed.shadow && !twin) {
+  const remotePod = remotePodOf(observed, local);
+  if (!observed.shadow && !remotePod) {
     // A controller that holds a finalizer (the Job controller does) waits for a final phase, and no kubelet will write one any more.
     const owed = local.metadata.finalizers?.length && !isTerminal(local);
     const failed = owed ? writeStatus(local, vanishedStatus(local, 'Failed', context.now)) : [];
     return [{ do: 'makeSureItEnded' }, ...failed, { do: 'removeLocal' }];
   }
-  return [...deleting(observed.shadow), ...(twin ? reflect(local, twin, observed.nodeReady, context) : [])];
+  return [...deleting(observed.shadow), ...(remotePod ? reflect(local, remotePod, observed.nodeReady, context) : [])];
 }
 
 function offloaded(observed: Observed, local: Pod, context: Context): readonly Action[] {
   const { shadow, nodeReady } = observed;
-  const twin = twinOf(observed, local);
-  if (isTerminal(local) && (!twin || twin.status?.phase === local.status?.phase)) return [];
+  const remotePod = remotePodOf(observed, local);
+  if (isTerminal(local) && (!remotePod || remotePod.status?.phase === local.status?.phase)) return [];
   if (shadow && !standsFor(shadow, local)) return deleting(shadow);
   if (!shadow) return [{ do: 'createShadow' }, ...labelled(local, nodeReady, absent(observed, local, context))];
   const terminal = shadow.status?.phase;
-  const status = twin
-    ? reflect(local, twin, nodeReady, context)
+  const status = remotePod
+    ? reflect(local, remotePod, nodeReady, context)
     : terminal === 'Succeeded' || terminal === 'Failed'
       ? writeStatus(local, vanishedStatus(local, terminal, context.now))
       : absent(observed, local, context);
@@ -155,7 +155,7 @@ function labelled(local: Pod, nodeReady: boolean, actions: readonly Action[]): r
 }
 
 /** No kubelet has seen the remote pod yet, so its status adds nothing: at most that it is bound to a node. */
-function saysNothing(local: Pod, { metadata, status }: Pod): boolean {
+function addsNothing(local: Pod, { metadata, status }: Pod): boolean {
   if (status?.phase !== 'Pending' || local.status?.reason) return false;
   const { conditions, containerStatuses, reason: why } = status;
   if (!conditions) return true;
@@ -166,7 +166,7 @@ function saysNothing(local: Pod, { metadata, status }: Pod): boolean {
 }
 
 function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context): readonly Action[] {
-  if (saysNothing(local, remote)) return [];
+  if (addsNothing(local, remote)) return [];
   const record = nextRecord(local, uidOf(remote));
   const restarts = record.restarts ?? {};
   const { hostIp, now } = context;

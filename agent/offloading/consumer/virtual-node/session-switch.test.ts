@@ -25,7 +25,7 @@ function depsOver(provider: ProviderConnection): SessionDeps {
     local: { caches },
     provider,
     localPods: empty,
-    shared: { turns: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
+    shared: { providerMutex: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
     options: () => options,
     clock: new ManualClock(),
     log: silentLog,

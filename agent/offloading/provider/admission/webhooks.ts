@@ -79,7 +79,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     return promised.map(([, amounts]) => amounts).reduce(addAmounts, usageOf(others));
   };
 
-  async function judgeUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
+  async function validateUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
     const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
@@ -120,7 +120,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
       const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
       if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
-      return judgeUsage(review as Creation);
+      return validateUsage(review as Creation);
     }
     if (object.spec?.pod?.ephemeralContainers?.length) {
       return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
@@ -134,7 +134,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const origin = validateOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
     const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
-    return sandbox.allowed ? judgeUsage(review as Creation) : sandbox;
+    return sandbox.allowed ? validateUsage(review as Creation) : sandbox;
   };
 
   return {
