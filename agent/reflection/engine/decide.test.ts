@@ -113,7 +113,7 @@ test.each<Row>([
 test.each([
   { when: 'the object changed', object: local({}, { data: { a: '2' } }), isNews: true },
   { when: 'the copy was changed at the provider', object: local(), isNews: false },
-])('when $when, whether the copy is to become something new: $isNews', ({ object, isNews }) => {
+])('when $when, whether the desired copy is new: $isNews', ({ object, isNews }) => {
   const remote = written(local(), { data: { a: 'theirs' } });
   expect(decide({ desired: desired(object), remote }, outgoing(configMap), pair)).toMatchObject({
     do: 'update',

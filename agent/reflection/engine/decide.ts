@@ -6,7 +6,7 @@ import type { Content, OutgoingKind, Pair } from '../kinds/kind.ts';
 import { type CopyObject, fingerprintOf, isOurs } from '../model/metadata.ts';
 
 export type DesiredCopy =
-  /** `prune`, like everything here: contents may be digests. */
+  /** Pruned, like all objects here: contents may be digests. */
   | { readonly kind: 'copy'; readonly copy: CopyObject }
   /** It should be there, but cannot be made. */
   | { readonly kind: 'refused'; readonly why: string }
