@@ -1,4 +1,4 @@
-/** Keeps the serving certificate in one Secret that all replicas share: whoever comes first makes or renews it, the others take it. */
+/** Keeps the serving certificate in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import {
   isFresh,

@@ -67,7 +67,7 @@ export async function serveAdmission({
         response.writeHead(status, {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(text),
-          // Nobody waits for the rest of what is too long.
+          // The server does not read the rest of a body that is too long.
           ...(status === 413 && { connection: 'close' }),
         });
         response.end(text);
@@ -82,7 +82,7 @@ export async function serveAdmission({
         .then((body) =>
           body === undefined
             ? ([413, { error: `at most ${maxBodyBytes} bytes` }] as const)
-            : judge(path, hook, body, log),
+            : review(path, hook, body, log),
         )
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
@@ -133,7 +133,7 @@ function readBody(request: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-async function judge(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
+async function review(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
   let uid: string;
   let verdict: Verdict;
   const deadline = new AbortController();
@@ -163,7 +163,7 @@ async function judge(path: string, hook: Hook, body: string, log: Log): Promise<
   return [200, answer(uid, verdict)];
 }
 
-/** When we cannot tell: what would be refused if we were not there at all is refused with a reason. */
+/** When the hook fails to decide: requests that the API server would refuse without this webhook are refused with a reason. */
 async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log: Log): Promise<Verdict> {
   try {
     return await hook();

@@ -13,13 +13,13 @@ const nonce = 'n'.repeat(24);
 const target = 'milan.example:6443';
 const start = Date.UTC(2026, 0, 1);
 
-function world() {
+function fixture() {
   const clock = new ManualClock(start);
   const users = new Map([
     ['rome', [mallory.publicKey, rome.publicKey]],
     ['oslo', [rsa.publicKey]],
   ]);
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
@@ -28,8 +28,8 @@ function world() {
   });
   let calls = 0;
   const ask = async (authorization: MaybeToken, to = target, method = 'CONNECT') =>
-    gate.judge({ method, target: to, authorization: await authorization, from: `192.0.2.${calls++ % 250}` });
-  return { gate, clock, ask };
+    authorizer.authorize({ method, target: to, authorization: await authorization, from: `192.0.2.${calls++ % 250}` });
+  return { authorizer, clock, ask };
 }
 
 type MaybeToken = string | undefined | Promise<string>;
@@ -63,23 +63,23 @@ test('a token is a compact JWS over these members in this order: peers of the sa
 });
 
 test('of two that show one token at the same time, one passes', async () => {
-  const { ask, gate } = world();
+  const { ask, authorizer } = fixture();
   const once = await token();
   const verdicts = await Promise.all([ask(once), ask(once), ask(once)]);
   expect(verdicts.map(({ pass }) => pass).sort()).toEqual([false, false, true]);
-  expect(gate.remembered).toBe(1);
+  expect(authorizer.remembered).toBe(1);
 });
 
 test('a consumer passes with a fresh token, and the same token never again', async () => {
-  const { ask } = world();
+  const { ask } = fixture();
   const once = await token();
-  expect(await ask(once)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
-  expect(await ask(once)).toMatchObject({ pass: false, status: 407, say: 'the token was shown before' });
+  expect(await ask(once)).toEqual({ pass: true, consumer: 'rome', purpose: 'api-server' });
+  expect(await ask(once)).toMatchObject({ pass: false, status: 407, reason: 'the token was shown before' });
   expect(await ask(token())).toMatchObject({ pass: true });
 });
 
 test('what the agent signs is what the gate takes, each time another one', async () => {
-  const { ask } = world();
+  const { ask } = fixture();
   const next = proxyTokens({
     consumer: 'rome',
     privateKey: rome.privateKey,
@@ -92,36 +92,41 @@ test('what the agent signs is what the gate takes, each time another one', async
 });
 
 test.each([
-  { what: 'no token', authorization: () => undefined, status: 407, say: 'missing' },
-  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, say: 'missing' },
-  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, say: 'no token' },
-  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, say: 'not signed' },
+  { what: 'no token', authorization: () => undefined, status: 407, reason: 'missing' },
+  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, reason: 'missing' },
+  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, reason: 'no token' },
+  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, reason: 'not signed' },
   {
     what: 'a token by another key',
     authorization: () => token({}, mallory.privateKey),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
   {
     what: 'a token for another provider',
     authorization: () => token({ aud: 'turin' }),
     status: 407,
-    say: 'another cluster',
+    reason: 'another cluster',
   },
-  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, say: 'another run' },
-  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, say: 'expired' },
-  { what: 'a token of tomorrow', authorization: () => token({ iat: start / 1000 + 31 }), status: 407, say: 'future' },
+  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, reason: 'another run' },
+  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, reason: 'expired' },
+  {
+    what: 'a token of tomorrow',
+    authorization: () => token({ iat: start / 1000 + 31 }),
+    status: 407,
+    reason: 'future',
+  },
   {
     what: 'a token that lives an hour',
     authorization: () => crafted(eddsa, { ...claims(), exp: start / 1000 + 3600 }, byRome),
     status: 407,
-    say: 'too long',
+    reason: 'too long',
   },
   {
     what: 'a token without signature',
     authorization: () => crafted({ alg: 'none' }, lasting, () => new Uint8Array(1)),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token by the public key as a secret',
@@ -132,28 +137,37 @@ test.each([
           .digest(),
       ),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token with critical extensions',
     authorization: () => crafted({ ...eddsa, crit: ['b64'] }, lasting, byRome),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
-  { what: 'a token that is huge', authorization: () => token({ jti: 'j'.repeat(3000) }), status: 407, say: 'no token' },
+  {
+    what: 'a token that is huge',
+    authorization: () => token({ jti: 'j'.repeat(3000) }),
+    status: 407,
+    reason: 'no token',
+  },
   {
     what: 'a token by a key of another kind',
     authorization: () => token({ iss: 'oslo' }),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
-])('$what is refused', async ({ authorization, status, say }) => {
-  expect(await world().ask(authorization())).toMatchObject({ pass: false, status, say: expect.stringContaining(say) });
+])('$what is refused', async ({ authorization, status, reason }) => {
+  expect(await fixture().ask(authorization())).toMatchObject({
+    pass: false,
+    status,
+    reason: expect.stringContaining(reason),
+  });
 });
 
 test('clocks may be half a minute apart', async () => {
   for (const iat of [start / 1000 - 90, start / 1000 + 30])
-    expect(await world().ask(token({ iat }))).toMatchObject({ pass: true });
+    expect(await fixture().ask(token({ iat }))).toMatchObject({ pass: true });
 });
 
 test.each([
@@ -166,20 +180,20 @@ test.each([
   `${target}\u0000`,
   '',
 ])('with a good token nothing but the API server is reached: %j', async (to) => {
-  expect(await world().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+  expect(await fixture().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
 });
 
 test('who may fetch a certificate alone reaches no API server', async () => {
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
-    keysOf: (_consumer, errand) => (errand === 'certificate' ? [rome.publicKey] : []),
+    keysOf: (_consumer, purpose) => (purpose === 'certificate' ? [rome.publicKey] : []),
   });
   const ask = async (method: string, to: string) =>
-    gate.judge({ method, target: to, authorization: await token(), from: '192.0.2.1' });
-  expect(await ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', errand: 'certificate' });
+    authorizer.authorize({ method, target: to, authorization: await token(), from: '192.0.2.1' });
+  expect(await ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', purpose: 'certificate' });
   expect(await ask('CONNECT', target)).toMatchObject({ pass: false, status: 407 });
   expect(await ask('CONNECT', '/certificate')).toMatchObject({ pass: false, status: 407 });
   for (const to of ['/', '/certificate/', '/certificate?of=oslo', 'http://milan/certificate'])
@@ -187,13 +201,13 @@ test('who may fetch a certificate alone reaches no API server', async () => {
 });
 
 test('letters of host names count for nothing, methods other than CONNECT go nowhere', async () => {
-  expect(await world().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
+  expect(await fixture().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
   for (const method of ['GET', 'POST', 'connect', 'OPTIONS'])
-    expect(await world().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
+    expect(await fixture().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
 });
 
 test('any change to a token makes it worthless, and nothing that is refused is remembered', async () => {
-  const { ask, gate } = world();
+  const { ask, authorizer } = fixture();
   const good = await token();
   await fc.assert(
     fc.asyncProperty(fc.nat(good.length - 8), fc.constantFrom(...'ABCxyz019-_.'), async (at, letter) => {
@@ -203,12 +217,12 @@ test('any change to a token makes it worthless, and nothing that is refused is r
       expect(await ask(bad)).toMatchObject({ pass: false });
     }),
   );
-  expect(gate.remembered).toBe(0);
+  expect(authorizer.remembered).toBe(0);
   expect(await ask(good)).toMatchObject({ pass: true });
 });
 
 test('no text at all makes the gate fail', async () => {
-  const { ask } = world();
+  const { ask } = fixture();
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.string(), async (authorization, to) => {
       expect((await ask(`Bearer ${authorization}`, to)).pass).toBe(false);
@@ -219,7 +233,7 @@ test('no text at all makes the gate fail', async () => {
 
 describe('limits', () => {
   test('a consumer that opens connections without end is slowed down, others are not', async () => {
-    const { ask, clock } = world();
+    const { ask, clock } = fixture();
     const results = await Promise.all(Array.from({ length: 400 }, () => ask(token())));
     expect(results.filter(({ pass }) => pass)).toHaveLength(300);
     expect(results.at(-1)).toMatchObject({ status: 429, consumer: 'rome' });
@@ -230,8 +244,9 @@ describe('limits', () => {
   });
 
   test('an address that knocks without end is not even read', async () => {
-    const { gate } = world();
-    const knock = () => gate.judge({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
+    const { authorizer } = fixture();
+    const knock = () =>
+      authorizer.authorize({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
     expect(
       new Set((await Promise.all(Array.from({ length: 600 }, () => knock()))).map((v) => !v.pass && v.status)),
     ).toEqual(new Set([407]));
@@ -239,20 +254,20 @@ describe('limits', () => {
   });
 
   test('what was shown is forgotten only when it would be refused as expired', async () => {
-    const { ask, clock, gate } = world();
+    const { ask, clock, authorizer } = fixture();
     const late = await token({ iat: start / 1000 + 30 });
     expect(await ask(late)).toMatchObject({ pass: true });
     clock.advance(119_000);
     await ask(token({ iat: start / 1000 + 119 }));
-    expect(gate.remembered).toBe(2);
-    expect(await ask(late)).toMatchObject({ say: 'the token was shown before' });
+    expect(authorizer.remembered).toBe(2);
+    expect(await ask(late)).toMatchObject({ reason: 'the token was shown before' });
     clock.advance(3_000);
     await ask(token({ iat: start / 1000 + 122 }));
-    expect(gate.remembered).toBe(2);
-    expect(await ask(late)).toMatchObject({ say: 'the token has expired' });
+    expect(authorizer.remembered).toBe(2);
+    expect(await ask(late)).toMatchObject({ reason: 'the token has expired' });
   });
 
-  test('buckets stay few, whoever comes', () => {
+  test('the number of buckets stays bounded for any number of callers', () => {
     const buckets = new TokenBuckets({ burst: 1, perSecond: 0 }, 3);
     expect(['a', 'b', 'c'].map((key) => buckets.take(key, 0))).toEqual([true, true, true]);
     expect(buckets.take('a', 0)).toBe(false);
@@ -263,23 +278,23 @@ describe('limits', () => {
 });
 
 test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', async () => {
-  const told: unknown[] = [];
-  const gate = new ProxyAuthorizer({
+  const evidence: unknown[] = [];
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
     keysOf: () => [rome.publicKey],
-    heard: (news) => void told.push(news),
+    onEvidence: (news) => void evidence.push(news),
   });
   const ask = async (authorization: MaybeToken, method = 'CONNECT', to = target) =>
-    (await gate.judge({ method, target: to, authorization: await authorization, from: '192.0.2.7' })).pass;
+    (await authorizer.authorize({ method, target: to, authorization: await authorization, from: '192.0.2.7' })).pass;
   expect([
     await ask(token({}, mallory.privateKey)),
     await ask('Basic eDp5'),
     await ask(undefined, 'GET', '/certificate'),
   ]).toEqual([false, false, false]);
-  expect(told).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
+  expect(evidence).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
   expect([await ask(undefined), await ask(token())]).toEqual([false, true]);
-  expect(told.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
+  expect(evidence.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
 });

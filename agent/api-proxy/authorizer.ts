@@ -1,4 +1,4 @@
-/** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
+/** Decides which consumer may connect through the proxy, to what, and how often. Remembers used token ids; opens no connection itself. */
 import type { KeyObject } from 'node:crypto';
 import { certificatePath } from '#agent/model/proxy-paths.ts';
 import {
@@ -10,10 +10,10 @@ import {
 import type { Clock } from '#shared/ports/clock.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
+/** What a consumer asks for: a connection to the API server, or the certificate that this cluster holds ready for it. */
 export type ProxyTarget = 'api-server' | 'certificate';
 
-export interface GateOptions {
+export interface ProxyAuthorizerOptions {
   /** This cluster's ID. */
   readonly clusterId: string;
   /** `host:port` of the API server by every name that consumers call it, lower-case. Nothing else is reached. */
@@ -22,12 +22,12 @@ export interface GateOptions {
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
-  readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
-  /** Told of what says whether consumers make tokens: `consumer` showed a good one, or somebody came for the API server without any. */
-  readonly heard?: (news: GateNews) => void;
+  readonly keysOf: (consumer: string, purpose: ProxyTarget) => readonly KeyObject[];
+  /** Called with evidence on whether consumers send tokens: `consumer` sent a valid one, or a CONNECT to the API server came without one. */
+  readonly onEvidence?: (news: TokenEvidence) => void;
 }
 
-export type GateNews = { readonly consumer: string } | { readonly tokenlessFrom: string };
+export type TokenEvidence = { readonly consumer: string } | { readonly tokenlessFrom: string };
 
 export interface Caller {
   readonly method: string;
@@ -40,39 +40,44 @@ export interface Caller {
 
 /** `say` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget }
-  | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
+  | { readonly pass: true; readonly consumer: string; readonly purpose: ProxyTarget }
+  | {
+      readonly pass: false;
+      readonly status: 403 | 405 | 407 | 429;
+      readonly reason: string;
+      readonly consumer?: string;
+    };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
 const perConsumer = { burst: 300, perSecond: 20 } as const;
-/** Before it is known who calls; peers may come from behind one address. */
+/** Rate limit before the caller is known; several peers may share one address behind NAT. */
 const perAddress = { burst: 600, perSecond: 60 } as const;
 
 export class ProxyAuthorizer {
-  readonly #options: GateOptions;
+  readonly #options: ProxyAuthorizerOptions;
   readonly #consumers = new TokenBuckets(perConsumer, 1_000);
   readonly #addresses = new TokenBuckets(perAddress, 1_000);
   /** `jti` of each token that was accepted, by consumer, to the second from which it is expired anyway. In order of arrival. */
   readonly #shown = new Map<string, number>();
 
-  constructor(options: GateOptions) {
+  constructor(options: ProxyAuthorizerOptions) {
     this.#options = options;
   }
 
-  async judge({ method, target, authorization, from }: Caller): Promise<Verdict> {
+  async authorize({ method, target, authorization, from }: Caller): Promise<Verdict> {
     const now = this.#options.clock.now();
     if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
-    const errand = errandOf(method, target);
-    if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
+    const purpose = purposeOf(method, target);
+    if (purpose === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
     if (text === undefined) {
-      if (errand === 'api-server') this.#options.heard?.({ tokenlessFrom: from });
+      if (purpose === 'api-server') this.#options.onEvidence?.({ tokenlessFrom: from });
       return refuse(407, 'a token of a consumer cluster is missing');
     }
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
-    const isSigned = await this.#isSigned(token, errand);
+    const isSigned = await this.#isSigned(token, purpose);
     // From here to `#remember` nothing waits: of two that show one token at the same time, the second finds it shown.
     const objection = isSigned
       ? this.#objection(token, now)
@@ -80,10 +85,10 @@ export class ProxyAuthorizer {
     if (objection !== undefined) return refuse(407, objection);
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
     this.#remember(token, now);
-    this.#options.heard?.({ consumer });
-    if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
+    this.#options.onEvidence?.({ consumer });
+    if (purpose === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
-    return { pass: true, consumer, errand };
+    return { pass: true, consumer, purpose };
   }
 
   /** Tokens shown so far that could be shown again. */
@@ -91,8 +96,8 @@ export class ProxyAuthorizer {
     return this.#shown.size;
   }
 
-  async #isSigned({ claims, isSignedBy }: ReadToken, errand: ProxyTarget): Promise<boolean> {
-    const keys = (): readonly KeyObject[] => this.#options.keysOf(claims.iss, errand);
+  async #isSigned({ claims, isSignedBy }: ReadToken, purpose: ProxyTarget): Promise<boolean> {
+    const keys = (): readonly KeyObject[] => this.#options.keysOf(claims.iss, purpose);
     // Read again afterwards: the consumer may have lost its rights while the signature was checked.
     for (const key of keys()) if (await isSignedBy(key)) return keys().some((one) => one.equals(key));
     return false;
@@ -116,15 +121,16 @@ export class ProxyAuthorizer {
       if (until >= now / 1000) break;
       this.#shown.delete(key);
     }
-    // All wait equally long, whatever their own expiry: then the oldest is always the first to go.
+    // Every id is kept equally long, independent of its token's own expiry, so that the oldest entry is always the first to expire.
     const until = now / 1000 + proxyTokenLifeSeconds + 2 * proxyClockSkewSeconds + 1;
     this.#shown.set(`${claims.iss} ${claims.jti}`, until);
   }
 }
 
-const errandOf = (method: string, target: string): ProxyTarget | undefined => {
+const purposeOf = (method: string, target: string): ProxyTarget | undefined => {
   if (method === 'CONNECT') return 'api-server';
   return method === 'GET' && target === certificatePath ? 'certificate' : undefined;
 };
 
-const refuse = <S extends 403 | 405 | 407 | 429>(status: S, say: string) => ({ pass: false, status, say }) as const;
+const refuse = <S extends 403 | 405 | 407 | 429>(status: S, reason: string) =>
+  ({ pass: false, status, reason }) as const;

@@ -1,4 +1,4 @@
-/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
+/** Provider: keeps the address of the API server's proxy, and keeps the proxy open while a consumer may use it. */
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { tenantsByCluster } from '#agent/model/peering-selections.ts';
@@ -17,7 +17,7 @@ import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenantConditionType, tenants as tenantKind } from '#shared/schema/liqo/tenant.ts';
-import { type GateNews, ProxyAuthorizer, type ProxyTarget } from './authorizer.ts';
+import { ProxyAuthorizer, type ProxyTarget, type TokenEvidence } from './authorizer.ts';
 import {
   buildProxyEndpoints,
   buildProxyService,
@@ -48,7 +48,7 @@ export interface ApiServerProxyDeps extends ControllerDeps {
 }
 
 const key = 'proxy';
-/** A consumer without tokens comes all the time. */
+/** A consumer without tokens connects constantly, so its condition is reviewed this often. */
 const tokenlessEveryMs = 5_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
@@ -62,7 +62,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const networks = caches.cache(networkKinds.networks);
   const configurations = caches.cache(networkKinds.configurations);
   const targets = proxyTargets(deps.apiServerUrl);
-  const place = { namespace, name: proxyServiceName };
+  const serviceRef = { namespace, name: proxyServiceName };
   let proxy: ApiProxy | undefined;
   /** Of this run of the proxy. */
   const welcomeSince = new Map<string, number>();
@@ -81,7 +81,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     return certificate && fromBase64(certificate);
   };
 
-  function heard(news: GateNews): void {
+  function recordEvidence(news: TokenEvidence): void {
     if ('consumer' in news) {
       if (withToken.has(news.consumer)) return;
       withToken.add(news.consumer);
@@ -93,8 +93,8 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     controller.enqueue(key);
   }
 
-  /** Says on Tenants which consumers come without the tokens that they need here. */
-  async function tell(signal: AbortSignal): Promise<void> {
+  /** Reports on Tenants which consumers connect without the tokens that they need here. */
+  async function reportConditions(signal: AbortSignal): Promise<void> {
     const linked = linkedClusters(configurations.list());
     const exposed = ips.get({ namespace, name: ipType.apiServerProxy });
     for (const tenant of tenants.list()) {
@@ -112,12 +112,12 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
         tokenless,
       };
       const conditions = tokenConditions(tenant, isWelcome, known || undefined, clock.now());
-      const said = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
-      const isNew = said !== undefined && !tenant.status?.conditions?.some(({ type }) => type === said.type);
+      const reported = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
+      const isNew = reported !== undefined && !tenant.status?.conditions?.some(({ type }) => type === reported.type);
       const { conditions: _, ...status } = tenant.status ?? {};
       const wanted = conditions.length > 0 ? { ...status, conditions: [...conditions] } : status;
       if (tenant.status === undefined || !(await writeStatus(api, tenantKind, tenant, wanted, signal))) continue;
-      if (isNew) cluster.events.emit(tenant, 'Warning', 'NoProxyToken', said.message);
+      if (isNew) cluster.events.emit(tenant, 'Warning', 'NoProxyToken', reported.message);
     }
   }
 
@@ -126,10 +126,10 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     withToken.clear();
     tokenless = undefined;
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
-    const gate = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, heard });
+    const authorizer = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, onEvidence: recordEvidence });
     const { upstream, port = networkPort.apiServerProxy, host } = deps;
     const opened = await startApiProxy({
-      gate,
+      authorizer,
       nonce,
       certificateOf,
       upstream,
@@ -164,12 +164,12 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     proxy?.retain((consumer) => users.some((user) => user.consumer === consumer && user.isInBand));
     if (users.length === 0) await close();
     else proxy ??= await open();
-    await tell(signal);
-    // Where there is no network, nobody comes this way.
+    await reportConditions(signal);
+    // Without a network no consumer can reach the proxy.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
-    const service = serviceCache.get(place);
+    const service = serviceCache.get(serviceRef);
     await ensure(services, service, buildProxyService(namespace), signal);
-    const slice = sliceCache.get(place);
+    const slice = sliceCache.get(serviceRef);
     if (proxy !== undefined) {
       const wanted = buildProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
       await ensure(endpointSlices, slice, wanted, signal);
@@ -204,7 +204,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       try {
         await controller.run(signal);
       } finally {
-        // Whoever leads next has its own.
+        // The next leader opens its own listener.
         await close();
       }
     },

@@ -117,7 +117,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test('where no consumer is told to come that way, there is an address and nobody listens', async () => {
+test('while no consumer is told to use the proxy, it has an address and no listener', async () => {
   const ip = await eventually('the address', async () => {
     const found = await world.cluster.api.get(networkKinds.ips, { namespace: 'liqo', name: 'api-server-proxy' });
     return found?.status?.ip === undefined ? undefined : found;

@@ -1,6 +1,6 @@
 /**
- * What a consumer shows at the proxy in front of a provider's API server: a compact JWS (RFC 7515) over the claims below, EdDSA by the consumer
- * cluster's own key. Good for one connection, within a minute, at one provider, for one run of its proxy. Pure. `jose` writes, parses and verifies.
+ * The token by which a consumer passes the proxy in front of a provider's API server: a compact JWS (RFC 7515) over the claims below, EdDSA by the
+ * consumer cluster's own key. Valid for one connection, within a minute, at one provider, for one run of its proxy. Pure. `jose` writes, parses and verifies.
  */
 import type { KeyObject } from 'node:crypto';
 import { compactVerify, decodeJwt, decodeProtectedHeader, SignJWT } from 'jose';
@@ -14,7 +14,7 @@ export interface ProxyClaims {
   readonly iat: number;
   readonly exp: number;
   readonly jti: string;
-  /** As in the proxy's challenge: what was shown to another run of the proxy is worth nothing. */
+  /** As in the proxy's challenge: a token for another run of the proxy is worthless. */
   readonly nonce: string;
 }
 
@@ -37,7 +37,7 @@ export interface ReadToken {
   isSignedBy(publicKey: KeyObject): Promise<boolean>;
 }
 
-/** Undefined: not a token of this kind. The algorithm is ours, whatever its header says: a header that says otherwise is refused. */
+/** Undefined: not a token of this kind. The algorithm is fixed: a header that names another one is refused. */
 export function readProxyToken(text: string): ReadToken | undefined {
   if (text.length > proxyTokenMaxLength) return undefined;
   // `jose` takes white space and other letters inside a part, which would make two texts of one token.

@@ -84,7 +84,7 @@ test("B095: a node port is the provider's choice, unless it is forced", async ()
   expect((await sides.there(services, 'free'))?.metadata.uid).toBe(uid);
 });
 
-test('B096: a headless Service is headless there, and follows when it is made anew with an address', async () => {
+test('B096: a headless Service is headless there, and follows when it is recreated with an address', async () => {
   await sides.create(services, {
     metadata: { name: 'head' },
     spec: { clusterIP: 'None', selector: { app: 'h' }, ports: [port] },

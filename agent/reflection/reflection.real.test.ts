@@ -99,7 +99,7 @@ test.each<Conflict>([
 ])(
   "B040: a $type.kind of the provider's own is left alone, and taken its place when it is gone",
   async ({ type, name, theirs, mine, local = type }) => {
-    const labels = { 'offloading.liqo.io/origin': 'somebody' };
+    const labels = { 'offloading.liqo.io/origin': 'other-cluster' };
     const before = await sides.createThere(type, { metadata: { name, labels }, ...theirs });
     await sides.create(local, { metadata: { name }, ...mine });
     const said = await sides.said(name, 'FailedReflection');
@@ -149,7 +149,7 @@ test('B118: two virtual nodes of one provider reflect what they share once, and 
   expect(await uidOf(configMaps, 'shared')).toBe(uid);
 });
 
-test('B119: what was created and deleted while nobody led is made up for, and what is right is not written', async () => {
+test('B119: what was created and deleted while there was no leader is made up for, and what is right is not written', async () => {
   const before = await sides.there(configMaps, 'shared');
   await sides.create(services, { metadata: { name: 'old' }, spec: { ports: [port] } });
   await sides.arrived(services, 'old');

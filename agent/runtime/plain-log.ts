@@ -6,7 +6,7 @@ const levels = ['debug', 'info', 'warn', 'error'] as const;
 type Level = (typeof levels)[number];
 type Fields = Readonly<Record<string, unknown>>;
 
-export function createLineLog(
+export function createPlainLog(
   least: Level,
   fields: Fields = {},
   write: (line: string) => void = (line) => void process.stdout.write(line),
@@ -16,7 +16,7 @@ export function createLineLog(
     write(`${JSON.stringify({ level, time: new Date().toISOString(), ...loggable({ ...fields, ...more }), msg })}\n`);
   };
   return {
-    with: (more) => createLineLog(least, { ...fields, ...more }, write),
+    with: (more) => createPlainLog(least, { ...fields, ...more }, write),
     debug: (message, more = {}) => say('debug', message, more),
     info: (message, more = {}) => say('info', message, more),
     warn: (message, more = {}) => say('warn', message, more),

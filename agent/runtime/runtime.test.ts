@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createIds } from './ids.ts';
 import { createLog } from './log.ts';
-import { createLineLog } from './plain-log.ts';
+import { createPlainLog } from './plain-log.ts';
 
 describe('an identifier', () => {
-  test('has its prefix and 26 characters, and sorts by when it was made, whatever the clock does', () => {
+  test('has its prefix and 26 characters, and sorts by creation, also when the clock jumps', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 43 }), { minLength: 2, maxLength: 50 }), (times) => {
         let next = 0;
@@ -53,7 +53,7 @@ describe('the log', () => {
 
   test('of the controllers and of the node process holds no credential at any depth, nor in bound fields', () => {
     const { lines, log } = capture();
-    const plain = createLineLog('debug', {}, (line) => void lines.push(line));
+    const plain = createPlainLog('debug', {}, (line) => void lines.push(line));
     const error = new Error('outer', { cause: Object.assign(new Error('inner'), { detail: { token: 's3cret' } }) });
     for (const each of [log, plain]) {
       each.with({ kubeconfig: 's3cret' }).info('joined', { a: [{ b: { c: new Map([['nonce', 's3cret']]) } }] });

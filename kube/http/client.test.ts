@@ -22,7 +22,7 @@ test.each<{ readonly verb: string; readonly write: (api: KubeApi) => Promise<unk
   { verb: 'apply', write: (api) => api.apply(configMaps, object, { fieldManager: 'test', answer: 'metadata' }) },
   { verb: 'merge patch', write: (api) => api.mergePatch(configMaps, ref, {}, { answer: 'metadata' }) },
   { verb: 'JSON patch', write: (api) => api.jsonPatch(configMaps, ref, [], { answer: 'metadata' }) },
-])('who reads nothing but the metadata of what he wrote by $verb is sent no more', async ({ write }) => {
+])('a $verb whose caller reads only the metadata of the answer gets no more', async ({ write }) => {
   const accepted: (string | undefined)[] = [];
   const server = http.createServer((request, response) => {
     accepted.push(request.headers.accept);

@@ -20,7 +20,7 @@ export const idleSocketMs = 45_000;
 /** TCP asks the other side for a sign of life. */
 export const keepAliveMs = 15_000;
 
-/** For a proxy to open a way, and then for the server behind it to greet. */
+/** Deadline for a proxy to open a tunnel, and then for the TLS handshake with the server behind it. */
 const openingMs = 10_000;
 
 const pooling: http.AgentOptions = {
@@ -53,7 +53,7 @@ export function createAgent(server: URL, material: TlsMaterial, route?: ProxyRou
   return route === undefined ? new https.Agent(options) : new TunnelAgent(options, route);
 }
 
-/** What `createConnection` of an agent wants to know, for who opens a connection beside the agent's own pool. */
+/** The arguments of an agent's `createConnection`, for a connection beside the agent's own pool. */
 export function connectionOptions(agent: http.Agent, server: URL): Readonly<Record<string, unknown>> {
   const secure = server.protocol === 'https:';
   const host = hostOf(server);
@@ -100,10 +100,10 @@ class TunnelAgent extends https.Agent {
       const limitMs = this.#openingMs;
       const late = (): void =>
         void secured.destroy(
-          new Error(`nobody greets behind the proxy ${this.#proxy.host} within ${limitMs / 1000} s`),
+          new Error(`no server answers behind the proxy ${this.#proxy.host} within ${limitMs / 1000} s`),
         );
       secured.once('error', fail);
-      // Whoever waits has nothing yet that he could end.
+      // The caller has no socket yet that it could end.
       secured.setTimeout(limitMs, late);
       secured.once('secureConnect', () => {
         secured.setTimeout(0, late);

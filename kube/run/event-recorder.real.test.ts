@@ -32,7 +32,7 @@ function recorder() {
   return { clock, stop, recorder: createEventRecorder({ api, clock, log: silentLog }, author, stop.signal) };
 }
 
-test('an event says who, about what and why, also about objects without a namespace', async () => {
+test('an event names its author, its object and its reason, also about objects without a namespace', async () => {
   const { recorder: record, stop } = recorder();
   const made = await api.create(configMaps, {
     apiVersion: 'v1',

@@ -18,7 +18,7 @@ export function covers(actual: unknown, wanted: unknown): boolean {
   return Object.entries(wanted).every(([key, value]) => value === undefined || covers(fields[key], value));
 }
 
-/** Replaces the status, on condition that nobody changed the object meanwhile. True when it differed. */
+/** Replaces the status, conditional on the version that was read. True when it differed. */
 export async function writeStatus<T extends KubeObject & { status?: unknown }>(
   api: KubeApi,
   type: ResourceType<T>,

@@ -8,7 +8,7 @@ import {
   linkValue,
   type PingState,
   pingSent,
-  pongHeard,
+  pongReceived,
   startPings,
 } from '#agent/network/link/ping/decide.ts';
 import type { LinkReport } from '#agent/network/link/tunnel/run.ts';
@@ -56,7 +56,7 @@ function pinged(steps: readonly { ms: number; micros: number; pings: boolean; an
     precise += step.ms + step.micros / 1_000;
     if (step.pings) state = pingSent(state, `${serial}`, now, precise);
     const [oldest] = state.pending;
-    if (step.answered && oldest !== undefined) state = pongHeard(state, oldest.timeStamp, now, precise);
+    if (step.answered && oldest !== undefined) state = pongReceived(state, oldest.timeStamp, now, precise);
   }
   return { state, now };
 }

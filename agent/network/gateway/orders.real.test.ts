@@ -1,4 +1,4 @@
-/** Whatever order the objects of a link come in, and wherever the agent is restarted between them, the result is the same. */
+/** The objects of a link may arrive in any order, and the agent may restart between any two of them: the result is the same. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { deployments, secrets, services } from '#shared/domain/core-kinds.ts';

@@ -137,7 +137,7 @@ describe('nft tables', () => {
     ],
   });
 
-  test('have the same structure whatever they counted and hold', () => {
+  test('have the same structure for any counters and elements', () => {
     const other = listed.replaceAll(/"handle":\d+/g, '"handle":77').replace('"packets":5', '"packets":6');
     const empty = other.replace(/"elem":.*?\]\]\}/, '"elem":[]}');
     expect(parseTable(empty).structure).toBe(parseTable(listed).structure);
@@ -364,7 +364,7 @@ describe('the CNI of a node', () => {
     expect(detectCni({ configurations: {}, daemonSets: [], devices }).name).toBe(name);
   });
 
-  test('is what its files say, whatever devices somebody has made', () => {
+  test('is what its files say, independent of other devices on the node', () => {
     const configurations = { '10-flannel.conflist': conflist('cbr0', 'flannel') };
     expect(detectCni({ configurations, daemonSets: [], devices: ['cilium_host'] }).name).toBe('flannel');
   });

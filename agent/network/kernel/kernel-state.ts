@@ -134,8 +134,8 @@ export interface KernelState {
    */
   readonly translation?: { readonly sources: string; readonly destinations: string };
   /**
-   * UDP ports that somebody else translates. Flows for them that conntrack knows untranslated are forgotten whenever our tables are loaded:
-   * they began before those said that nothing of that kind gets in.
+   * UDP ports that another component translates. Whenever our tables are loaded, conntrack entries for untranslated flows to these ports are deleted:
+   * they began before the tables blocked such flows.
    */
   readonly entrances?: readonly number[];
   readonly overlay?: OverlayDevice;

@@ -36,7 +36,7 @@ const running = (pid: number): string[] =>
     }
   });
 
-test('it says what a process of its own says, byte for byte, whatever somebody else does to a table, and ends with its owner', async () => {
+test('it answers like a separate process, byte for byte, also while another program changes a table, and ends with its owner', async () => {
   const netns = await world.add('talk');
   const plain = commandsIn(`/proc/${netns.pid}/ns/net`);
   let processes = 0;

@@ -95,7 +95,7 @@ test('a table that is not wanted is looked for at first and beside a change, not
   commands.close();
 });
 
-test('where nobody else has tables all of them are looked at in one process, once until something is written or may have been', async () => {
+test('where no other program has tables one process reads all of them, once until something is written or may have been', async () => {
   const netns = await world.add('alone');
   const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
   let processes = 0;

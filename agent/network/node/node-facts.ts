@@ -9,11 +9,11 @@ import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../kernel/commands.ts';
 import { type GatewayPod, linksOf } from '../objects/link-objects.ts';
-import type { FabricObjects } from '../objects/objects.ts';
+import type { NodeAgentObjects } from '../objects/objects.ts';
 
 type WireGuardImplementation = 'kernel' | 'userspace';
 
-/** In a namespace of its own, so that nothing is left behind, whatever happens. */
+/** Uses a network namespace of its own, so that a crash leaves nothing behind. */
 async function probeWireGuard({ run }: Pick<Commands, 'run'>): Promise<WireGuardImplementation> {
   const { code } = await run('unshare', ['--net', 'ip', 'link', 'add', 'isthmus-probe', 'type', 'wireguard']);
   return code === 0 ? 'kernel' : 'userspace';
@@ -103,7 +103,7 @@ const burstMs = 100;
 export function createNodeReporter(
   { cluster, clock, log, commands }: ReporterDeps,
   node: string,
-  objects: () => FabricObjects,
+  objects: () => NodeAgentObjects,
 ): NodeReporter {
   let dirty = true;
   let wake: (() => void) | undefined;

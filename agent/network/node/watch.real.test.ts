@@ -9,11 +9,11 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { type FabricWatch, watchFabric } from './watch.ts';
+import { type NodeAgentWatch, watchNodeAgentObjects } from './watch.ts';
 
 let server: TestApiServer;
 let cluster: Cluster;
-let watch: FabricWatch;
+let watch: NodeAgentWatch;
 const stop = new AbortController();
 const heard: string[] = [];
 const until = (check: () => unknown) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
@@ -38,7 +38,7 @@ beforeAll(async () => {
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, stop.signal);
   for (const definition of customResourceDefinitions()) await cluster.api.create(crds, definition as never);
   for (const kind of allKinds) await until(() => cluster.api.list(kind));
-  watch = watchFabric(cluster, stop.signal);
+  watch = watchNodeAgentObjects(cluster, stop.signal);
   watch.onChange((what) => heard.push(what));
   await watch.synced(stop.signal);
   watch.needPods(true);

@@ -1,6 +1,6 @@
 /**
- * The controllers of ranges die at every single write, in turn, while events come in any order, twice or not at all: after their restart the end is
- * the same as without, and nobody holds what another one holds.
+ * The controllers of ranges are killed at every single write, in turn, while events come in any order, twice or not at all: after their restart the
+ * end state is the same as without a kill, and no address has two holders.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { rangeNodes } from '#agent/model/network-selections.ts';
@@ -265,7 +265,7 @@ beforeAll(async () => {
 afterAll(async () => await world?.stop());
 
 test.each(Array.from({ length: 26 }, (_, moment) => moment))(
-  'killed at write %i of making and of taking back, the controllers end where they would have, and nobody lost what it had',
+  'killed at write %i of making and of taking back, the controllers reach the same end state, and no object loses its grant',
   async (moment) => {
     const random = randomOf(moment);
     const order = makeAll.toSorted(() => random() - 0.5);

@@ -289,7 +289,7 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
   await eventually('gone with its gateway', async () => (await found()) === undefined);
 });
 
-test('a Network whose range is taken says by whom, and gets it when that one goes', async () => {
+test('a Network whose range is taken names the holder, and gets the range when the holder goes', async () => {
   const labels = { 'ipam.liqo.io/network-not-remapped': 'true' };
   const get = (name: string) => world.cluster.api.get(networks, { namespace: 'liqo', name });
   await create(networks, 'first', { cidr: '10.150.0.0/16' }, 'liqo', { labels });

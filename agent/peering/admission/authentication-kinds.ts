@@ -92,7 +92,7 @@ export function validateTenant(
   before: Tenant | undefined,
   { namespace, namespaceLabels, others }: TenantContext,
 ): Verdict {
-  // Finalizers come off whatever the rules of today say.
+  // Removing finalizers stays possible for objects that today's rules would refuse.
   if (tenant.metadata.deletionTimestamp) return allow;
   if (
     before &&

@@ -94,7 +94,7 @@ const worstFirst = (drafts: readonly Draft[]): Draft[] => [
   ...drafts.filter(({ status }) => status === 'Ready'),
 ];
 
-/** Nobody renews what has ended: asking for that takes credentials that work. */
+/** An expired certificate cannot renew itself: a renewal request needs working credentials. */
 function refusalDraft(peer: string, facts: PeerFacts, { message }: ApiServerHealth): Draft {
   const { credentialsEndMs: endMs, identity, nowMs } = facts;
   const refused = { type: 'APIServerStatus', status: 'Error' } as const;

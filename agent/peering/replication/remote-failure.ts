@@ -1,5 +1,4 @@
-/** What a failed request to a provider means for the one who waits: nothing that the provider does may stop this cluster's own work. */
-
+/** What a failed request to a provider means for the pass that made it: a provider's failure must never stop this cluster's own work. */
 import { type Outcome, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';

@@ -24,7 +24,7 @@ export interface GrantInput {
   /** What the other slices of this consumer were granted. */
   readonly others: readonly Resources[];
   readonly policies: readonly PeeringPolicy[];
-  /** What this slice was granted before: it keeps that, whatever became of the capacity. */
+  /** What this slice was granted before: it keeps that, even when the capacity has shrunk. */
   readonly current?: Resources;
   /** Absent: not known, and not looked at. */
   readonly capacity?: Capacity;

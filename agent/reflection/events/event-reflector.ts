@@ -58,7 +58,7 @@ export class EventReflector {
         name: 'reflect-event',
         watches: [],
         workers: options.workers,
-        turnOf: namespaceOfKey,
+        ownerOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,
@@ -98,7 +98,7 @@ export class EventReflector {
       if (action.do === 'delete') await api.delete(coreEvents, { namespace, name }, { uid: action.uid }, signal);
     } catch (error) {
       const code = codeOf(error) ?? '';
-      // Taken by somebody else, gone meanwhile, or not acceptable here: an event is not worth more trouble.
+      // The name is taken, the object is gone, or it is not acceptable here: an event is not worth a retry.
       if (!['kube_already_exists', 'kube_not_found', 'kube_invalid', 'kube_forbidden'].includes(code)) throw error;
       this.#deps.log.debug('an event was not copied', { key, code });
     }

@@ -27,9 +27,9 @@ import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';
 import { createKeySecrets } from './key-secrets.ts';
 import {
-  buildFabricBinding,
   buildGatewayDeployment,
   buildGatewayService,
+  buildNodeAgentBinding,
   clientServiceTemplate,
   type GatewayIdentity,
   longestGatewayName,
@@ -133,7 +133,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? 'done'
         : ensureDeployment(wg, identity, secret.name, signal),
       ensureService(wg, identity, signal),
-      ensureOwned(api, roleBindings, bindingCache.get(child), buildFabricBinding(identity, systemNamespace), signal),
+      ensureOwned(api, roleBindings, bindingCache.get(child), buildNodeAgentBinding(identity, systemNamespace), signal),
     ]);
     const foreign = deployed === 'foreign' ? 'Deployment' : exposed === 'foreign' ? 'Service' : undefined;
     const trouble =
@@ -141,7 +141,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? undefined
         : {
             reason: 'NameTaken',
-            message: `${foreign} ${networkName.gateway(gateway)} exists and belongs to somebody else; remove it`,
+            message: `${foreign} ${networkName.gateway(gateway)} exists and has another owner; remove it`,
           };
     const active = activePod(podCache.list().filter((pod) => isPodOf(pod, namespace, gateway)));
     const endpoint = endpointOf(wg, identity, active?.spec?.nodeName);

@@ -32,7 +32,7 @@ export interface WgFacts {
   /** In use: undefined while there is none that is usable. */
   readonly secret: { readonly name: string; readonly namespace: string } | undefined;
   readonly secretTrouble: Trouble | undefined;
-  /** Undefined for a client that nobody dials. */
+  /** Undefined for a client that no peer dials. */
   readonly endpoint: Endpoint | Trouble | undefined;
   readonly activePod: Pod | undefined;
   /** Every other reason why nothing works. */

@@ -112,7 +112,7 @@ test('a peer that moves to another address of its name is followed within 5 s, w
   expect(world.dialled.at(-1)).toBe('192.0.2.9:7');
 });
 
-test('a path that shrinks under large packets only is noticed and measured anew', async () => {
+test('a path that shrinks under large packets only is noticed and measured again', async () => {
   world.reachable = new Set(['192.0.2.1:1']);
   world.start();
   await world.pass(5_000);

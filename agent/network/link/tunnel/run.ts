@@ -10,7 +10,7 @@ import {
   type PingState,
   packetLoss,
   pingSent,
-  pongHeard,
+  pongReceived,
   startPings,
 } from '../ping/decide.ts';
 import { timeStampOf } from '../ping/message.ts';
@@ -59,7 +59,7 @@ export interface LinkPorts {
   /** Starts a handshake with this endpoint; what the peer sends by a session that there is goes on arriving. */
   readonly dial: (endpoint: string) => Promise<void>;
   /** The peer dials us, rather than we the peer. */
-  readonly givesWay?: boolean;
+  readonly isDialled?: boolean;
   /** The UDP port from which we dial; absent where the peer dials it, so that it must stay. */
   readonly source?: {
     readonly now: () => SourcePort;
@@ -81,7 +81,7 @@ const calmLookMs = 5_000;
 const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
-/** Without the stack of an error that nobody reads. */
+/** Abort reason without a stack, since no code reads it. */
 const woken = Object.freeze({ name: 'AbortError' });
 
 /** Returns when the signal aborts. */
@@ -101,10 +101,10 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     signal,
   );
   const unsubscribe = ports.onPong((timeStamp, bytes) => {
-    const next = pongHeard(pings, timeStamp, clock.now(), preciseNow());
+    const next = pongReceived(pings, timeStamp, clock.now(), preciseNow());
     const isAnswer = next !== pings;
     pings = next;
-    meter.heard(timeStamp, bytes);
+    meter.answered(timeStamp, bytes);
     // With the last answer the next ping is not due for long: there is no need to wake for the hurry in between.
     if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort(woken);
   });
@@ -124,8 +124,8 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
       const look = (): DialStep => {
         const seen = {
-          ...session.sightings(dial, pings, candidates, ports.lastKnown),
-          ...(ports.givesWay === undefined ? {} : { givesWay: ports.givesWay }),
+          ...session.evidence(dial, pings, candidates, ports.lastKnown),
+          ...(ports.isDialled === undefined ? {} : { isDialled: ports.isDialled }),
           ...(ports.source === undefined ? {} : { portMs }),
         };
         return dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
@@ -142,7 +142,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       dial = step.state;
       if (step.from !== undefined) {
         portMs = portMsByChance();
-        log.info('nobody answers; dialling from another port', { port: step.from });
+        log.info('the peer does not answer; dialling from another port', { port: step.from });
         await ports.source?.move(step.from).catch((error) => log.warn('the port stays', { code: codeOf(error) }));
       }
       if (step.dial !== undefined) {
@@ -151,7 +151,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
         // WireGuard keeps it until there is a session, so that the answer is the first thing that arrives by it.
         pings = { ...pings, sentAt: clock.now() - eagerLookMs };
       }
-      if (dial.phase === 'up' && pings.heardAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
+      if (dial.phase === 'up' && pings.answeredAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
       ports.report(reportOf(pings, session.last(), meter.mtu(), clock.now()));
       const pingAt = nextPingAt(pings);
       const until = Math.min(pingAt, step.lookAt, clock.now() + (silent ? eagerLookMs : calmLookMs));
@@ -215,7 +215,7 @@ function createSessionView({ clock, look, log }: LinkPorts) {
         log.debug('could not look at the tunnel', { code: codeOf(error) });
       }
     },
-    sightings(
+    evidence(
       dial: DialState | undefined,
       pings: PingState,
       candidates: readonly string[],
@@ -228,7 +228,7 @@ function createSessionView({ clock, look, log }: LinkPorts) {
       return {
         now: clock.now(),
         candidates,
-        ...(pings.heardAt === undefined ? {} : { pongAt: pings.heardAt }),
+        ...(pings.answeredAt === undefined ? {} : { pongAt: pings.answeredAt }),
         ...(pings.smoothRttMs === undefined ? {} : { smoothRttMs: pings.smoothRttMs }),
         ...(receivedAt === undefined ? {} : { receivedAt }),
         ...(handshakeAt === undefined ? {} : { handshakeAt }),

@@ -165,8 +165,8 @@ export function verdictOf(configuration: Configuration, own: readonly Network[])
 export const peerRangesCondition = 'PeerRanges';
 
 /**
- * How the ranges written down here differ from those that the peer itself announces through the link; undefined: not, or it announces none, as Liqo
- * does not. A wrong range breaks no link: it only leads pods nowhere.
+ * How the ranges in the Configuration differ from those that the peer announces through the link. Undefined: they do not, or the peer announces none,
+ * as Liqo does not. A wrong range breaks no link: it only sends packets to pods that do not exist.
  */
 export function rangesDiffer({ spec }: Configuration, announced: ClusterCidrs | undefined): string | undefined {
   if (announced === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Who calls the kubelet endpoint, and whether the cluster lets them: TLS with the API server's client CA, or a token that the cluster knows
- * (metrics servers and Prometheus come with theirs); then SubjectAccessReview.
+ * Authenticates and authorizes callers of the kubelet endpoint: TLS with the API server's client CA, or a token that the cluster accepts (metrics
+ * servers and Prometheus bring theirs); then a SubjectAccessReview.
  */
 
 import { createHash } from 'node:crypto';
@@ -31,7 +31,7 @@ function holderOf(socket: TLSSocket): Caller {
   if (!certificate || Object.keys(certificate).length === 0) {
     throw new AppError(
       'unauthenticated',
-      'no client certificate and no bearer token was presented; the kubelet endpoint of a virtual node answers the API server and whoever has rights on nodes',
+      'no client certificate and no bearer token was presented; the kubelet endpoint of a virtual node answers the API server and callers that have rights on nodes',
     );
   }
   if (!socket.authorized) {

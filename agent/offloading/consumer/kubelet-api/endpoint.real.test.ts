@@ -125,7 +125,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Asks the endpoint directly, as somebody who reaches the agent's address could. */
+/** Calls the endpoint directly, as a client that reaches the agent's address could. */
 function ask(url: string, pair?: KeyPair, method = 'GET', token?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const where = { host: '127.0.0.1', port, path: url, method };
@@ -176,8 +176,8 @@ async function upgrade(url: string, protocol = 'SPDY/3.1', method = 'POST'): Pro
 
 const execPath = '/api/v1/namespaces/demo/pods/web/exec?command=sh&command=-c&container=app&stdin=true&stdout=true';
 
-describe('who may call', () => {
-  test('B124 a caller without a client certificate is refused with 401, whatever it asks', async () => {
+describe('access to the endpoint', () => {
+  test('B124 a caller without a client certificate is refused with 401 on every path', async () => {
     for (const url of [
       '/pods',
       '/healthz',
@@ -202,9 +202,9 @@ describe('who may call', () => {
   });
 
   test('B124 a known user without rights is refused with 403 that names the right', async () => {
-    const { status, body } = await ask('/containerLogs/demo/web/app', await userOf('nobody'));
+    const { status, body } = await ask('/containerLogs/demo/web/app', await userOf('mallory'));
     expect(status).toBe(403);
-    expect(body).toContain('user "nobody" may not get nodes/proxy of node vn1');
+    expect(body).toContain('user "mallory" may not get nodes/proxy of node vn1');
   });
 
   test('a user with rights on this node is let in, and only there', async () => {

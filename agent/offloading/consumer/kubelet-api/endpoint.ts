@@ -1,5 +1,4 @@
-/** The kubelet API of one virtual node: an HTTPS server that knows its callers and passes their streams on to the provider. */
-
+/** The kubelet API of one virtual node: an HTTPS server that authenticates its callers and passes their streams on to the provider. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -128,12 +127,14 @@ export class KubeletEndpoint {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** Without a client CA nobody can be verified: an empty list would mean the system's CAs, so the endpoint trusts only itself then. */
+  /**
+   * Without a client CA no client certificate can be verified. An empty list would mean the system's CAs, so the endpoint then trusts only itself.
+   */
   #context(): { cert: string; key: string; ca: string } {
     return { cert: this.#pair.cert, key: this.#pair.key, ca: this.#clientCa ?? this.#pair.cert };
   }
 
-  /** Who, whether allowed, and what for. */
+  /** Authenticates, parses and authorizes; returns what to serve. */
   async #admit(request: IncomingMessage): Promise<Route> {
     const { nodeName, access } = this.#deps;
     const url = request.url ?? '/';

@@ -122,7 +122,7 @@ export class PodUsageReader {
     const pods = answers.flatMap(({ local, items }) => {
       const known = before.get(local) ?? new Map<string, Counter>();
       const counters = new Map<string, Counter>();
-      // Where nobody answered the counters go on when somebody does.
+      // Without an answer the old counters are kept, so that they continue after an outage of the metrics API.
       this.#counters.set(local, items ? counters : known);
       return (items ?? []).map((item) => this.#podUsage(local, item, known, counters));
     });

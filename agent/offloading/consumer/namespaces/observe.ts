@@ -36,7 +36,7 @@ export const isOwnMap = ({ metadata }: NamespaceMap): boolean =>
 
 const providerOf = ({ metadata }: NamespaceMap): string => metadata.labels?.[label.remoteId] ?? metadata.name;
 
-/** `maps`: from the cache, or read anew where a stale one would do harm. */
+/** `maps`: from the cache, or read from the API server where cache lag would do harm. */
 export function observe(
   caches: OffloadingCaches,
   maps: readonly NamespaceMap[],

@@ -81,7 +81,7 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
       name: 'offloaded-pod',
       watches: [watch(localPods, (pod) => [keyOf(pod)])],
       workers: deps.workers ?? usualWorkers,
-      turnOf: namespaceOfKey,
+      ownerOf: namespaceOfKey,
       reconcile,
     },
     deps,

@@ -38,7 +38,7 @@ function remembering(type: Cache<Pod>['type']) {
   };
 }
 
-test('a ShadowPod says who made it once the provider has said so, and says what the provider says now after that changed', async () => {
+test('a ShadowPod names its creator once the provider has reported it, and follows the provider when that changes', async () => {
   const stop = new AbortController();
   const clock = new ManualClock();
   const local = remembering(pods);

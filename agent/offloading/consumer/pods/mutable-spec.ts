@@ -71,7 +71,7 @@ export function mutableOperations(have: MutableSpec, want: MutableSpec): JsonOpe
     ...containerOperations('initContainers', have.initContainers ?? [], want.initContainers ?? []),
     ...memberOperations('activeDeadlineSeconds', have.activeDeadlineSeconds, want.activeDeadlineSeconds),
     ...memberOperations('tolerations', have.tolerations, want.tolerations),
-    // They are never taken out of a pod; a ShadowPod made anew has none until its pod is there.
+    // They are never removed from a pod; a recreated ShadowPod has none until its pod exists.
     ...(want.ephemeralContainers
       ? memberOperations('ephemeralContainers', have.ephemeralContainers, want.ephemeralContainers)
       : []),

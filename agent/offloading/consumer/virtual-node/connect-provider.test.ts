@@ -12,10 +12,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const deps = { clock: systemClock, log: silentLog };
 test.each([
-  { who: 'virtual node', connect: createConnectProvider(deps) },
-  { who: 'replicator', connect: createConnectPeer(deps) },
-])('whoever may write a kubeconfig Secret cannot make the $who run a program', async ({ who, connect }) => {
-  const traces = path.join(folder, who);
+  { component: 'virtual node', connect: createConnectProvider(deps) },
+  { component: 'replicator', connect: createConnectPeer(deps) },
+])('a writer of a kubeconfig Secret cannot make the $component run a program', async ({ component, connect }) => {
+  const traces = path.join(folder, component);
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [traces] };
   const kubeconfig = JSON.stringify({
     'current-context': 'x',

@@ -19,7 +19,7 @@ export interface NodeKeeperDeps {
   readonly name: string;
   /** What the Node must be now; undefined while the provider does not answer or no Node is wanted: then nothing is written. */
   readonly input: () => NodeInput | undefined;
-  /** The Node that bears our name belongs to somebody else, or no longer does. */
+  /** Called with true when the Node of our name has another owner, and with false once it has not. */
   readonly onTaken: (taken: boolean) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -82,7 +82,7 @@ export class NodeKeeper {
     }
     const taken = !isOurs(node, input.virtualNode);
     onTaken(taken);
-    if (taken) return waiting(`the Node ${name}, which somebody else made, to be removed`, 30_000);
+    if (taken) return waiting(`the Node ${name}, which was not made for this VirtualNode, to be removed`, 30_000);
     if (node.metadata.deletionTimestamp !== undefined) return settled;
     await this.#update(node, input, now, signal);
     return again(Math.max(1_000, this.#heartbeatAt + heartbeatMs - clock.now()));

@@ -79,7 +79,7 @@ const taintsOf = ({ spec }: VirtualNode, cordoned: boolean): Taint[] => [
   ...(cordoned ? [{ ...cordonedTaint }] : []),
 ];
 
-/** Is this Node ours to write? One of the same name that somebody else made never is. */
+/** Is this Node ours to write? A Node of the same name with another creator never is. */
 export const isOurs = (node: Node, { spec }: VirtualNode): boolean =>
   node.metadata.labels?.[label.type] === virtualNodeType &&
   node.metadata.labels[label.remoteClusterId] === spec.clusterID;

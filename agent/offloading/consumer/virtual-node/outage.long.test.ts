@@ -1,4 +1,4 @@
-/** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
+/** A provider that is cut off in silence: packets of the consumer are dropped, no side is notified, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';

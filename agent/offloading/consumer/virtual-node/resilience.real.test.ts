@@ -136,10 +136,10 @@ test('a renewed identity is used from then on, and its loss ends no connection',
   const renewed = Buffer.from(`# renewed\n${world.servers.provider.kubeconfig}`).toString('base64');
   await api().mergePatch(secrets, secret, { data: { kubeconfig: renewed } });
   await api().create(pods, boundPod('demo', 'web', 'vn1'));
-  await eventually('the twin', () => shadow('web'));
+  await eventually('the ShadowPod', () => shadow('web'));
   await api().delete(secrets, secret);
   await api().create(pods, boundPod('demo', 'later', 'vn1'));
-  await eventually('the other twin', () => shadow('later'));
+  await eventually('the other ShadowPod', () => shadow('later'));
   await remove('vn1');
   await eventually('an orderly end', async () => (await api().list(virtualNodes)).length === 0, patient);
   expect(await world.provider.api.list(shadowPods)).toEqual([]);
@@ -170,7 +170,7 @@ test('B118 two nodes of one provider keep to their own pods, and the map stays f
 test('B117 without a Node the virtual node drains, stays, and gets its Node back when it is wanted again', async () => {
   await offloadedNode();
   await api().create(pods, boundPod('demo', 'web', 'vn1'));
-  await eventually('the twin', () => shadow('web'));
+  await eventually('the ShadowPod', () => shadow('web'));
   const daemon = boundPod('demo', 'daemon', 'vn1');
   daemon.metadata.ownerReferences = [
     { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'no-such', controller: true },

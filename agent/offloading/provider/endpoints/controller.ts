@@ -38,7 +38,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const configurations = caches.cache(networkKinds.configurations);
   const networks = caches.cache(networkKinds.networks);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
-  const said = new EventDedupe(events);
+  const dedupe = new EventDedupe(events);
 
   const ofOrigin = (origin: string): string[] => shadows.byIndex('origin', origin).map(keyOf);
   const direct = (): string[] =>
@@ -62,7 +62,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     const ref = refOfKey(key);
     const shadow = shadows.get(ref);
     const known = slices.get(ref);
-    if (!shadow) said.forget(key);
+    if (!shadow) dedupe.forget(key);
     if (!shadow && !known) return settled;
     const observed = {
       shadow,
@@ -115,10 +115,10 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       if (code === 'kube_conflict') return again(100);
       if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
       const why = messageOf(error);
-      if (shadow) said.say(key, shadow, 'Warning', 'FailedReflection', why);
-      return waiting(why, refusedMs(said.failed(key)));
+      if (shadow) dedupe.emit(key, shadow, 'Warning', 'FailedReflection', why);
+      return waiting(why, refusedMs(dedupe.failed(key)));
     }
-    said.succeeded(key);
+    dedupe.succeeded(key);
     if (shadow && dropped !== undefined) events.emit(shadow, 'Warning', 'EndpointsLeftOut', dropped);
     return settled;
   }
@@ -127,7 +127,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     {
       name: 'shadow-endpoint-slice',
       workers: 10,
-      turnOf: (key) => {
+      ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
         return consumerOf(spaces.get({ name: namespace })) ?? namespace;
       },

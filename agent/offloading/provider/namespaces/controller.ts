@@ -140,7 +140,7 @@ async function createNamespaces({ api }: Cluster, { create }: Decision, consumer
   return { refused, stale };
 }
 
-/** Also repairs: whoever changed subjects or role of our binding gets it as it was. */
+/** Also repairs: a binding whose subjects or role were changed is restored. */
 async function bind({ api }: Cluster, caches: Caches, remote: string, consumer: Observed, signal: AbortSignal) {
   const wanted = remoteBinding(remote, consumer);
   const existing = caches.bindings.get(refOf(wanted));

@@ -40,7 +40,7 @@ export const remoteBinding = (remote: string, { mapKey, origin, tenantNamespace 
   subjects: [{ apiGroup: group, kind: 'Group', name: origin }],
 });
 
-/** True when nobody changed who is bound to what. */
+/** True when the binding has its original subjects and role. */
 export function isIntact(binding: RoleBinding | undefined, consumer: Consumer): boolean {
   if (!binding) return false;
   const wanted = remoteBinding(binding.metadata.namespace ?? '', consumer);

@@ -64,7 +64,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     {
       name: 'shadow-pod',
       workers,
-      turnOf: (key) => {
+      ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
         return consumerOf(caches.namespaces.get({ name: namespace })) ?? namespace;
       },

@@ -142,7 +142,7 @@ export function keep(
       },
       dial: (to) => tunnel.shakeHands({ publicKey, endpoint: to, keepaliveSeconds: 1 }),
       candidates,
-      givesWay: own.tunnelAddress.endsWith('.2'),
+      isDialled: own.tunnelAddress.endsWith('.2'),
       ...(moves ? { source } : {}),
       size: { configured: () => 1340, inEffect: () => 1340, measuring: async () => undefined },
       report: (report) => own.reports.push(report),
