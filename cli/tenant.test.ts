@@ -122,7 +122,7 @@ test('a suspended tenant hears why, until it is resumed', async () => {
   expect((await admin('get', 'clusters')).code).toBe(0);
 });
 
-test('a tenant is deleted by its admin, who says so twice, and by the operator', async () => {
+test('a tenant is deleted by its admin, with a confirmation, and by the operator', async () => {
   const careful = await admin('tenant', 'delete', 'acme');
   expect([careful.code, careful.err]).toEqual([2, expect.stringContaining('--yes')]);
   expect((await admin('tenant', 'delete', 'acmee', '--yes')).code).toBe(2);

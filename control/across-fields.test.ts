@@ -178,7 +178,7 @@ test('requests, uses of invitations and directory entries have the documented fi
   expect(Object.keys(DirectoryEntry.shape).sort()).toEqual([...publicFields].sort());
 });
 
-test('audit records of the other tenant’s acts name the tenant, not who in it or from where', async () => {
+test('audit records of the other tenant’s acts name the tenant, but neither its principal nor an address', async () => {
   const { control, invited, untilPhase } = await twoTenants();
   const { id } = await invited();
   await untilPhase(id, 'Ready');

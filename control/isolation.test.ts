@@ -219,7 +219,7 @@ test('two tenants see and touch nothing of each other in 10,000 generated operat
       for (const next of operations) {
         total += 1;
         const foreign: Tenant = next.tenant === 'acme' ? 'bolt' : 'acme';
-        // A secret leads to the tenant that it belongs to, whoever presents it; joining bootstraps, which asks for the tenant's name.
+        // A secret leads to the tenant that it belongs to, for every caller; joining bootstraps, which asks for the tenant's name.
         serving = next.op === 'authenticate' || next.op === 'rejoin' ? undefined : next.tenant;
         const text = await perform(world, known, next).then(
           (answer) => JSON.stringify(answer) ?? '',

@@ -93,7 +93,7 @@ async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sam
   for (const side of sides) figures[`MiB with ${pods} pods, ${side}`] = total(after[side].residentMiB);
   for (const side of sides) {
     figures[`API requests per pod, ${side}`] = asked[side].all ?? 0;
-    figures[`watch events per pod, ${side}, to all who watch`] = watched[side].all ?? 0;
+    figures[`watch events per pod, ${side}, to all watchers`] = watched[side].all ?? 0;
   }
   figures['API requests per pod alone'] = aloneRequests.provider.all ?? 0;
   figures['s until nothing is left'] = await clear(world, offloaded);

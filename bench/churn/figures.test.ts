@@ -30,7 +30,7 @@ test('minutes are those in which pods were made, and a short rest belongs to the
   ).toEqual([60, 60, 30]);
 });
 
-test('a churn that keeps pace has nobody waiting', () => {
+test('a churn that keeps pace has an empty queue', () => {
   const figures = figuresOf(
     lives(120, () => 400),
     120,
@@ -45,7 +45,7 @@ test('a churn that keeps pace has nobody waiting', () => {
   });
 });
 
-test('a queue that grows is seen, and who never became Ready counts with all his life', () => {
+test('a growing queue is seen, and a pod that never became Ready counts with its whole lifetime', () => {
   const growing = lives(120, (second) => (second < 110 ? second * 100 : undefined));
   const figures = figuresOf(growing, 120);
   expect(figures['s until Ready, minute 1, P50']).toBe(3);

@@ -3,7 +3,7 @@ import type { Life } from './lives.ts';
 
 type Figures = Record<string, number>;
 
-/** Who waits for longer is in the queue. */
+/** A pod that waits for longer is in the queue. */
 export const patienceMs = 5_000;
 
 type Moment = keyof Life;

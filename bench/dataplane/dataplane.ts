@@ -77,7 +77,7 @@ async function legsBetweenPods(runs: number, log: (line: string) => void): Promi
   return samples;
 }
 
-/** What every transfer has, whatever is in between. */
+/** Costs of every transfer, for every path. */
 async function openEnds(world: NetnsWorld): Promise<{ from: Netns; address: string }> {
   const [from, to] = [await world.add('sender'), await world.add('receiver')];
   await connect({ netns: from, device: 'eth0' }, { netns: to, device: 'eth0' });

@@ -1,4 +1,4 @@
-/** CPU profiles of the controllers of both sides, for whoever looks for what a pod costs: `--profile`. */
+/** CPU profiles of the controllers of both sides, to find the cost of a pod: `--profile`. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';

@@ -33,7 +33,7 @@ const clientFlags: Readonly<Record<ClientLimits, Readonly<Record<string, readonl
     'kube-scheduler': ['--kube-api-qps=5000', '--kube-api-burst=5000'],
   },
 };
-/** Of the control planes, with and without offloading: two of them and what they serve have two cores, but memory enough, and nobody to be fair to. */
+/** Of the control planes, with and without offloading: two of them and what they serve have two cores, but memory enough, and no other clients to be fair to. */
 const sparing = { gcPercent: 800, apiServerFlags: ['--enable-priority-and-fairness=false'] } as const;
 /** A hollow node whose lease came late would lose its pods. */
 const patience = '--node-monitor-grace-period=15m';

@@ -19,7 +19,7 @@ export const loginCommand = (io: CliIo): Command =>
     .description('log in to a broker; `isthmus broker serve` prints the line to paste')
     .argument('<url>', 'URL of the broker, https://HOST:PORT')
     .requiredOption('--key <key>', 'API key or operator key; - reads it from standard input')
-    .option('--ca-hash <sha256>', "SHA-256 of the broker's CA certificate, when nobody else vouches for it")
+    .option('--ca-hash <sha256>', "SHA-256 of the broker's CA certificate, when no trusted CA signed it")
     .option('--ca-file <file>', "the broker's CA certificate, as an alternative to its hash")
     .addHelpText(
       'after',

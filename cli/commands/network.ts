@@ -113,7 +113,7 @@ async function networkTest(
   judge(report);
 }
 
-/** `after` runs whatever happens; the first failure counts. */
+/** `after` runs on every path; the first failure counts. */
 async function cleanly<T>(work: () => Promise<T>, after: () => Promise<unknown>): Promise<T> {
   let result: T;
   try {

@@ -1,4 +1,4 @@
-/** isthmus requests: ask other tenants for published clusters, and answer those who ask for yours. */
+/** isthmus requests: ask other tenants for published clusters, and answer requests for yours. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/output/io.ts';
@@ -19,7 +19,7 @@ import { ruleCommand } from './requests-rule.ts';
 export const requestsCommand = (io: CliIo): Command =>
   new Command('requests')
     .alias('request')
-    .description('ask other tenants for published clusters, and answer those who ask for yours')
+    .description('ask other tenants for published clusters, and answer requests for yours')
     .addCommand(listCommand(io))
     .addCommand(decisionCommand(io, 'approve'))
     .addCommand(decisionCommand(io, 'reject'))

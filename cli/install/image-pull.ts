@@ -38,7 +38,7 @@ export const pullText = ({ image, node, said }: PullTrouble): string =>
 export const pullRemedy = ({ image }: PullTrouble): string =>
   `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --out agent.tar\` writes it, and on each node \`ctr --namespace k8s.io images import agent.tar\` loads it`;
 
-/** Says each trouble once, however often the kubelet tries and whatever words it has for it. */
+/** Reports each failure once, however often the kubelet retries and rewords it. */
 export function createPullWatch(note: (text: string) => void): (pods: readonly Pod[]) => PullTrouble | undefined {
   const told = new Set<string>();
   return (pods) => {

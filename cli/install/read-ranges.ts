@@ -133,7 +133,7 @@ export function settleRanges(
     if (before.length > 0) {
       if (asked.length > 0 && asked.join() !== before.join()) {
         throw fault(flag, asked.join(), `is ${asked.join()}, but ${before.join()} is installed and known to peers`, {
-          remedy: `leave the flag out, or let the cluster leave and join anew`,
+          remedy: `leave the flag out, or let the cluster leave and join again`,
         });
       }
       return { cidrs: before, source: 'as installed' };

@@ -223,7 +223,7 @@ function sizes({ largeOnly, from, to }: Evidence): FailingHop | undefined {
     'path MTU',
     `${from.cluster} - ${to.cluster}`,
     `small packets pass, large ones do not; the path was found to take ${mine ?? '?'} bytes from ${from.cluster} and ${theirs ?? '?'} from ${to.cluster}`,
-    'something on the way drops large packets silently: peer anew with a smaller `--mtu`, at least 1280',
+    'something on the way drops large packets silently: peer again with a smaller `--mtu`, at least 1280',
   );
 }
 
@@ -267,8 +267,8 @@ function theTarget({ what, to, failure, answersLocally }: Evidence): FailingHop 
     ? hop(
         'target pod',
         place(to),
-        'something answers there that nobody listens',
-        'the address belongs to another pod by now: run the test anew',
+        'a host answers there that no process listens on the port',
+        'the address belongs to another pod by now: run the test again',
       )
     : undefined;
 }

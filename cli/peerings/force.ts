@@ -56,7 +56,7 @@ export interface Shared {
   readonly remoteNamespace: string | undefined;
 }
 
-/** What nobody can take away at a peer that does not answer, a line each. */
+/** What stays behind at a peer that does not answer, a line each. */
 export function leftBehind({ self, peer, slices, pods, isProvider, isLinked, remoteNamespace }: Shared): string[] {
   const where = remoteNamespace ?? `the tenant namespace of ${self}`;
   const copies = slices.map(({ metadata }) => metadata.name).join(', ');

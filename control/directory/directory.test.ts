@@ -25,7 +25,7 @@ test('others see exactly the listed fields', async () => {
     expect(JSON.stringify(seen)).not.toContain(secret);
 });
 
-test('publishing again describes it anew and keeps since when', async () => {
+test('publishing again replaces the description and keeps the time of first publication', async () => {
   const { control, clock } = await twoTenants();
   const first = await control.directory.publish(bolt, entry);
   clock.advance(1_000);

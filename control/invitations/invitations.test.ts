@@ -1,4 +1,4 @@
-/** Invitations: who may make, see, use and take back what, for how long and how often. */
+/** Invitations: rights to create, read, use and revoke them, for how long and how often. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -101,7 +101,7 @@ describe('using one', () => {
       detail: { field: 'resources.cpu', accepted: 'at most 4' },
     });
     await expect(redeem({}, 'huge')).rejects.toMatchObject({ code: 'consent_exceeded', detail: { field: 'class' } });
-    // The cluster itself allows class default only, whatever its tenant wrote into the invitation.
+    // The cluster itself allows class default only, regardless of what its tenant wrote into the invitation.
     await expect(redeem({}, 'gpu')).rejects.toMatchObject({
       code: 'policy_refused',
       message: expect.not.stringContaining('PeeringPolicy'),
@@ -244,7 +244,7 @@ test('dying at any write of a redemption or a revocation leaves all of it or not
         const ids = redemptions.map(({ peering }) => peering);
         expect(ofAcme.items.map(({ id }) => id)).toEqual(ids);
         expect(ofBolt.items.map(({ id }) => id)).toEqual(ids);
-        // Whoever comes back repeats what he was not answered, and the sweep does the rest.
+        // Each client repeats its unanswered requests, and the sweep does the rest.
         const { peering } = dying === 'redeem' ? await redeem() : { peering: ofAcme.items[0] };
         await world.untilPhase(peering?.id ?? '', 'Ready');
       }

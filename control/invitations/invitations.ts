@@ -1,4 +1,4 @@
-/** Invitations: a tenant lends one of its clusters to whoever brings the code, within limits, until it takes that back. */
+/** Invitations: a tenant offers one of its clusters to the holder of a code, within limits, until it revokes the invitation. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
@@ -47,7 +47,7 @@ export interface Invitations {
   ): Promise<{ readonly invitation: InvitationView; readonly code: string }>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
   list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<InvitationView>>;
-  /** Nobody can use it any more. Peerings that both clusters have agreed to stay; the others end. */
+  /** Revokes it: it cannot be used any more. Peerings that both clusters have agreed to stay; the others end. */
   revoke(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
   /** Makes the peering, once per consumer and invitation. `invitation_unknown`, `invitation_closed`, `consent_exceeded`, `cluster_id_taken`. */
   redeem(
@@ -72,7 +72,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
   const view = ({ value, version }: Item<InvitationRecord>): InvitationView =>
     invitationView(value, version, clock.now());
 
-  /** The same words whatever is wrong with the code: a guess teaches nothing. */
+  /** The same words for every fault of the code: a guess teaches nothing. */
   async function byCode(code: string, signal?: AbortSignal): Promise<Item<InvitationRecord> & { tenant: string }> {
     const parsed = parseCode(code);
     const { pk, sk } = key.invitation(parsed?.tenant ?? 'none', parsed?.id ?? 'none');

@@ -78,7 +78,7 @@ describe('in one process', () => {
     );
   });
 
-  test('who waits as long as it is told gets in', async () => {
+  test('a caller that waits for the stated Retry-After is admitted', async () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 50, maxLength: 150 });
     await fc.assert(
       fc.asyncProperty(gaps, fc.integer({ min: 1, max: 30 }), async (waits, limit) => {

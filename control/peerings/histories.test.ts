@@ -215,7 +215,7 @@ function createWatcher(setting: Setting) {
   };
 }
 
-/** All trouble stops; everyone who has not left does his part. */
+/** All faults stop; every cluster that has not left does its part. */
 async function settle(setting: Setting): Promise<void> {
   const { world, bus, troubled } = setting;
   troubled.trouble.in = 0;

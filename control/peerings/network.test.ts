@@ -60,7 +60,7 @@ describe('a new peering', () => {
     expect(network?.enabled).toBe(false);
     await until(world, id, 'Ready');
     expect([...rome.links.peers, ...milan.links.peers]).toEqual([]);
-    // The agent learns to make links: somebody asks for one.
+    // The agent learns to make links, and a link is requested.
     for (const cluster of [rome, milan]) cluster.facts = linking;
     await world.step();
     expect((await ask(world, 'rome', 'milan')).network?.enabled).toBe(false);
@@ -173,7 +173,7 @@ describe('two peerings of a pair', () => {
   const shape = ({ rome, milan }: Awaited<ReturnType<typeof pair>>) =>
     JSON.stringify([rome.links.gateway('milan'), milan.links.gateway('rome')]);
 
-  test('have one link: the second reuses it, whatever it asks for', async () => {
+  test('have one link: the second reuses it, regardless of its own terms', async () => {
     const setting = await bothWays();
     const { world, first, second } = setting;
     const links = [(await view(world, first)).network?.link, (await view(world, second)).network?.link];

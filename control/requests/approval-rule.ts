@@ -1,4 +1,4 @@
-/** Rules by which a tenant's inbox approves by itself: by who asks, for which of the published clusters, how much and in which class. */
+/** Rules by which a tenant's inbox approves by itself: by the asking tenant, the published cluster, the amount and the class. */
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
 import { checkClasses, refuse, wholeBetween } from '../input/checks.ts';
 import { checkLabels, hasLabels } from '../input/labels.ts';

@@ -1,4 +1,4 @@
-/** Requests across tenants: asked for a published cluster, waiting in its tenant's inbox until somebody or a rule there decides, or time does. */
+/** Requests across tenants: asked for a published cluster, waiting in its tenant's inbox until a member or a rule of that tenant decides, or it expires. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
@@ -189,7 +189,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     },
   ];
 
-  /** What a rule approves is approved by the provider's tenant; who asks learns that, and not by which rule. */
+  /** What a rule approves is approved by the provider's tenant. The asking tenant learns that, and not which rule it was. */
   async function byRule(pending: RequestRecord, entry: DirectoryEntry, signal?: AbortSignal) {
     const { providerTenant, consumerTenant: tenant, resources } = pending;
     const asked = { tenant, labels: entry.labels, resources, class: pending.class };

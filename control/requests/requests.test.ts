@@ -17,7 +17,7 @@ async function asked(over: Partial<NewRequest> = {}) {
 }
 
 describe('asking', () => {
-  test('puts it into the inbox of the asked and among the sent of who asks', async () => {
+  test('puts it into the inbox of the asked tenant and the sent list of the asking tenant', async () => {
     const { control, request } = await asked({ reason: 'spring load' });
     expect(request).toMatchObject({ state: 'pending', direction: 'sent', reason: 'spring load' });
     const [received] = (await control.requests.list(bolt)).items;
@@ -83,7 +83,7 @@ describe('deciding', () => {
     await expect(control.requests.approve(bolt, request.id)).rejects.toMatchObject({ code: 'request_closed' });
   });
 
-  test('only the asked decide and only who asks withdraws; to all others it is not there', async () => {
+  test('only the asked tenant decides and only the asking tenant withdraws; other tenants do not find it', async () => {
     const { control, request } = await asked();
     const missing = { code: 'not_found' };
     for (const caller of [acme, corp]) {
@@ -141,7 +141,7 @@ describe('approval rules', () => {
     maxResources: { cpu: '2' },
   };
 
-  test('approve at once; who asks learns that, and not by which rule', async () => {
+  test('approve at once; the asking tenant learns that, and not by which rule', async () => {
     const world = await twoTenants();
     const { control, published, untilPhase } = world;
     await published();

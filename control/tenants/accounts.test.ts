@@ -133,7 +133,7 @@ describe('a member', () => {
   );
 });
 
-test('a key with scopes lets nobody in who may do more than itself', async () => {
+test('a key with scopes cannot grant more rights than it has', async () => {
   const { tenants } = started();
   const scoped = { ...adminOf('acme'), scopes: ['members:write', 'issuers:write', 'clusters:read'] } as const;
   const refused = { code: 'forbidden' };

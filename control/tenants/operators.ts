@@ -1,4 +1,4 @@
-/** Those who run the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
+/** Operators of the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
@@ -23,7 +23,7 @@ export interface NewTenant {
 export interface Operators {
   /** The first operator key of this deployment, or undefined when there is one already. */
   bootstrap(origin: Origin, signal?: AbortSignal): Promise<string | undefined>;
-  /** One more key, for whoever holds the store: local mode and deployment scripts. */
+  /** One more key, for a caller with access to the store itself: local mode and deployment scripts. */
   issue(origin: Origin, signal?: AbortSignal): Promise<string>;
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<OperatorCaller>;
   /** The tenant and its first admin key; `already_exists` also for the name of one that was deleted. */

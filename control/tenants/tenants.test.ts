@@ -69,7 +69,7 @@ describe('an API key', () => {
     await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
   });
 
-  test('is not revoked by itself, so that nobody is locked out by accident', async () => {
+  test('is not revoked by itself, so that no caller locks itself out by accident', async () => {
     const { tenants, admin, secret } = await started();
     const own = admin.principal.slice('api-key/'.length);
     await expect(tenants.revokeKey(admin, own)).rejects.toMatchObject({

@@ -35,7 +35,7 @@ export const markedFacts = (tenant: Tenant, accepting = true): ClusterFacts => (
 
 const tenant = fc.constantFrom(...tenants);
 const pick = fc.nat(1_000);
-/** What reaches nobody else's items, whatever it is asked for. */
+/** Operations that reach only the caller's own items, for every input. */
 export const inwardOps = [
   'get',
   'list',

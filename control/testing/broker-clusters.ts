@@ -28,7 +28,7 @@ export interface World {
   readonly store: Store;
   readonly control: Control;
   readonly clusters: ReadonlyMap<string, SimulatedCluster>;
-  /** Who was rung, in order. */
+  /** Clusters that were notified, in order. */
   readonly rings: { readonly tenant: string; readonly clusterId: string; readonly revision: number }[];
   join(id: string, options?: { readonly tenant?: string; readonly facts?: ClusterFacts }): Promise<SimulatedCluster>;
   /** Every agent fetches, works and reports once. */

@@ -79,7 +79,7 @@ describe('an event target', () => {
     expect((await targets().get(admin, id)).failingSince).toBeUndefined();
   });
 
-  test('gets no second attempt at what it would never take, unless somebody replays it', async () => {
+  test('gets no second attempt at what it would never accept, unless a member replays it', async () => {
     const { id } = await make();
     w.answerPut(() => ({ error: 'MalformedDetail', final: true }));
     const event = await w.happen();

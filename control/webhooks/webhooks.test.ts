@@ -150,7 +150,7 @@ describe('what fails', () => {
       .toEqual([hook, 'https://other.example/']);
   });
 
-  test('for days without one success disables the webhook, once, with an event; enabling starts anew', async () => {
+  test('for days without one success disables the webhook, once, with an event; enabling resets the count', async () => {
     const { webhook } = await make();
     w.answer(() => ({ status: 500, text: '' }));
     await w.happen();
@@ -260,7 +260,7 @@ describe('a replay', () => {
 });
 
 describe('a test', () => {
-  test('reaches this webhook only, whatever its types, and is in no feed', async () => {
+  test('reaches this webhook only, regardless of its event types, and is in no feed', async () => {
     const { webhook } = await make(['peering.*']);
     await webhooks().create(admin, { url: 'https://other.example/', types: ['*'] });
     const { id } = await webhooks().deliveries.test(admin, webhook.id);

@@ -136,7 +136,7 @@ test('a portal makes a tenant and a key, peers two clusters, follows them, pages
   } while (cursor !== undefined);
   expect(names).toEqual(['milan', 'rome', 'turin']);
 
-  // Labels, found again, and changed by whoever read them last.
+  // Labels: found again, and changed with optimistic concurrency.
   const { headers: read } = await ask(key, 'getCluster', { path: { cluster: 'rome' } });
   const labelled = {
     path: { cluster: 'rome' },

@@ -47,7 +47,7 @@ describe.each(operations.filter(({ required }) => required !== undefined))(
       const outcome = body?.code as string | undefined;
       if (required === 'deployment-operator') {
         if (role === 'deployment-operator') expect([401, 403]).not.toContain(status);
-        // A name in the path is not found, whoever's it is.
+        // A name in the path is not found, in every tenant.
         else expect([status, outcome]).toEqual(path.includes('{tenant}') ? [404, 'not_found'] : [403, 'forbidden']);
         return;
       }

@@ -38,7 +38,7 @@ export interface BrokerOptions {
   /** How agents reach it; default: derived from `listen`. Join tokens carry it and agents sign for it. */
   readonly publicUrl?: string;
   readonly tenant?: string;
-  /** Issue one more admin key: for who lost the first. */
+  /** Issue one more admin key: the way back in when the first is lost. */
   readonly newAdminKey?: boolean;
   readonly heartbeatSeconds?: number;
   /** Of each tenant; default: those of a self-hosted broker. */

@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-/** Raw bytes out, whatever comes back in. */
+/** Sends raw bytes, returns the raw answer. */
 function raw(bytes: Buffer | string): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -259,7 +259,7 @@ test('no request of any form makes any route fail, and every refusal is a proble
         },
         operation.method === 'GET' ? Buffer.alloc(0) : sent,
       );
-      // A provider that does not answer is nobody's defect.
+      // A provider that does not answer is no defect of ours.
       if (status === 503 && codeIn(text) === 'issuer_unreachable') return;
       expect(status, text).toBeGreaterThanOrEqual(200);
       expect(status, text).toBeLessThan(500);

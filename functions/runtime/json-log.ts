@@ -1,4 +1,4 @@
-/** The broker's log: one JSON line per record. Fields named like credentials are masked, whoever passes them. */
+/** The broker's log: one JSON line per record. Fields named like credentials are masked, for every caller. */
 import pino from 'pino';
 import type { Log } from '#shared/ports/log.ts';
 

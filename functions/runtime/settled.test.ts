@@ -6,7 +6,7 @@ import { whenSettled } from './settled.ts';
 
 const signal = new AbortController().signal;
 
-/** What whoever asked for a peering is told, once it has come so far. */
+/** The answer to a caller that waits for a peering, once it has come so far. */
 async function told(phase: 'Proposed' | 'Ready', asked: { readonly wait?: number; readonly status: number }) {
   const world = createWorld();
   await world.join('rome');

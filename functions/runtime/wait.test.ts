@@ -4,7 +4,7 @@ import { Wait, waitUntil } from './wait.ts';
 
 const never = new AbortController().signal;
 
-/** A world in which `state` changes when somebody says so. */
+/** A store in which `state` changes on request of the test. */
 function world() {
   const clock = new ManualClock();
   const waiters = new Set<() => void>();
@@ -38,7 +38,7 @@ describe('a long poll', () => {
     expect(await world().wait((value) => value === 0, 25)).toBe(0);
   });
 
-  test('answers the state as it is when nobody asked it to wait', async () => {
+  test('answers the state as it is when the request does not ask it to wait', async () => {
     expect(await world().wait(() => false, undefined)).toBe(0);
   });
 

@@ -1,6 +1,6 @@
 /**
  * Many tenants do everything that the API document describes, to their own things and to each other's. Four nets are spread: the store refuses
- * a key outside the tenant that is being served; no answer holds a mark or an id of another tenant; somebody else's object is answered as one
+ * a key outside the tenant that is being served; no answer holds a mark or an id of another tenant; another tenant's object is answered as one
  * that never existed; and what is written through one tenant is never found in another's events.
  */
 import { selfHostedLimits } from '#control/limits/limits.ts';
@@ -307,7 +307,7 @@ export async function runIsolation({
 
 const performed = operations.filter(({ id }) => !(id in notPerformed));
 
-/** Of the same form as what it stands for, and of nobody: no id was made at the beginning of time. */
+/** A well-formed id that belongs to no object: no id was made at time zero. */
 function never(like: string): string {
   const match = /^([a-z]{2,3}_)[0-9a-z]{10}([0-9a-z]{16})$/.exec(like);
   if (match) return `${match[1]}0000000000${match[2]}`;
@@ -357,7 +357,7 @@ function guarded(
   };
 }
 
-/** Requests (and the HTTP requests that made them) are known to the tenant that asks and the one that is asked, operators to the audit log of every tenant that they made; what never was is nobody's. */
+/** Requests (and the HTTP requests that made them) are known to the tenant that asks and the one that is asked, operators to the audit log of every tenant that they made; an id that never existed belongs to none. */
 const sharedIds = /^(rq|ok|req)_|^[a-z]+_0{10}/;
 
 /** Every URL is an identity provider, and nothing is sent anywhere. */

@@ -97,7 +97,7 @@ export interface ApiRequest {
   readonly body?: unknown;
 }
 
-/** Whoever takes the client along brings this: sends, fails for problems, answers with the parsed body. */
+/** Transport, provided by the user of the client: sends, rejects for problems, resolves with the parsed body. */
 export type Send<Options> = (request: ApiRequest, options?: Options) => Promise<unknown>;
 
 export type OperationName = keyof typeof operations;

@@ -18,7 +18,7 @@ test('everybody has his turn, each in the order of coming', () => {
   expect(line.size).toBe(0);
 });
 
-test('when there is no room, who has the most gives way with what came last, and nobody else', () => {
+test('when the queue is full, only the owner with the longest backlog loses items, the last ones first', () => {
   const line = new FairQueue<string>(4);
   for (const thing of ['a1', 'a2', 'a3', 'a4']) expect(line.offer('a', thing)).toBe(true);
   expect(line.offer('a', 'a5')).toBe(false);

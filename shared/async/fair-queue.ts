@@ -1,4 +1,4 @@
-/** Things that wait, each of somebody's. Everybody has his turn, and when there is no room, who has the most gives way. */
+/** Fair queue: serves its owners round robin, so that none waits for another's backlog. When full, the owner with the longest backlog loses its last item. */
 export class FairQueue<T> {
   readonly #room: number;
   /** Whose turn it is first comes first. */
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     return this.size >= this.#room;
   }
 
-  /** False: there is no room, and nobody has more than this one. */
+  /** False: the queue is full, and no owner has more items than this one. */
   offer(whose: string, thing: T): boolean {
     if (this.isFull && !this.#makeRoom(whose)) return false;
     this.add(whose, thing);

@@ -1,5 +1,5 @@
 /**
- * Shares reads that are expensive: however many ask at once, one read per key is under way and one waits. Whoever asks gets the answer of a
+ * Single flight for expensive reads: per key, one read is in flight and one waits, for any number of callers. A caller gets the answer of a
  * read that began after the question, so nothing that was true before it is missed.
  */
 export function coalesced<T>(read: (key: string) => Promise<T>): (key: string) => Promise<T> {

@@ -1,4 +1,4 @@
-/** Compares JSON values whatever the order of their members and whether absent members are written as `undefined`. */
+/** Compares JSON values. The order of members does not count, and a member that is `undefined` equals an absent one. */
 export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

@@ -225,7 +225,7 @@ function end(pid: number): void {
 export interface CableEnd {
   readonly netns: Netns;
   readonly device: string;
-  /** Chosen by the kernel at random unless told: then whoever knew an earlier device of this address goes on sending to that for up to 45 s. */
+  /** Chosen by the kernel at random unless told: then neighbours that knew an earlier device of this address go on sending to that for up to 45 s (neighbour cache). */
   readonly mac?: string;
 }
 

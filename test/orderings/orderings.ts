@@ -40,7 +40,7 @@ interface Step {
 const local = 'demo';
 const remote = 'demo-cons';
 
-/** As somebody writes it who does not rely on the webhook: such a pod may be bound before anything of its namespace is there. */
+/** A pod written without relying on the webhook: it may be bound before anything of its namespace is there. */
 const toVirtualNodes = {
   tolerations: [{ key: virtualNodeTaint.key, operator: 'Exists', effect: virtualNodeTaint.effect }],
   affinity: {
@@ -67,7 +67,7 @@ const settings: KubeObject = {
 };
 const mounts = { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] };
 
-/** What somebody wants there to be, whoever removed it. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
+/** The objects that users want, independent of who removed them last. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
 class Wishes {
   readonly #world: OrderingsWorld;
   readonly #wanted = new Map<string, KubeObject>();
@@ -196,7 +196,7 @@ export async function runOrdering(seed: number): Promise<Ordering> {
       await world.deliver(Math.floor(random() * 12));
       if (random() < 0.4) world.play();
     }
-    // From here on nobody disturbs: everything that was asked for is there, and stays.
+    // From here on without disturbances: everything that was asked for is there, and stays.
     world.heal();
     await world.startProvider();
     await world.startConsumer();

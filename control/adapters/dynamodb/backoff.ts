@@ -1,4 +1,4 @@
-/** Waiting before another attempt: full jitter, so that those who collided do not collide again. */
+/** Waiting before another attempt: full jitter, so that writers that collided do not collide again. */
 import type { Clock } from '#shared/ports/clock.ts';
 
 /** Resolves when attempt number `attempt` (1 is the first repetition) may begin; rejects when the signal aborts. */

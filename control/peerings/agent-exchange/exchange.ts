@@ -121,7 +121,7 @@ export function createExchange(
     // A request that was overtaken by a later one of the same agent says nothing any more.
     if (agent.signedAt !== undefined && agent.signedAt < known) return undefined;
     // A restarted agent counts from 0 again until it has applied everything once more; what it had applied stays applied.
-    // And nobody has applied what is yet to be written, whatever he says.
+    // And no agent can have applied what is yet to be written, even if it reports so.
     const applied = Math.min(
       Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
       (await counted(agent, signal)).revision,

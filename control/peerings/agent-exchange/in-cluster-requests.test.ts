@@ -248,14 +248,14 @@ describe('a Peering object for a cluster that has not joined', () => {
     await world.join('paris');
     while (await bus.deliverDue(never));
     expect(world.rings.map(({ clusterId }) => clusterId)).toEqual(expect.arrayContaining(['rome', 'paris']));
-    // Nobody looks at those who wait for somebody else.
+    // Clusters that wait for another cluster are not looked at.
     expect([...read].filter((one) => one.endsWith('/asks'))).toEqual(['t/default/cluster/rome/asks']);
     for (let round = 0; round < 6; round += 1) await world.step();
     expect(rome.answers[0]?.phase).toBe('Ready');
     expect(oslo.answers[0]?.conditions[0]?.reason).toBe('ClusterUnknown');
   });
 
-  test('misses nobody who joins just before the wait is noted', async () => {
+  test('misses no cluster that joins just before the wait is noted', async () => {
     const { meddle, wrap } = meddling((ops) => ops.some(ofAsks));
     const world = createWorld({ wrap });
     const rome = await world.join('rome');

@@ -56,7 +56,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   ): Promise<{ readonly code: string; readonly message: string } | undefined> {
     const { name, uid, generation, owner } = ask;
     const before = await requests.loadPair(cluster.tenant, cluster.clusterId, ask.provider, signal);
-    // Somebody ended it on purpose: it takes a change of the object, or a new one, to ask again.
+    // It was ended on purpose: it takes a change of the object, or a new one, to ask again.
     if (owned(before?.value, uid) && isEnding(before.value) && before.value.spec.ask?.generation === generation)
       return undefined;
     try {
@@ -80,17 +80,17 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   ): Promise<void> {
     const pursued: PeeringAsk[] = [];
     const pass = () => untilWritten(() => settleOnce(who, cluster, { given, pursued }, signal), signal);
-    // Whoever came before it was noted that he is awaited has missed it.
+    // A cluster that joined before the wait was noted has missed it.
     if (await pass()) await pass();
   }
 
   interface Attempt {
     readonly given: readonly PeeringAsk[] | undefined;
-    /** By this and earlier attempts: what they made and nobody asks for any more has to end. */
+    /** By this and earlier attempts: peerings that they made and that no object requests any more have to end. */
     readonly pursued: PeeringAsk[];
   }
 
-  /** Whether somebody is awaited from now on. Fails with `version_conflict` when somebody else settled meanwhile, who may know newer asks. */
+  /** Whether a cluster is awaited from now on. Fails with `version_conflict` when another process settled meanwhile, which may know newer requests. */
   async function settleOnce(
     who: Principal,
     cluster: ClusterRef,
@@ -150,7 +150,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   interface Review {
     readonly ops: readonly Op[];
     readonly dueAt?: number;
-    /** Somebody is awaited who was not before. */
+    /** A cluster is awaited that was not before. */
     readonly more: boolean;
   }
 
@@ -190,11 +190,11 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     const { pk, sk } = key.cluster(tenant, clusterId);
     const asking = await store.get<ClusterRecord>(pk, sk, signal);
     const who = { ...systemPrincipal(tenant), principal: `cluster/${clusterId}` };
-    // Who has left asks for nothing any more, and asks anew when it joins anew.
+    // A cluster that has left requests nothing any more; after joining again it sends its requests again.
     await settle(who, cluster, asking?.value.state === 'joined' ? undefined : [], signal);
   }
 
-  /** Those who ask in vain for this cluster, and itself if it does. */
+  /** Clusters with unmet requests for this cluster, and itself if it has unmet requests. */
   async function whoAsks({ tenant, clusterId }: ClusterRef, signal?: AbortSignal): Promise<string[]> {
     const found: string[] = [];
     let cursor: string | undefined;

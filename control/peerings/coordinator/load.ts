@@ -50,7 +50,7 @@ export interface LoadedPeering {
   readonly invitation?: Item<Pick<InvitationRecord, 'revokedAt'>>;
 }
 
-/** A cluster of another tenant, of which nothing is left: whoever waits for it waits in vain. */
+/** A deleted cluster of another tenant: a wait for it cannot end. */
 const vanished: SideInput = {
   facts: {
     agentVersion: '',

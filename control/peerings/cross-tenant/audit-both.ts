@@ -1,4 +1,4 @@
-/** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, not who in it or from where. */
+/** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, but neither the principal nor the address. */
 import type { Principal } from '../../access/caller.ts';
 import { auditOp, type Change, eventOf } from '../../audit/record.ts';
 import type { EventType } from '../../events/types.ts';

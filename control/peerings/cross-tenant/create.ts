@@ -135,7 +135,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
     });
   }
   mustSuit(provider.value, request);
-  // The other tenant counted when it invited, asked or made the rule: nobody counts what is another's.
+  // The other tenant's limits were charged when it invited, asked or made the rule: each tenant counts only its own objects.
   if (!request.byRule) await deps.capacity.mustHaveRoom(asking, 'peerings', signal);
   const open = await Promise.all(roles.map((role) => mustBeOpenTo(deps, { tenant: across[role], asking }, signal)));
   const createdAt = deps.clock.now();

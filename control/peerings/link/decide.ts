@@ -1,6 +1,6 @@
 /**
  * The link between the two clusters of a peering: what the state machine remembers of it, and how a report changes that. A pair that is peered
- * both ways has one link. Both peerings keep the same record of how it is laid out; who made it first decides, and whoever stays keeps it.
+ * both ways has one link. Both peerings keep the same record of how it is laid out; the peering that made it first decides, and the peering that remains keeps it.
  */
 import { sameJson } from '#shared/domain/canonical-json.ts';
 import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
@@ -56,7 +56,7 @@ function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked'])
   const mine = before?.layout.by === spec.id;
   if (mine && sameWish)
     return opposite && opposite.by !== spec.id && isEarlier(opposite, before.layout) ? opposite : before.layout;
-  // The other peering's link is there already: this one joins it, whatever it asks for.
+  // The other peering's link is there already: this one joins it, regardless of its own terms.
   if (opposite && opposite.by !== spec.id) return opposite;
   if (before && !mine && opposite) return isEarlier(opposite, before.layout) ? opposite : before.layout;
   if (before && !mine && sameWish) return before.layout;
@@ -66,7 +66,7 @@ function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked'])
     mtu: terms.mtu,
     serviceType: terms.serviceType ?? defaultServiceType(facts),
     by: spec.id,
-    // Changing one's mind does not make one later: who decides stays who decides.
+    // A change of terms does not make a peering later: the deciding peering stays the same.
     at: before && mine ? before.layout.at : now,
   };
 }

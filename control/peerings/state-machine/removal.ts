@@ -135,7 +135,7 @@ function whatIsLeft(input: RemovalInput, removal: Removal): string[] {
   const { spec, consumer, provider, opposite } = input;
   const report = (cluster: string, side: SideInput): string => {
     const remaining = remainingOf(side.observed, opposite);
-    const what = remaining.length === 0 ? 'whatever this peering made there' : remaining.join(', ');
+    const what = remaining.length === 0 ? 'all objects of this peering there' : remaining.join(', ');
     return side.left
       ? `${cluster}: ${what}; the cluster has left, delete it there by hand`
       : `${cluster}: ${what}; its agent has not confirmed the removal and will do it when it is back`;

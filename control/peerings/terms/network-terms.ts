@@ -47,7 +47,7 @@ const invalid = (field: string, value: unknown, accepted: string, why = ''): App
     detail: { field: `network.${field}`, value, accepted },
   });
 
-/** Refuses what could never hold, whoever the two clusters are. */
+/** Refuses terms that could not hold between any two clusters. */
 export function checkNetwork({ gatewayLocation, mtu, serviceType, enabled, inBand }: AskedNetwork): void {
   if (mtu !== undefined && !Mtu.safeParse(mtu).success) throw invalid('mtu', mtu, 'a whole number from 1280 to 65535');
   if (gatewayLocation !== undefined && gatewayLocation !== 'consumer' && gatewayLocation !== 'provider')
@@ -74,7 +74,7 @@ export function settleNetwork(
   checkNetwork(asked ?? {});
   const unable = [consumer, provider].find(({ facts }) => !canLink(facts));
   const possible = unable === undefined && objectionOf(parties) === undefined;
-  // A peering that was made before there were networks gets one when somebody asks for it.
+  // A peering that was made before there were networks gets one when a caller asks for it.
   const enabled = asked?.enabled ?? before?.enabled ?? possible;
   const serviceType = asked?.serviceType ?? before?.serviceType;
   const terms: NetworkTerms = {

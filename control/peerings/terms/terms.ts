@@ -1,4 +1,4 @@
-/** What may be asked for at all, before anything is read, and how it is held against what somebody agreed to. */
+/** Static limits of what may be requested, checked before anything is read; and the comparison with what a side agreed to. */
 import { excessOver, parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { checkClass, checkCluster } from '../../input/checks.ts';

@@ -61,7 +61,7 @@ describe('labels of a peering', () => {
     expect(await labelEvents()).toHaveLength(2);
   });
 
-  test('are not written over a version that nobody saw', async () => {
+  test('are not written over a version that the caller has not read', async () => {
     const { peerings } = await started();
     const { id, version } = (await peerings.request(admin, terms)).peering;
     await peerings.label(admin, id, { labels: { team: 'shop' }, ifVersion: version });
@@ -124,7 +124,7 @@ describe('labels of a peering', () => {
     { selector: 'team=shop', found: ['milan'] },
     { selector: 'team=shop,stage=prod', found: [] },
     { selector: 'stage', found: ['turin'] },
-  ])('find peerings by $selector, whatever the size of the pages and of whichever cluster', async (sought) => {
+  ])('find peerings by $selector, for every page size and cluster filter', async (sought) => {
     const { peerings } = await started(['rome', 'milan', 'genoa', 'turin']);
     const given = { milan: { team: 'shop' }, genoa: { team: 'bank' }, turin: { stage: 'prod' } };
     for (const [provider, labels] of Object.entries(given))

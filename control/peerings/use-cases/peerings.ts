@@ -51,7 +51,7 @@ export interface Peerings {
   sweep(signal?: AbortSignal): Promise<{ readonly nextDueAt?: number }>;
 }
 
-/** One sentence for people who look at a list. */
+/** One sentence for the list view. */
 function waitingFor({ state }: PeeringRecord): string {
   if (state.phase === 'Gone')
     return state.leftBehind.length === 0 ? 'nothing, it has ended' : 'the agents named under leftBehind';

@@ -122,7 +122,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       consumer: { id: terms.consumer, facts: consumer.value.facts, peerOwner: ofProvider },
       provider: { id: terms.provider, facts: provider.value.facts, peerOwner: ofConsumer },
     });
-    // A peering from before there were links is left without one until somebody asks for it.
+    // A peering from before there were links stays without one until a caller asks for it.
     const full: Terms = live && !before && !network ? terms : { ...terms, network: settled };
     if (live) return change(who, live, full, { ask, consumer, provider }, signal);
     judge(tenant, full, { ask, consumer, provider }, false);

@@ -78,20 +78,17 @@ describe('a forced end', () => {
   });
 });
 
-test.each(['rome', 'milan'] as const)(
-  'what somebody in %s ends by deleting its objects ends on both sides',
-  async (by) => {
-    const { world, rome, milan, view } = await peered();
-    (by === 'rome' ? rome : milan).endsByHand = true;
-    await world.until(async () => (await view()).phase === 'Unpeering', 10_000);
-    expect((await view()).conditions).toContainEqual(
-      expect.objectContaining({
-        type: 'Consented',
-        reason: 'EndedInCluster',
-        message: expect.stringContaining(`in ${by}`),
-      }),
-    );
-    await world.until(async () => (await view()).phase === 'Gone', 20_000);
-    expect([...rome.remains, ...milan.remains]).toEqual([]);
-  },
-);
+test.each(['rome', 'milan'] as const)('a peering whose objects are deleted in %s ends on both sides', async (by) => {
+  const { world, rome, milan, view } = await peered();
+  (by === 'rome' ? rome : milan).endsByHand = true;
+  await world.until(async () => (await view()).phase === 'Unpeering', 10_000);
+  expect((await view()).conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'Consented',
+      reason: 'EndedInCluster',
+      message: expect.stringContaining(`in ${by}`),
+    }),
+  );
+  await world.until(async () => (await view()).phase === 'Gone', 20_000);
+  expect([...rome.remains, ...milan.remains]).toEqual([]);
+});

@@ -7,7 +7,7 @@ export const handler = http(
   {
     method: 'POST',
     path: '/v1/directory',
-    summary: 'Publish a cluster, or describe it anew',
+    summary: 'Publish a cluster, or replace its description',
     description: 'All tenants of the broker see exactly these fields, and may ask for the cluster.',
     auth: 'key',
     permission: 'directory:write',

@@ -9,7 +9,7 @@ export const handler = http(
     method: 'DELETE',
     path: '/v1/directory/{cluster}',
     summary: 'Take a cluster of yours out of the directory',
-    description: 'Nobody sees it or can ask for it any more; peerings and pending requests stay.',
+    description: 'Other tenants no longer see it or can ask for it; peerings and pending requests stay.',
     auth: 'key',
     permission: 'directory:write',
     pathParameters: z.object({ cluster: z.string() }),

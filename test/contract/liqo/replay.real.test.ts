@@ -76,7 +76,7 @@ async function perform(step: Step, what: string, api: KubeApi, known: Map<string
   for (const [wanted, subresource] of [[step.update], [step.status, 'status']] as const) {
     if (wanted === undefined) continue;
     const { spec, status } = filled(wanted, known) as Manifest & { spec?: object; status?: object };
-    // Whoever else writes the object meanwhile wins, as with any GET and PUT.
+    // A concurrent writer of the object wins, as with any GET and PUT.
     await eventually(what, async () => {
       const now = (await api.get(typeOf(wanted), refOf(wanted))) as
         | (KubeObject & { spec?: object; status?: object })

@@ -48,7 +48,7 @@ afterAll(async () => {
   await removeWorld(place);
 }, 180_000);
 
-test('the provider has an address for its proxy, which nobody needs yet', async () => {
+test('the provider has an address for its proxy, which is not needed yet', async () => {
   const ip = await eventually(
     'the address',
     async () => {

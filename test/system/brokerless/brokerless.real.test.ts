@@ -186,7 +186,7 @@ describe('liqoctl', () => {
     await eventually('none', async () => (await cordoned()).length === 0, patience);
   });
 
-  test('test network --np-ext --lb --ip: every pod reaches all it should, and so does who is neither node nor pod', async () => {
+  test('test network --np-ext --lb --ip: every pod reaches all it should, and so does a host that is neither node nor pod', async () => {
     const outside = await openOutside(ground.stage);
     const tools = {
       ...outside,

@@ -40,7 +40,7 @@ function documentsOf(role: 'consumer' | 'provider', values: Readonly<Record<stri
     .replaceAll('cl-consumer', ids.consumer)
     .replaceAll(/<([A-Z_0-9]+)>/g, (whole, name: string) => {
       const value = values[name];
-      if (value === undefined) throw new Error(`${role}.yaml: nobody fills in ${whole}`);
+      if (value === undefined) throw new Error(`${role}.yaml: no value for ${whole}`);
       return value;
     });
   return text.split(/^---\n/m);

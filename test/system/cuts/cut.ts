@@ -39,7 +39,7 @@ export interface CutOptions {
 }
 
 export interface Report {
-  /** Whatever was not as it must be; empty when all was. */
+  /** Violated expectations; empty when all held. */
   readonly problems: readonly string[];
   readonly changes: number;
   /** Seconds after the end of the cut. */
@@ -72,7 +72,7 @@ interface Sight {
   readonly there: ReadonlyMap<string, Pod>;
 }
 
-/** A cut from its beginning to its end, and everybody who looks at it. */
+/** A cut from its beginning to its end, with all its observers. */
 interface Play {
   readonly on: Stage;
   readonly options: CutOptions;
@@ -158,7 +158,7 @@ async function during(play: Play, before: Sight): Promise<{ cutAt: number; evict
   await goods.change(0, 0.5);
   if (seconds >= longCutSeconds) {
     await sleepUntil(seconds * 500);
-    say?.('killing the agent of the consumer, which has to begin anew without the provider');
+    say?.('killing the agent of the consumer, which has to restart without the provider');
     for (const pid of on.world.agentPids(consumer)) process.kill(pid, 'SIGKILL');
   }
   await sleepUntil(seconds * 1_000 - lastChangesMs);
@@ -197,8 +197,8 @@ async function validateEnd(play: Play, before: Sight, evictions: readonly Deleti
   const survivors = [...before.here.keys()].filter((name) => !evicted.has(`${consumer} Pod ${name}`));
   const others = (side: keyof Sight): string[] =>
     survivors.filter((name) => uidOf(after[side], name) !== uidOf(before[side], name));
-  none('pods that nobody evicted and that did not last', others('here'));
-  none('pods that nobody evicted and that were made again', others('there'));
+  none('pods without an eviction that did not last', others('here'));
+  none('pods without an eviction that were made again', others('there'));
   const restarted = ({ status }: Pod): boolean =>
     status?.containerStatuses?.some(({ restartCount }) => restartCount > 0) ?? false;
   none(

@@ -12,7 +12,7 @@ async function inTheInternet({ bed }: World, text: string): Promise<void> {
   await must('ip', ['netns', 'exec', internetName(slot), 'nft', '-f', '-'], { input: `${text}\n` });
 }
 
-/** Nothing that one sends arrives at the other any more, and nobody is told. */
+/** A black hole in both directions: packets are dropped without RST or ICMP. */
 export async function cutOff(world: World, [one, other]: readonly [string, string]): Promise<void> {
   const [a, b] = [one, other].map((name) =>
     world
@@ -24,6 +24,6 @@ export async function cutOff(world: World, [one, other]: readonly [string, strin
   await inTheInternet(world, `table ${table} { chain cut { type filter hook forward priority filter; ${rules}; }; }`);
 }
 
-/** Also when nothing is cut. Whatever is sent from now on arrives; what waits to be sent again does so in its own time. */
+/** Also when nothing is cut. New packets arrive; retransmissions follow in their own time. */
 export const giveBack = (world: World): Promise<void> =>
   inTheInternet(world, `table ${table} {}\ndelete table ${table}`);

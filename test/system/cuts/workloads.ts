@@ -9,7 +9,7 @@ type Loose = KubeObject & { readonly spec?: unknown };
 
 /** Must run in one place at a time, for as long as they live: each member of the set, and the Job that waits for an end before it begins again. */
 export const onlyOnce = ['pod db-0', 'pod db-1', 'job once'] as const;
-/** Ends by itself after so long: during the cut, where nobody at home sees it. */
+/** Ends by itself after so long: during the cut, unseen by the consumer. */
 const briefSeconds = 25;
 export const brief = 'job brief';
 const setReplicas = 2;

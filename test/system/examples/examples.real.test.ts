@@ -61,7 +61,7 @@ page('quick-start', {
     expect(printed).toMatch(/^Endpoints: +[\d.]+:8080,[\d.]+:8080$/m);
   },
   'Check the Service connectivity': (printed) => {
-    // Sixteen answers asked for at each side; both pods are among them, and nobody else.
+    // Sixteen answers asked for at each side; both pods are among them, and no other.
     expect(lines(printed, /^ +\d+ hello-local$/gm)).toBe(2);
     expect(lines(printed, /^ +\d+ hello-remote$/gm)).toBe(2);
     const counted = [...printed.matchAll(/^ +(\d+) hello-/gm)].reduce((sum, [, count]) => sum + Number(count), 0);

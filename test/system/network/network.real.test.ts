@@ -333,7 +333,7 @@ test.each([
   const [before] = await settledKernels([node]);
   await node.netns.exec(program, ...args);
   const began = performance.now();
-  // Sooner than a node process programs everything anew whether or not it heard of anything.
+  // Sooner than the periodic resync of a node process.
   await eventually('repaired', () => isKernelState(node, before!), { withinMs: 15_000, everyMs: 50 });
   console.log(`${what}: repaired after ${Math.round(performance.now() - began)} ms`);
   expect(await seenFrom(podPlaces.rome[0]!, view(podPlaces.milan[0]!.ip))).toBe(view(podPlaces.rome[0]!.ip));

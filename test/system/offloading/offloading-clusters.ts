@@ -59,7 +59,7 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
     ];
   });
-  // Nobody plays their kubelets, so they would never be Ready; a provider without nodes says nothing about them.
+  // No kubelet is simulated for them, so they would never be Ready; a provider without nodes says nothing about them.
   await pair.consumer.api.delete(nodes, { name: 'rome-1' });
   await pair.provider.api.delete(nodes, { name: 'milan-1' });
   await peer(pair, { cpu: '4', memory: '8Gi', pods: '110' });

@@ -54,7 +54,7 @@ test('B020 a pod that completes stays completed on both sides, and no other is m
   await soon('nothing left', async () => !(await there().get(shadowPods, { namespace: remote, name: 'done' })));
 });
 
-test('B021 a pod that failed while nobody looked is Failed here, and no other is made', async () => {
+test('B021 a pod that failed while the agent was down is Failed here, and no other is made', async () => {
   await start('crash', { restartPolicy: 'Never' });
   await podAt(there(), remote, 'crash');
   await pair.consumer.stopAgent();
@@ -180,7 +180,7 @@ test('B079 B080 B084 B127 the patch of the virtual node shapes its pods from the
     });
   }
   await here().mergePatch(virtualNodes, ref, { spec: { offloadingPatch } });
-  // The watch tells the agent a moment later; a pod made before that is not made anew.
+  // The watch tells the agent a moment later; a pod made before that is not made again.
   await soon('the patch to hold', async () => {
     await remove('probe');
     await soon('no probe', async () => !(await local('probe')));

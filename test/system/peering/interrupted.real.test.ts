@@ -109,7 +109,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
   );
 }, 400_000);
 
-/** A third of it is left for a renewal, whatever else the machine does. */
+/** A third of it is left for a renewal, also on a loaded machine. */
 const lifeSeconds = 24;
 
 test('certificates of seconds are renewed without a gap, and a separation that outlives them heals by itself', async () => {

@@ -237,7 +237,7 @@ describe('a peering', () => {
     );
   };
 
-  test('goes on when the consumer rotates its key: nobody consents, nothing is denied, the node stays', async () => {
+  test('goes on when the consumer rotates its key: no consent is needed, nothing is denied, the node stays', async () => {
     const node = (await pair.consumer.api.get(virtualNodes, here))?.metadata.uid;
     const before = await sliceState();
     const former = (await pair.consumer.api.get(secrets, keysRef))?.data?.privateKey;
@@ -255,7 +255,7 @@ describe('a peering', () => {
     expect(await sliceState()).toEqual(before);
   });
 
-  test('gives nothing to a consumer of the same ID with a key that nobody vouches for, until somebody does', async () => {
+  test('gives nothing to a consumer of the same ID with an unknown key, until an administrator approves it', async () => {
     const { privateKey, publicKey } = generateClusterKeys();
     const data = { privateKey: toBase64(privateKey), publicKey: toBase64(publicKey) };
     await pair.consumer.api.mergePatch(secrets, keysRef, { data });

@@ -71,7 +71,7 @@ async function untilLinked(what: string): Promise<number> {
 }
 
 test(
-  `${count} peerings in a row become Ready, whatever is killed meanwhile, and leave nothing`,
+  `${count} peerings in a row become Ready while processes are killed, and leave nothing`,
   async () => {
     console.log(`ISTHMUS_LONG_SEED=${seed}`);
     const chance = createChance(seed);

@@ -1,5 +1,5 @@
 /**
- * What the kernels of two linked clusters have, in every node and every gateway pod, with names for what is granted or drawn anew each time:
+ * What the kernels of two linked clusters have, in every node and every gateway pod, with placeholders for values that are granted or drawn each time:
  * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
  */
 import type { KubeApi } from '#kube/model/types.ts';

@@ -28,9 +28,9 @@ export interface Stage {
   readonly baseline: Readonly<Record<ClusterName, ReadonlySet<string>>>;
   /** As an administrator. */
   api(cluster: ClusterName): KubeApi;
-  /** Credentials of somebody else, from a kubeconfig's text. */
+  /** A client with other credentials, from a kubeconfig's text. */
   login(kubeconfig: string): Promise<KubeApi>;
-  /** Program and arguments, for whoever runs kubectl with a stream. */
+  /** Program and arguments, to run kubectl with a stream. */
   kubectlLine(cluster: ClusterName, ...args: readonly string[]): readonly [string, readonly string[]];
   /** Never rejects for an exit code. */
   kubectl(cluster: ClusterName, args: readonly string[], input?: string): Promise<Ended>;

@@ -17,7 +17,7 @@ import { unpeering } from './scenarios/unpeering.ts';
 import { createStage, type Stage } from './stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'world-under-test') };
-/** For whoever writes a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
+/** While writing a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
 /** Every wait inside has a deadline of its own, which says what was waited for. */
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });

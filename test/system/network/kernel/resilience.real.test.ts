@@ -36,7 +36,7 @@ async function drop(netns: Netns, chain: string, wanted: number): Promise<void> 
 const receivedBy = async (netns: Netns): Promise<number> =>
   ((await (await netns.agent()).ask('received', {})) as { bytes: number }).bytes;
 
-describe('overlay packets that nobody of ours sent', () => {
+describe('forged overlay packets', () => {
   const overlayPort = 6091;
 
   /** To a pod of A, as if from a peer. */

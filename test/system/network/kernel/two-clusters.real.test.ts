@@ -1,4 +1,4 @@
-/** Topologies T1 and T2: who reaches whom, and as whom. Real kernel, real WireGuard. */
+/** Topologies T1 and T2: which addresses reach each other, and which source the receiver sees. Real kernel, real WireGuard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
 import { masqueradeRule } from '../../../harness/netns-cluster.ts';

@@ -17,7 +17,7 @@ const passes = async (ms: number): Promise<void> => {
   await eventually(`${ms} ms have passed`, () => performance.now() - from >= ms, { withinMs: ms + 5_000 });
 };
 
-/** Whoever has the tunnel's public address also has a NodePort, as a peer of another make may: nothing of ours runs there. */
+/** The host with the tunnel's public address also has a NodePort, as a Liqo peer may: nothing of ours runs there. */
 const proxyOf = (gate: Netns) =>
   gate.nft(`table ip proxy {
   chain prerouting {
@@ -47,7 +47,7 @@ test('a peer whose node port leads somewhere only 10 s after dialling began is r
   await eventually('Connected', isUp(moving!.client), { withinMs: 30_000 });
   console.log(`up ${Math.round(performance.now() - began)} ms after dialling began`);
   expect(await moving!.client.netns.who(moving!.server.tunnelAddress, port)).toBe(moving!.client.tunnelAddress);
-  // Who stays at one port would be answered if it were only silent for long enough.
+  // A client that stays at one port would be answered only after a long enough silence.
   await passes(6_000);
   expect(isUp(staying!.client)()).toBe(false);
   stop.abort();

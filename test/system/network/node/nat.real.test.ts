@@ -68,7 +68,7 @@ test.each([
 test('a path that drops large packets without a word is measured: 1350 bytes outside are 1280 inside, in blocks of 16', async () => {
   const [one, two] = [await endpoint(world, net, 'none', 1), await endpoint(world, net, 'none', 2)];
   for (const { netns } of [one, two]) await netns.ip(['link set dev wan mtu 1500']);
-  // A switch port drops what is too large and tells nobody.
+  // A switch port drops frames that are too large, without an ICMP error.
   await net.ip([`link set dev ${two.cable} mtu 1350`]);
   await dialEachOther(one, two);
   const found = () => one.reports.at(-1)?.mtu;

@@ -1,4 +1,4 @@
-/** The node process on real kernels' namespaces and a real API server: links come up, fail over, and survive whatever happens to the process. */
+/** The node process on real kernels' namespaces and a real API server: links come up, fail over, and survive restarts and kills of the process. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openNamespace } from '#agent/network/kernel/namespace.ts';
@@ -109,17 +109,17 @@ test('a peer that is reached at another address from now on is followed as soon 
   });
   const tookMs = Math.round(performance.now() - began);
   console.log(`the peer's new address in use after ${tookMs} ms`);
-  // Sooner than the names of a peer are asked for anew.
+  // Sooner than the next DNS look-up of the peer's names.
   expect(tookMs).toBeLessThan(20_000);
   await node!.netns.nft('delete table ip moved\n');
 });
 
-test('a client that nobody answers dials from another port, and the next node process leaves that session alone', async () => {
+test('a client that gets no answer dials from another port, and the next node process leaves that session alone', async () => {
   const active = await eventually('one active replica', () => world.active());
   const tunnel = userspaceTunnel(active.pod.netns.pid, 'liqo-tunnel');
   const listenPort = async () => (await tunnel.read()).listenPort;
   expect(await listenPort()).toBe(51_840);
-  // The proxy of B starts anew: until it is ready, its node takes the packets for its own, and keeps to that.
+  // kube-proxy of B restarts: until it is ready, its node takes the packets for its own, and keeps to that.
   const { netns } = world.b.nodes[1]!;
   await netns.exec('nft', 'delete', 'table', 'ip', 'nodeport');
   await netns.exec('conntrack', '-F');
@@ -150,7 +150,7 @@ test('a client that nobody answers dials from another port, and the next node pr
   await eventually('and keeps the link', isConnected);
   expect(await caller.netns.who(view(), port)).toMatch(/^10\.71\./);
   expect(await listenPort()).toBe(another);
-  // Nobody of ours is on that node who would: what went astray is forgotten only half a minute later, and a rebooted client begins at its own port.
+  // No process of ours on that node deletes the stale conntrack entry: it expires only half a minute later, and a rebooted client begins at its own port.
   await netns.tryExec('conntrack', '-D', '-p', 'udp', '--reply-port-src', `${nodePort}`);
 });
 
@@ -161,7 +161,7 @@ test.each([
   { what: 'a policy rule', undo: ['ip', 'rule', 'del', 'priority', '101'] },
   { what: 'the nft table', undo: ['nft', 'delete', 'table', 'ip', 'isthmus'] },
   { what: 'the overlay device', undo: ['ip', 'link', 'del', 'liqo-overlay'] },
-])('$what that somebody deletes on a node is back at once', async ({ undo }) => {
+])('$what that is deleted on a node is back at once', async ({ undo }) => {
   const [node] = world.a.nodes;
   const before = await restingKernel(node!.name);
   const [program, ...args] = undo;
@@ -171,12 +171,12 @@ test.each([
     expect((await world.kernelState())[node!.name]).toBe(before);
     return true;
   };
-  // Sooner than a node process programs everything anew whether or not it heard of anything.
+  // Sooner than the periodic resync of a node process.
   await eventually('repaired', repaired, { withinMs: 15_000, everyMs: 50 });
   console.log(`repaired after ${Math.round(performance.now() - began)} ms`);
 });
 
-test('whoever wrote a configuration is told on it how each host fares; deleting it removes its rules', async () => {
+test('the status of a configuration says how each host fares; deleting it removes its rules', async () => {
   const put = (name: string, rules: object) =>
     world.put(networkKinds.firewallConfigurations, {
       apiVersion: 'networking.liqo.io/v1beta1',

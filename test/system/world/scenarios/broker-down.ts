@@ -14,7 +14,7 @@ const namespace = 'abroad';
 const lively =
   /^(nodes|pods|leases\..*|brokerlinks\..*|shadowpods\..*|endpoints|connections\..*|quotas\..*|endpointslices\..*) /;
 
-/** Kubernetes writes into their status how their pods do, whatever made a probe of one fail. */
+/** Kubernetes writes the health of their pods into their status, so a failed probe changes them. */
 const counted = /^(deployments|replicasets|daemonsets)\.apps /;
 const versionOf = (what: string, { resourceVersion, generation }: ObjectMeta): string =>
   lively.test(what)

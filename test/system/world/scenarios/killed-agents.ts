@@ -36,7 +36,7 @@ type Loose = KubeObject & {
 /** Of these nothing but their being there is the same each time. */
 const ownWay = /^(leases|events|endpointslices|certificatesigningrequests)\b/;
 
-/** Without what is chosen anew each time: the end of the name of a Deployment's pod, the address of a Service. */
+/** Without what is drawn at random each time: the end of the name of a Deployment's pod, the address of a Service. */
 function named(one: Found): string {
   const { metadata } = one.object;
   const prefix = one.resource.startsWith('ipaddresses') ? '' : metadata.generateName;

@@ -79,7 +79,7 @@ export function oneProcess(on: () => Stage): void {
       await eventually('the DaemonSet wants one there', async () => (await wanted()) === 1, patience);
     });
 
-    test('marks the node that it serves, and no other, whatever somebody writes', async () => {
+    test('marks the node that it serves, and no other, also after foreign writes', async () => {
       const api = on().api(provider);
       const mark = 'networking.isthmus.dev/node-process';
       const [{ name: served } = { name: '' }] = on().world.cluster(provider).nodes;

@@ -70,7 +70,7 @@ export function refusals(on: () => Stage): void {
 
     test('that this broker never made is refused', async () => {
       const agent = new ScriptedAgent(await newToken(), login().caPem);
-      const answer = await agent.enroll({ token: 'a-secret-that-nobody-made-0123456789abcdef' });
+      const answer = await agent.enroll({ token: 'a-secret-that-was-never-issued-0123456789a' });
       expect([answer.status, answer.body.code]).toEqual([401, 'join_token_unknown']);
       expect(await known()).not.toContain(foreignOwner);
     });
@@ -82,7 +82,7 @@ export function refusals(on: () => Stage): void {
       expect(await known()).not.toMatch(/naples|turin/);
     });
 
-    test('works once: whoever comes second with another key is refused', async () => {
+    test('works once: a second enrolment with another key is refused', async () => {
       const token = await newToken();
       const first = new ScriptedAgent(token, login().caPem);
       expect((await first.enroll()).status).toBeLessThan(300);
@@ -127,7 +127,12 @@ export function refusals(on: () => Stage): void {
         code: 2,
       },
       { what: 'with less than nothing', args: ['rome', 'milan', '--memory', '-1Gi'], says: /-1Gi/, code: 2 },
-      { what: 'with a class nobody offers', args: ['rome', 'milan', '--class', 'gold'], says: /class/, code: 6 },
+      {
+        what: 'with a class that no provider offers',
+        args: ['rome', 'milan', '--class', 'gold'],
+        says: /class/,
+        code: 6,
+      },
     ])('$what is refused, and nothing changes', async ({ args, says, code }) => {
       const before = await standing(on());
       const ended = await on().world.isthmus('peer', ...args);
