@@ -11,14 +11,14 @@ let broker: BrokerChild;
 let idp: IdentityProvider;
 /** Each login has a configuration of its own. */
 const as =
-  (who: string) =>
+  (user: string) =>
   (...args: string[]): Promise<Ran> =>
-    isthmus(args, { env: { ISTHMUS_CONFIG: path.join(dir, `${who}.json`) } });
+    isthmus(args, { env: { ISTHMUS_CONFIG: path.join(dir, `${user}.json`) } });
 const operator = as('operator');
 const admin = as('admin');
-const login = (who: string, key: string): Promise<Ran> =>
+const login = (user: string, key: string): Promise<Ran> =>
   isthmus(['login', broker.url, '--ca-hash', broker.caHash, '--key', '-'], {
-    env: { ISTHMUS_CONFIG: path.join(dir, `${who}.json`) },
+    env: { ISTHMUS_CONFIG: path.join(dir, `${user}.json`) },
     stdin: key,
   });
 

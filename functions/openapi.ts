@@ -6,7 +6,7 @@ import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/route.ts';
-import * as across from '#shared/schema/api/across.ts';
+import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';

@@ -52,7 +52,7 @@ const peerTerms = (): Command =>
     .option('--class <name>', 'resource class at the provider')
     .option('--labels <labels>', 'labels for your own lists, KEY=VALUE separated by commas', labelList, {});
 
-const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
+const requested = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
   ...resource,
   ...(cpu !== undefined && { cpu }),
   ...(memory !== undefined && { memory }),
@@ -68,7 +68,7 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
         body: {
           consumer,
           provider,
-          resources: asked(options),
+          resources: requested(options),
           ...(options.class && { class: options.class }),
           ...(network && { network }),
           ...(Object.keys(options.labels).length > 0 && { labels: options.labels }),

@@ -5,7 +5,7 @@ import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { type PeeringRequest, RequestState } from '#shared/schema/api/across.ts';
+import { type PeeringRequest, RequestState } from '#shared/schema/api/cross-tenant.ts';
 import {
   askedResources,
   clusterName,

@@ -40,7 +40,7 @@ export const pullRemedy = ({ image }: PullTrouble): string =>
 
 /** Reports each failure once, however often the kubelet retries and rewords it. */
 export function createPullWatch(note: (text: string) => void): (pods: readonly Pod[]) => PullTrouble | undefined {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (pods) => {
     let first: PullTrouble | undefined;
     for (const pod of pods) {
@@ -48,9 +48,9 @@ export function createPullWatch(note: (text: string) => void): (pods: readonly P
       if (trouble === undefined) continue;
       first ??= trouble;
       const key = `${trouble.node}\0${trouble.image}`;
-      if (told.has(key)) continue;
-      const isFirst = ![...told].some((known) => known.endsWith(`\0${trouble.image}`));
-      told.add(key);
+      if (reported.has(key)) continue;
+      const isFirst = ![...reported].some((known) => known.endsWith(`\0${trouble.image}`));
+      reported.add(key);
       note(pullText(trouble));
       if (isFirst) note(`to do: ${pullRemedy(trouble)}; this command goes on as soon as the image is there`);
     }

@@ -21,12 +21,12 @@ const witnesses = [
 
 /** One witness that sees the peer outweighs any that does not. */
 export function evidenceOf({ status }: ForeignCluster, nowMs: number): Evidence {
-  const said: readonly ForeignClusterCondition[] = [
+  const evidence: readonly ForeignClusterCondition[] = [
     ...(status?.conditions ?? []),
     ...(status?.modules.networking.conditions ?? []),
   ];
   const seen = witnesses.flatMap(({ type, good, what }) => {
-    const condition = said.find((one) => one.type === type);
+    const condition = evidence.find((one) => one.type === type);
     return condition === undefined ? [] : [{ what, isGood: condition.status === good, since: sinceOf(condition) }];
   });
   const alive = seen.find(({ isGood }) => isGood);

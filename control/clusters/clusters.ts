@@ -216,7 +216,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const at = key.cluster(tenant, clusterId);
       const seenAt = key.seen(tenant, clusterId);
       const subject = `cluster/${clusterId}`;
-      const who = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
+      const actor = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
       await store.transact(
         [
           spendToken(stored, thumbprint, now),
@@ -226,7 +226,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           seen
             ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
             : { op: 'put', ...seenAt, value: heardNow },
-          auditOp(deps, who, {
+          auditOp(deps, actor, {
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),

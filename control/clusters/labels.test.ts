@@ -1,14 +1,14 @@
 /** Labels of clusters are the tenant's own: set by operators, kept over reports and over leaving and joining again, found by selectors page by page. */
 import { describe, expect, test } from 'vitest';
 import { parseSelector } from '#shared/domain/label-selector.ts';
-import { adminOf, createWorld } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '../testing/broker-clusters.ts';
 
 const admin = adminOf('default');
 
 async function started() {
-  const world = createWorld();
-  for (const name of ['rome', 'milan', 'turin']) await world.join(name);
-  return { ...world, clusters: world.control.clusters };
+  const fixture = createBrokerClusters();
+  for (const name of ['rome', 'milan', 'turin']) await fixture.join(name);
+  return { ...fixture, clusters: fixture.control.clusters };
 }
 
 describe('labels of a cluster', () => {

@@ -3,7 +3,7 @@
  * between. Unmet requests of other clusters are retried here only, so that the cluster that joins or reports does not wait for them.
  */
 import type { Coordinator } from '../model/coordinator.ts';
-import type { Asks } from '../model/peering-requests.ts';
+import type { InClusterRequests } from '../model/peering-requests.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import type { EventType } from './types.ts';
 
@@ -20,7 +20,7 @@ const types: readonly EventType[] = [
 
 interface Reacting {
   readonly coordinator: Pick<Coordinator, 'look' | 'lookAtCluster'>;
-  readonly asks: Pick<Asks, 'reviewAbout'>;
+  readonly asks: Pick<InClusterRequests, 'reviewAbout'>;
 }
 
 export const peeringTrigger = ({ coordinator, asks }: Reacting): Subscriber => ({

@@ -10,7 +10,7 @@ import type { PageRequest } from '../model/deps.ts';
 import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringView, Resources } from '../model/peering.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
-import { type AcrossDeps, planAcross } from '../peerings/cross-tenant/create.ts';
+import { type CrossTenantDeps, planCrossTenant } from '../peerings/cross-tenant/create.ts';
 import { checkTerms, upTo } from '../peerings/terms/terms.ts';
 import { peeringView } from '../peerings/use-cases/peerings.ts';
 import type { Item, Page } from '../ports/store.ts';
@@ -57,7 +57,7 @@ export interface Invitations {
   ): Promise<{ readonly peering: PeeringView; readonly created: boolean }>;
 }
 
-type InvitationDeps = AcrossDeps;
+type InvitationDeps = CrossTenantDeps;
 
 export function createInvitations(deps: InvitationDeps, coordinator: Coordinator): Invitations {
   const { store, clock, ids } = deps;
@@ -92,13 +92,13 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
     }
     const { id, cluster, limits, classes, expiresAt } = value;
     const [first = 'default'] = classes;
-    const asked = checkTerms({
+    const requested = checkTerms({
       consumer: input.consumer,
       provider: cluster,
       resources: input.resources ?? {},
       class: input.class ?? (first === '*' ? 'default' : first),
     });
-    const terms = { ...asked, resources: upTo(limits, asked.resources) };
+    const terms = { ...requested, resources: upTo(limits, requested.resources) };
     const across: CrossTenant = {
       consumer: caller.tenant,
       provider,
@@ -106,7 +106,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
     };
     const before = value.redemptions.find((r) => r.tenant === caller.tenant && r.cluster === terms.consumer);
     if (!before) mustBeOpen(value, clock.now());
-    const plan = await planAcross(deps, { who: caller, across, terms }, signal);
+    const plan = await planCrossTenant(deps, { who: caller, across, terms }, signal);
     if (!plan.created) return plan;
     mustBeOpen(value, clock.now());
     const redemption = { peering: plan.id, tenant: caller.tenant, cluster: terms.consumer, at: clock.now() };

@@ -77,7 +77,7 @@ const batch = 50;
 
 interface DeletionDeps extends Pick<ControlDeps, 'store' | 'clock' | 'ids'> {
   readonly log: Log;
-  readonly unpeer: (who: Principal, id: string, signal?: AbortSignal) => Promise<void>;
+  readonly unpeer: (actor: Principal, id: string, signal?: AbortSignal) => Promise<void>;
 }
 
 export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletion {
@@ -98,8 +98,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     return live;
   }
 
-  async function start(who: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
-    const { tenant } = who;
+  async function start(actor: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
+    const { tenant } = actor;
     const live = await livePeerings(tenant, signal);
     if (live.length > 0 && !force) {
       throw new AppError(
@@ -112,7 +112,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       const next: TenantRecord = {
         ...item.value,
         state: 'deleting',
-        deletion: { startedAt: clock.now(), by: who.principal },
+        deletion: { startedAt: clock.now(), by: actor.principal },
       };
       const subject = `tenant/${tenant}`;
       const listed = key.tenantName(tenant);
@@ -122,13 +122,13 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           { op: 'update', ...key.tenant(tenant), value: next, ifVersion: item.version },
           // Where sweeps look: they read no tenant that is not being deleted.
           ...(name ? [{ op: 'update' as const, ...listed, value: { deleting: true }, ifVersion: name.version }] : []),
-          auditOp(deps, who, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+          auditOp(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
         signal,
       );
       known.forget(tenant);
-      log.info('the deletion of a tenant begins', { tenant, by: who.principal });
+      log.info('the deletion of a tenant begins', { tenant, by: actor.principal });
     }
     return advance(tenant, signal);
   }

@@ -113,8 +113,8 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
     async create(operator, { name, displayName, limits }, signal) {
       checkTenantName(name);
       if (limits) checkLimits(limits);
-      const who = inside(operator, name);
-      const { record, secret } = buildKey(deps, name, who, { name: 'first admin', role: 'admin' });
+      const actor = inside(operator, name);
+      const { record, secret } = buildKey(deps, name, actor, { name: 'first admin', role: 'admin' });
       const tenant: TenantRecord = {
         name,
         state: 'active',
@@ -130,7 +130,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
             { op: 'put', ...key.tenantName(name), value: {} },
             { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
-            auditOp(deps, who, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
+            auditOp(deps, actor, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
           ],
           [eventOf(deps, name, 'tenant.created', subject)],
           signal,

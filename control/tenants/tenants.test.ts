@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../access/caller.ts';
-import { createWorld, origin } from '../testing/broker-clusters.ts';
+import { createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 
 async function started() {
-  const world = createWorld();
-  const issued = await world.control.tenants.bootstrap('default', origin);
+  const clusters = createBrokerClusters();
+  const issued = await clusters.control.tenants.bootstrap('default', origin);
   const secret = issued?.secret ?? '';
-  const admin = await world.control.tenants.authenticate(secret, origin);
-  return { ...world, admin, secret, tenants: world.control.tenants };
+  const admin = await clusters.control.tenants.authenticate(secret, origin);
+  return { ...clusters, admin, secret, tenants: clusters.control.tenants };
 }
 const refused = { code: 'unauthenticated' };
 

@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
-import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 import { failingLimitMs } from './schedule.ts';
-import { createWebhookWorld, hook, queueTarget, type WebhookWorld } from './testing/webhook-world.ts';
+import { createWebhookFixture, hook, queueTarget, type WebhookFixture } from './testing/webhook-fixture.ts';
 
 const admin = adminOf('default');
 const hour = 3_600_000;
 
-let w: WebhookWorld;
+let w: WebhookFixture;
 beforeEach(async () => {
-  w = await createWebhookWorld();
+  w = await createWebhookFixture();
 });
 const targets = () => w.world.control.eventTargets;
 const make = (types: readonly string[] = ['cluster.join-token-created']) =>
@@ -176,7 +176,7 @@ test('tenants see nothing of each other, and the broker shows for each its own e
 });
 
 test('a broker without an identity at AWS has no event targets, and says what to use', async () => {
-  const { control } = createWorld();
+  const { control } = createBrokerClusters();
   await expect(control.eventTargets.create(admin, { ...queueTarget, types: ['*'] })).rejects.toMatchObject({
     code: 'event_targets_unavailable',
     message: expect.stringContaining('webhook'),

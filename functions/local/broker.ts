@@ -23,11 +23,11 @@ import { boxKeyIn } from './box-key.ts';
 import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
 import { lockDirectory } from './data-lock.ts';
-import { createDoorbells } from './doorbells.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
+import { createNotifySockets } from './notify-sockets.ts';
 import { makePrivateDirectory } from './private-files.ts';
 import { createTlsServer } from './tls-server.ts';
 
@@ -104,7 +104,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const { port } = server.address() as AddressInfo;
     const url = askedUrl ?? defaultPublicUrl(address.host, port);
 
-    const doorbells = createDoorbells();
+    const doorbells = createNotifySockets();
     const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
     const control = createControl({
       store,

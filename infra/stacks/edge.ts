@@ -88,7 +88,7 @@ export class EdgeStack extends Stack {
 
     const webSocketApi = new WebSocketApi(this, 'WebSocketApi', {
       apiName: names.of('channel'),
-      description: `Doorbells of the Isthmus broker, stage ${settings.name}`,
+      description: `NotifySockets of the Isthmus broker, stage ${settings.name}`,
     });
     const webSocketStage = new WebSocketStage(this, 'WebSocketStage', {
       webSocketApi,

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openApiDocument } from '#functions/openapi.ts';
 import { httpFunctions } from '#functions/routes.ts';
-import * as across from '#shared/schema/api/across.ts';
+import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';

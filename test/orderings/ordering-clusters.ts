@@ -48,7 +48,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-export class OrderingsWorld {
+export class OrderingClusters {
   readonly clock = new ManualClock();
   readonly here: MemoryCluster;
   readonly there: MemoryCluster;

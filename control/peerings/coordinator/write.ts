@@ -66,12 +66,12 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   const { phase } = result.state;
   const subject = `peering/${spec.id}`;
   const moved = phase !== before.phase;
-  const told = moved ? tenantsOf(tenant, spec) : [];
+  const notified = moved ? tenantsOf(tenant, spec) : [];
   return {
     ops: [
       own,
       ...changed,
-      ...told.map((of) =>
+      ...notified.map((of) =>
         auditOp(deps, systemPrincipal(of), {
           action: 'peering.phase',
           subject,
@@ -80,7 +80,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
         }),
       ),
     ],
-    events: told.map((of) =>
+    events: notified.map((of) =>
       eventOf(deps, of, 'peering.phase-changed', subject, {
         consumer: spec.consumer,
         provider: spec.provider,

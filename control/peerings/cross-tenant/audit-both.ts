@@ -7,13 +7,13 @@ import type { NewEvent, Op } from '../../ports/store.ts';
 
 type Recorder = Pick<ControlDeps, 'clock' | 'ids'>;
 
-export const auditBoth = (deps: Recorder, who: Principal, tenants: readonly string[], change: Change): Op[] =>
+export const auditBoth = (deps: Recorder, actor: Principal, tenants: readonly string[], change: Change): Op[] =>
   tenants.map((tenant) =>
     auditOp(
       deps,
-      tenant === who.tenant
-        ? who
-        : { tenant, principal: `tenant/${who.tenant}`, from: 'broker', requestId: who.requestId },
+      tenant === actor.tenant
+        ? actor
+        : { tenant, principal: `tenant/${actor.tenant}`, from: 'broker', requestId: actor.requestId },
       change,
     ),
   );

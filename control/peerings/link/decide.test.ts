@@ -388,8 +388,8 @@ describe('the layout of a link that two peerings share', () => {
         const look = (me: 'pe_a' | 'pe_b', view: typeof links, at: number) => {
           links[me] = layoutOf(me, wishes[me], links[me], view[me === 'pe_a' ? 'pe_b' : 'pe_a']?.layout, at);
         };
-        steps.forEach(({ who, stale, wish }, at) => {
-          const me = who ? 'pe_a' : 'pe_b';
+        steps.forEach(({ who: actor, stale, wish }, at) => {
+          const me = actor ? 'pe_a' : 'pe_b';
           if (wish) wishes[me] = wish;
           const before = { ...links };
           look(me, stale ? seen : links, at);

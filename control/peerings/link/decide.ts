@@ -30,12 +30,12 @@ export function nextLink(input: LinkInput): Link | undefined {
   const terms = spec.network;
   // A link that was made stays when an agent is set back to one that makes none: that must be seen, not undone.
   if (!terms?.enabled || !(before || (canLink(consumer.facts) && canLink(provider.facts)))) return undefined;
-  const asked = {
+  const requested = {
     gatewayLocation: terms.gatewayLocation,
     mtu: terms.mtu,
     ...(terms.serviceType === undefined ? {} : { serviceType: terms.serviceType }),
   };
-  const layout = nextLayout(input, terms, asked);
+  const layout = nextLayout(input, terms, requested);
   const same = before?.layout.server === layout.server;
   const end = (role: PeeringRole, side: LinkInput['consumer']): LinkEnd =>
     nextEnd(before?.[role], {
@@ -45,14 +45,14 @@ export function nextLink(input: LinkInput): Link | undefined {
       same,
       now,
     });
-  return { layout, asked, consumer: end('consumer', consumer), provider: end('provider', provider) };
+  return { layout, asked: requested, consumer: end('consumer', consumer), provider: end('provider', provider) };
 }
 
 const isEarlier = (a: LinkLayout, b: LinkLayout): boolean => a.at < b.at || (a.at === b.at && a.by < b.by);
 
-function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked']): LinkLayout {
+function nextLayout(input: LinkInput, terms: NetworkTerms, requested: Link['asked']): LinkLayout {
   const { spec, before, opposite, now } = input;
-  const sameWish = before !== undefined && sameJson(before.asked, asked);
+  const sameWish = before !== undefined && sameJson(before.asked, requested);
   const mine = before?.layout.by === spec.id;
   if (mine && sameWish)
     return opposite && opposite.by !== spec.id && isEarlier(opposite, before.layout) ? opposite : before.layout;

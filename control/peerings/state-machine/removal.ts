@@ -106,11 +106,11 @@ function nextRemoval({ spec, state, consumer, provider, opposite, now }: Removal
   const consumerForcedAt = since(before?.consumerForcedAt, !consumerDone && (late || provider.left), now);
   const givenBack = hasGivenBack(consumer, opposite);
   const providerAskedAt = since(before?.providerAskedAt, consumerDone || givenBack || late, now);
-  const asked = providerAskedAt !== undefined;
-  const providerCleanAt = since(before?.providerCleanAt, asked && isClean(provider, opposite), now);
+  const requested = providerAskedAt !== undefined;
+  const providerCleanAt = since(before?.providerCleanAt, requested && isClean(provider, opposite), now);
   const providerForcedAt = since(
     before?.providerForcedAt,
-    asked && (late || (consumer.left && consumerCleanAt === undefined)),
+    requested && (late || (consumer.left && consumerCleanAt === undefined)),
     now,
   );
   const providerDone = providerCleanAt !== undefined || provider.left;

@@ -43,7 +43,7 @@ export function refuseSelf({ consumer, provider }: CheckedTerms): void {
 }
 
 /** What is not asked for is asked for up to the limit; what no limit names stays as asked. */
-export const upTo = (limits: Resources, asked: Resources): Resources => ({ ...limits, ...asked });
+export const upTo = (limits: Resources, requested: Resources): Resources => ({ ...limits, ...requested });
 
 /** Refuses, naming the field, what is more than the other tenant agreed to. */
 export function mustBeWithin({ limits, classes }: Pick<Grant, 'limits' | 'classes'>, terms: Terms): void {

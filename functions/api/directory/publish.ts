@@ -1,7 +1,7 @@
 /** POST /v1/directory */
 import { http } from '#functions/runtime/http.ts';
-import { entryResource } from '#functions/runtime/present-across.ts';
-import { DirectoryEntry, NewDirectoryEntry } from '#shared/schema/api/across.ts';
+import { entryResource } from '#functions/runtime/present-cross-tenant.ts';
+import { DirectoryEntry, NewDirectoryEntry } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

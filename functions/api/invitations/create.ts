@@ -1,7 +1,7 @@
 /** POST /v1/invitations */
 import { http } from '#functions/runtime/http.ts';
-import { invitationResource } from '#functions/runtime/present-across.ts';
-import { IssuedInvitation, NewInvitation } from '#shared/schema/api/across.ts';
+import { invitationResource } from '#functions/runtime/present-cross-tenant.ts';
+import { IssuedInvitation, NewInvitation } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

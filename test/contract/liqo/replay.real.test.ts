@@ -194,9 +194,9 @@ test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates 
     known,
     api: (at) => (at === 'milan' ? milan.api : rome.api),
     async learn() {
-      const asked = known.get('sliceRequest');
-      if (asked === undefined || known.has('sliceCertificate')) return;
-      const pem = Buffer.from(asked, 'base64').toString();
+      const requested = known.get('sliceRequest');
+      if (requested === undefined || known.has('sliceCertificate')) return;
+      const pem = Buffer.from(requested, 'base64').toString();
       subject = readCertificateRequest(pem);
       known.set('sliceCertificate', await issue(milan.api, pem));
       // To the second, as certificates count: the next one is a later one.

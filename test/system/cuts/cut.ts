@@ -13,9 +13,9 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type ClusterName, clusterNames, consumer, provider, type Stage } from '../world/stage.ts';
-import { type Copies, Goods } from './goods.ts';
-import { cutOff, giveBack } from './line.ts';
+import { cutOff, giveBack } from './partition.ts';
 import { between, moment } from './processor.ts';
+import { type Copies, Goods } from './reflected-objects.ts';
 import { type Deletion, Witness } from './witness.ts';
 import { brief, onlyOnce, startWorkloads, whenWell } from './workloads.ts';
 
@@ -224,7 +224,7 @@ function changed(before: Sight, now: Sight): string[] {
     const after = now.here.get(name);
     if (after === undefined) return [`${name} is gone`];
     return (['metadata', 'status'] as const).flatMap((part) =>
-      differing(pod[part] ?? {}, after[part] ?? {}).map((said) => `${name}: ${part}.${said}`),
+      differing(pod[part] ?? {}, after[part] ?? {}).map((output) => `${name}: ${part}.${output}`),
     );
   });
 }
@@ -234,7 +234,7 @@ function differing(before: object, after: object): string[] {
   return [...new Set([...was.keys(), ...is.keys()])]
     .map((key) => ({ key, told: [was, is].map((side) => JSON.stringify(side.get(key)) ?? 'nothing') }))
     .filter(({ told: [one, other] }) => one !== other)
-    .map(({ key, told }) => `${key}: ${told.join(' became ')}`);
+    .map(({ key, told: reported }) => `${key}: ${reported.join(' became ')}`);
 }
 
 async function look({ on, options, remoteNamespace }: Play): Promise<Sight> {
@@ -252,9 +252,9 @@ async function settled(play: Play): Promise<Sight> {
     async () => {
       await systemClock.sleep(settleMs);
       const now = await look(play);
-      const said = changed(last, now);
+      const output = changed(last, now);
       last = now;
-      if (said.length > 0) throw new Error(said.join(', '));
+      if (output.length > 0) throw new Error(output.join(', '));
       return now;
     },
     { withinMs: 30_000, everyMs: 0 },

@@ -85,7 +85,7 @@ export async function whenWell(on: Stage, namespace: string): Promise<void> {
     'every workload is well again',
     async () => {
       const all = await api.list(pods, { namespace });
-      const said = all.map(line).join('; ');
+      const output = all.map(line).join('; ');
       const of = (label: string, name: string): Pod[] =>
         all.filter(({ metadata }) => metadata.labels?.[label] === name);
       const ofJobs = ['brief', 'once'].flatMap((name) => of('batch.kubernetes.io/job-name', name));
@@ -102,7 +102,7 @@ export async function whenWell(on: Stage, namespace: string): Promise<void> {
         succeeded.includes('brief') &&
         lasting.every((pod) => isReady(pod) && !pod.metadata.deletionTimestamp);
       if (right) return true;
-      throw new Error(`${said}; Jobs that succeeded: ${succeeded.join(', ') || 'none'}`);
+      throw new Error(`${output}; Jobs that succeeded: ${succeeded.join(', ') || 'none'}`);
     },
     { ...unhurried, withinMs: 180_000 },
   );

@@ -189,8 +189,8 @@ test.each(mistakes)('$what is explained', async ({ side, on, change, says }) => 
   await applyAll(rome.api, objects);
   const began = performance.now();
   await eventually(`${on} to say ${says}`, async () => {
-    const said = await saidOf(wrong);
-    if (!said.some((line) => says.test(line))) throw new Error(said.join(' | '));
+    const output = await saidOf(wrong);
+    if (!output.some((line) => says.test(line))) throw new Error(output.join(' | '));
     return true;
   });
   const seconds = (performance.now() - began) / 1000;

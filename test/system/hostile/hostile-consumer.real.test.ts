@@ -23,7 +23,7 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
-import { container, guest, identity, inParallel, origin, shadow } from './guests.ts';
+import { container, guest, identity, inParallel, origin, shadow } from './hosted-consumers.ts';
 
 const attempts = Number(process.env.HOSTILE_PODS ?? 1_000);
 const granted = 50;

@@ -66,8 +66,8 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
   await soon('the virtual node', async () => isReady(pair.consumer.api, 'milan')).catch(async (error: unknown) => {
     const found = await pair.consumer.api.get(virtualNodes, { namespace: 'liqo-tenant-milan', name: 'milan' });
     const node = await pair.consumer.api.get(nodes, { name: 'milan' });
-    const said = JSON.stringify([found?.status?.conditions, node?.status?.conditions]);
-    throw new Error(`the virtual node says ${said}`, { cause: error });
+    const output = JSON.stringify([found?.status?.conditions, node?.status?.conditions]);
+    throw new Error(`the virtual node says ${output}`, { cause: error });
   });
   return pair;
 }

@@ -260,7 +260,7 @@ describe('a peering', () => {
     const data = { privateKey: toBase64(privateKey), publicKey: toBase64(publicKey) };
     await pair.consumer.api.mergePatch(secrets, keysRef, { data });
     await presentTenant(pair);
-    const told = await eventually('the condition', async () => {
+    const reported = await eventually('the condition', async () => {
       const status = (await pair.provider.api.get(tenants, tenantRef))?.status;
       return status?.conditions?.find(({ reason }) => reason === 'PeerKeyChanged') && !status.authParams
         ? status.conditions[0]
@@ -273,7 +273,7 @@ describe('a peering', () => {
     await eventually('the summary', async () => (await summary()) === 'PeerKeyChanged');
     const bound = await pair.provider.api.list(roleBindings, { namespace: tenantRef.namespace });
     expect(bound.map(({ metadata }) => metadata.name)).toContain('liqo-binding-liqo-remote-controlplane');
-    const [, consent = ''] = /(sha256:[0-9a-f]{64}) --overwrite/.exec(told.message ?? '') ?? [];
+    const [, consent = ''] = /(sha256:[0-9a-f]{64}) --overwrite/.exec(reported.message ?? '') ?? [];
     const annotations = { [isthmusAnnotation.acceptKey]: consent };
     await pair.provider.api.mergePatch(tenants, tenantRef, { metadata: { annotations } });
     await eventually('credentials', async () => {

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { inOrder } from '#test/harness/in-order.ts';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';
@@ -28,13 +28,13 @@ const onStage = (): Stage => {
 };
 
 beforeAll(async () => {
-  if (!keep) await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: ['rome', 'milan'], brokerPort: 7543 });
-  await Promise.all([world.join('rome'), world.join('milan')]);
-  stage = await createStage(world);
+  if (!keep) await removeProductClusters(place);
+  const clusters = await openProductClusters({ ...place, clusters: ['rome', 'milan'], brokerPort: 7543 });
+  await Promise.all([clusters.join('rome'), clusters.join('milan')]);
+  stage = await createStage(clusters);
 }, 900_000);
 afterAll(async () => {
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
 }, 180_000);
 
 // In this order: each scenario finds what the ones before it left. A world that was kept may have all of that already.

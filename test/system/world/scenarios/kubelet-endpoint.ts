@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { type ClientCertificate, mintCertificate } from '../certificates.ts';
-import { consumer, provider, type Stage, told } from '../stage.ts';
+import { consumer, provider, reported, type Stage } from '../stage.ts';
 
 /** Runs in a node's namespaces, where the endpoint is reachable; certificates come by environment. */
 const client = `
@@ -62,7 +62,7 @@ export function kubeletEndpoint(on: () => Stage): void {
 
     test('answers the API server', async () => {
       const raw = await on().kubectl(consumer, ['get', '--raw', `/api/v1/nodes/${provider}/proxy/pods`]);
-      expect(raw.code, told(raw)).toBe(0);
+      expect(raw.code, reported(raw)).toBe(0);
       expect(raw.stdout).toContain('"any"');
     });
   });

@@ -7,7 +7,7 @@ import type { Peering } from '#shared/schema/api/resources.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, patience, provider, type Stage, told } from '../stage.ts';
+import { consumer, patience, provider, reported, type Stage } from '../stage.ts';
 
 /** A cluster that exists only as its papers. */
 const foreignOwner = 'naples';
@@ -36,7 +36,7 @@ async function rest(on: Stage, method: 'GET' | 'POST', at: string, body?: unknow
 }
 
 /** Of a peering, what a request changes: its conditions go on telling of what happens elsewhere. */
-const asked = ({ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt }: Peering) => ({
+const requested = ({ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt }: Peering) => ({
   ...{ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt },
 });
 
@@ -48,7 +48,7 @@ async function standing(on: Stage): Promise<unknown> {
   ]);
   expect(peerings.status).toBe(200);
   return {
-    peerings: (peerings.body.items as Peering[]).map(asked),
+    peerings: (peerings.body.items as Peering[]).map(requested),
     slices: slices.map(({ metadata, spec }) => ({ name: metadata.name, generation: metadata.generation, spec })),
   };
 }
@@ -137,7 +137,7 @@ export function refusals(on: () => Stage): void {
       const before = await standing(on());
       const ended = await on().world.isthmus('peer', ...args);
       expect(ended.stderr).toMatch(says);
-      expect(ended.code, told(ended)).toBe(code);
+      expect(ended.code, reported(ended)).toBe(code);
       expect(await standing(on())).toEqual(before);
     });
 
@@ -152,13 +152,13 @@ export function refusals(on: () => Stage): void {
         return JSON.stringify(items.find((one: { name: string }) => one.name === provider)?.policies);
       };
       const patched = await limit('4');
-      expect(patched.code, told(patched)).toBe(0);
+      expect(patched.code, reported(patched)).toBe(0);
       try {
         await eventually('the broker knows the limit', async () => (await atBroker()).includes('"cpu":"4"'), patience);
         const before = await standing(on());
         const ended = await on().world.isthmus('peer', consumer, provider, '--cpu', '5');
         expect(ended.stderr).toMatch(/cpu is 5.*PeeringPolicy default of milan.*at most 4/);
-        expect(ended.code, told(ended)).toBe(6);
+        expect(ended.code, reported(ended)).toBe(6);
         expect(await standing(on())).toEqual(before);
       } finally {
         await limit(null);

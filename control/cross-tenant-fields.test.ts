@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { DirectoryEntry, PeeringRequest, Redemption } from '#shared/schema/api/across.ts';
+import { DirectoryEntry, PeeringRequest, Redemption } from '#shared/schema/api/cross-tenant.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 import { publicFields } from './directory/entry.ts';
 import type { PeeringCondition } from './model/peering.ts';
