@@ -39,7 +39,7 @@ export interface NewIssuer {
 }
 
 export interface Issuers {
-  /** Fetches the provider's keys first, so that a wrong URL is found by who enters it. */
+  /** Fetches the provider's keys first, so that a wrong URL fails at the request that enters it. */
   register(caller: Caller, input: NewIssuer, signal?: AbortSignal): Promise<IssuerView>;
   list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<IssuerView>>;
   remove(caller: Caller, id: string, signal?: AbortSignal): Promise<IssuerView>;

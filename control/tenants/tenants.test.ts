@@ -152,7 +152,7 @@ test.each([
   for (const what of not) await expect(attempts[what]?.()).rejects.toMatchObject({ code: 'forbidden' });
 });
 
-test('every change is in the audit log with who, from where and what', async () => {
+test('every change is in the audit log with principal, address and object', async () => {
   const { control, tenants, admin } = await started();
   const caller = { ...admin, from: '203.0.113.9', requestId: 'rq-42' };
   const { key } = await tenants.createKey(caller, { name: 'ci', role: 'viewer' });

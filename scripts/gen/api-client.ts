@@ -168,7 +168,7 @@ ${methods}
 `);
 }
 
-const modules = { resources, across, tenancy, webhooks, 'event-targets': eventTargets } as const;
+const modules = { resources, 'cross-tenant': across, tenancy, webhooks, 'event-targets': eventTargets } as const;
 
 const identifierOf = (file: string): string => file.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 

@@ -4,7 +4,6 @@
 export const fillers: Readonly<Record<string, string>> = {
   who: 'name the component, user or tenant that acts',
   whoever: 'name the component, user or tenant that acts',
-  whom: 'name the component, user or tenant concerned',
   somebody: 'name the component, user or tenant that acts',
   someone: 'name the component, user or tenant that acts',
   nobody: 'name the component, or say what is absent ("no agent", "unused")',
@@ -14,7 +13,7 @@ export const fillers: Readonly<Record<string, string>> = {
 
 const person = '(?:administrator|author|caller|developer|engineer|member|operator|owner|people|person|reader|user)s?';
 /** What is no filler: quotations, code, the name of a program, and a relative clause about a person. */
-const legitimate = [
+const legitimate = [/\$\w+/g, 
   /`[^`]*`/g,
   /"[^"]*"/g,
   /“[^”]*”/g,

@@ -67,7 +67,7 @@ const settings: KubeObject = {
 };
 const mounts = { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] };
 
-/** The objects that users want, independent of who removed them last. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
+/** The objects that users want, independent of any removal. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
 class DesiredObjects {
   readonly #world: OrderingClusters;
   readonly #wanted = new Map<string, KubeObject>();

@@ -1,6 +1,6 @@
 /**
  * The end of a peering, which always comes: the consumer gives back first, then the provider takes its rights away while
- * both remove their namespaces. Who is not done in time
+ * both remove their namespaces. A side that is not done in time
  * is not waited for; its desired set stays `absent`, a tombstone that its agent finds when it returns.
  */
 import { nameList } from '#shared/domain/name-list.ts';
