@@ -13,7 +13,8 @@ export const fillers: Readonly<Record<string, string>> = {
 
 const person = '(?:administrator|author|caller|developer|engineer|member|operator|owner|people|person|reader|user)s?';
 /** What is no filler: quotations, code, the name of a program, and a relative clause about a person. */
-const legitimate = [/\$\w+/g, 
+const legitimate = [
+  /\$\w+/g,
   /`[^`]*`/g,
   /"[^"]*"/g,
   /“[^”]*”/g,
