@@ -283,7 +283,7 @@ describe('isthmus leave', () => {
   });
 
   test('removes the agent and its rights, and with --purge the custom resource definitions', async () => {
-    // As the controllers leave them: with finalizers that nobody takes off any more.
+    // As the controllers leave them: with finalizers that no controller removes any more.
     const left = ['test.example/finalizer'];
     const spec = { ip: '192.0.2.7' };
     const ip = {

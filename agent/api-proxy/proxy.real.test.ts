@@ -17,14 +17,14 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import { type GatewayClusters, startGatewayClusters } from '#test/harness/gateway-clusters.ts';
 import { createApiServerProxyController } from './controller.ts';
 import { proxyServiceName } from './decide.ts';
 
 const namespace = 'liqo-tenant-oslo';
 const oslo = generateKeyPairSync('ed25519');
 const at = { namespace: 'liqo', name: proxyServiceName };
-let world: GatewayWorld;
+let world: GatewayClusters;
 let server: URL;
 let leader: { stop(): Promise<void> } | undefined;
 
@@ -93,7 +93,7 @@ async function consumer(port: number, privateKey: KeyObject = oslo.privateKey, n
 }
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   const [first] = (parse(world.kubeconfig) as { clusters: { cluster: { server: string } }[] }).clusters;
   server = new URL(first?.cluster.server ?? '');
   const { api } = world.cluster;

@@ -11,8 +11,8 @@ import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/sche
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { crashingClient } from '#test/harness/crashing-client.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
-import { mortal } from '#test/harness/mortal-api.ts';
 import { createOffloadingControllers } from './offloading.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -41,7 +41,7 @@ function start(api: KubeApi = cluster.api): () => void {
 
 /** Runs controllers that die at write number `moment` (or have nothing left to write), then others that live until `reached`. */
 async function interrupted(moment: number, act: () => Promise<unknown>, reached: () => Promise<void>): Promise<void> {
-  const { api, died } = mortal(cluster.api, moment);
+  const { api, died } = crashingClient(cluster.api, moment);
   const kill = start(api);
   await act();
   const once = until(reached);

@@ -10,14 +10,19 @@ import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld } from '#test/harness/offloading-world.ts';
-import { type Running, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+import {
+  boundPod,
+  createVirtualNode,
+  mapNamespaces,
+  type OffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   agent = startConsumer(world, { connectPeer: noting });
   await createVirtualNode(world, 'vn1');
   await mapNamespaces(world, ['demo']);

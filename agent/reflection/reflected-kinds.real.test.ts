@@ -11,12 +11,12 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
-import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, sidesOf, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 const writes = new ReflectedWrites();
@@ -24,7 +24,7 @@ const writes = new ReflectedWrites();
 // In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   agent = startConsumer(world, { connectPeer: writes.connect });
   await createVirtualNode(world, 'vn1', {

@@ -73,7 +73,7 @@ interface SocketInput {
 export interface CloudModelOptions {
   readonly clock?: ManualClock;
   readonly meter?: Meter;
-  /** Default: memory, counted by the sizes of items. Otherwise whoever hands it in counts. */
+  /** Default: memory, counted by the sizes of items. Otherwise the caller counts. */
   readonly store?: Store;
   readonly limits?: Limits;
 }

@@ -7,7 +7,7 @@ import { startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter } from '../cost/meter.ts';
 import { meterClient } from '../cost/metered-client.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
-import { type Phase, playSwarm, quantile } from './play.ts';
+import { type Phase, playSwarm, quantile } from './scenario.ts';
 
 interface Options {
   readonly root: string;

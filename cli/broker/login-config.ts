@@ -41,7 +41,7 @@ export async function saveLogin(io: CliIo, login: Login): Promise<string> {
   return file;
 }
 
-/** Fails with `unauthenticated` when nobody logged in. */
+/** Fails with `unauthenticated` without a login. */
 export async function loadLogin(io: CliIo): Promise<Login> {
   const file = configFile(io);
   let text: string;

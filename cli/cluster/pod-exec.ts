@@ -28,10 +28,10 @@ export async function podExec(
   const failed = (why: string, cause?: unknown) =>
     new AppError('kube_failed', `${command.slice(0, 3).join(' ')} in pod ${namespace}/${pod}: ${why}`, { cause });
   const out = lines(onLine);
-  let said = '';
+  let message = '';
   const errors = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      said = `${said}${chunk.toString()}`.slice(-2_000);
+      message = `${message}${chunk.toString()}`.slice(-2_000);
       done();
     },
   });
@@ -48,7 +48,7 @@ export async function podExec(
       false,
       (status) => {
         if (status.status === 'Success') resolve();
-        else reject(failed(`${status.message ?? 'failed'} ${said}`.trim()));
+        else reject(failed(`${status.message ?? 'failed'} ${message}`.trim()));
       },
     );
     started.then(

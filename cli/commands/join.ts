@@ -61,7 +61,7 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
     });
     const cluster = await during(progress, 'broker', () =>
       waitForConnection(io, broker, name, {
-        // An agent that enrols is heard anew; one that is only updated may be as quiet as it was.
+        // An agent that enrols has to report again; one that is only updated may stay as silent as it was.
         heardSince: token === undefined ? undefined : before?.lastSeenAt,
         timeoutMs: deadline - io.clock.now(),
       }),

@@ -29,7 +29,7 @@ export const leaveCommand = (io: CliIo): Command =>
     .argument('<name>', 'name of the cluster', clusterName)
     .option('--kubeconfig <file>', 'kubeconfig of the cluster; without it the agent stays, cut off')
     .addOption(contextOption())
-    .option('--force', 'end its peerings first, whatever state they are in')
+    .option('--force', 'end its peerings first, in any state')
     .option('--purge', 'also remove tenant namespaces and custom resource definitions, with every object of theirs')
     .addOption(dryRunOption())
     .addOption(timeoutOption('2m'))

@@ -1,5 +1,5 @@
 /**
- * Both halves of a peering as plain objects (docs/design/control-plane.md#what-makes-a-peering-from-manifests-alone): whoever applies them, in whatever
+ * Both halves of a peering as plain objects (docs/design/control-plane.md#what-makes-a-peering-from-manifests-alone): applied by any tool, in any
  * order, gets a peering. Pure.
  */
 import {

@@ -15,10 +15,10 @@ export interface NodeProcessFacts {
 }
 
 /** Pure. What is installed stays, if it can. Fails with `invalid_input` for what does not go together. */
-export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodeProcessFacts): NodeProcess {
+export function settleNodeProcess(requested: NodeProcess | undefined, facts: NodeProcessFacts): NodeProcess {
   const { nodes: names, replicas = 1, hasNetwork, installed = nodeProcess.shared } = facts;
   const isSmall = names.length === 1 && replicas === 1 && hasNetwork;
-  if (asked !== nodeProcess.shared || isSmall) return asked ?? (isSmall ? installed : nodeProcess.own);
+  if (requested !== nodeProcess.shared || isSmall) return requested ?? (isSmall ? installed : nodeProcess.own);
   const why = !hasNetwork
     ? 'with --no-network there is none'
     : replicas > 1
@@ -27,7 +27,7 @@ export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodePro
   throw new AppError('invalid_input', `--node-process is shared, but ${why}`, {
     detail: {
       field: 'node-process',
-      value: asked,
+      value: requested,
       accepted: `${nodeProcess.own}; ${nodeProcess.shared} on a cluster of one node with one replica and a network`,
     },
   });

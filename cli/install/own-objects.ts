@@ -36,7 +36,7 @@ import { defaultPolicy, installLabel } from './manifests.ts';
 import { listPatiently } from './patience.ts';
 import { ourConfigurations } from './webhooks.ts';
 
-/** `unmark`: somebody else's object, from which a mark of ours is taken. */
+/** `unmark`: an object of another owner, from which our mark is taken. */
 type Fate = 'remove' | 'unmark' | 'keep';
 
 export interface OwnObject {

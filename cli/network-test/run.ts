@@ -9,9 +9,9 @@ import { type Probe, type ProbeOrder, type ProbeResult, probeProgram } from '#sh
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { container, testNamespace } from './manifests.ts';
-import { type Ground, placePods, placeServices, runningPods, type Wait } from './place.ts';
 import { type Matrix, matrixOf, type TestSide } from './plan.ts';
 import { readSide } from './side.ts';
+import { type Ground, placePods, placeServices, runningPods, type Wait } from './test-pods.ts';
 import { type Verdict, verdictsOf } from './verdict.ts';
 
 export interface TestOptions {
@@ -49,13 +49,13 @@ export async function testNetwork(
   const placed = await during(progress, 'test pods', async (step) => {
     await Promise.all(grounds.map(placePods));
     const news = new Map<string, string>();
-    const told = (cluster: string) => ({
+    const printed = (cluster: string) => ({
       update(latest: string) {
         news.set(cluster, latest);
         step.update([...news.values()].join(', '));
       },
     });
-    return Promise.all(grounds.map((ground) => runningPods(ground, wait, told(ground.side.cluster))));
+    return Promise.all(grounds.map((ground) => runningPods(ground, wait, printed(ground.side.cluster))));
   });
   const [a, b] = await during(progress, 'Services', () =>
     prepare(

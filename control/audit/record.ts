@@ -22,18 +22,18 @@ interface Recorder {
   readonly ids: Ids;
 }
 
-export function auditOp({ clock, ids }: Recorder, who: Principal, change: Change): Op {
+export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Change): Op {
   const at = clock.now();
   const id = ids.next('au');
   const record: AuditRecord = {
     id,
     at,
-    principal: who.principal,
-    from: who.from,
-    requestId: who.requestId,
+    principal: actor.principal,
+    from: actor.from,
+    requestId: actor.requestId,
     ...change,
   };
-  return { op: 'put', ...key.audit(who.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
+  return { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
 }
 
 export function eventOf(

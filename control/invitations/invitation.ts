@@ -35,7 +35,7 @@ export interface InvitationView {
   readonly createdBy: string;
   readonly expiresAt: number;
   readonly revokedAt?: number;
-  /** Who used it: the peering and the tenant of its consumer. */
+  /** Its uses: the peering and the tenant of its consumer. */
   readonly redemptions: readonly Redemption[];
   readonly version: number;
 }
@@ -90,7 +90,7 @@ export function invitationView({ hash: _, ...record }: InvitationRecord, version
   };
 }
 
-/** What whoever holds the code is told when it is too late. */
+/** The refusal that the holder of the code gets when it is too late. */
 export function mustBeOpen(record: InvitationRecord, now: number): void {
   const state = stateOf(record, now);
   if (state === 'open') return;

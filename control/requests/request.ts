@@ -41,7 +41,7 @@ export interface RequestView {
   readonly answer?: string;
   /** The peering that it became. */
   readonly peering?: string;
-  /** To the provider's tenant only: who decided, or the rule that did. */
+  /** To the provider's tenant only: the principal or the rule that decided. */
   readonly decidedBy?: string;
   readonly version: number;
 }

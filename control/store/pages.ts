@@ -15,7 +15,7 @@ export function limitOf({ limit = defaultLimit }: PageRequest): number {
   return limit;
 }
 
-/** Cursors travel as base64url, so that nobody builds on what is inside. */
+/** Cursors are base64url, opaque on purpose: clients must not depend on their content. */
 export const encodeCursor = (sk: string): string => Buffer.from(sk).toString('base64url');
 
 export function decodeCursor(cursor: string | undefined): string | undefined {

@@ -11,7 +11,7 @@ import { key } from '../store/keys.ts';
 
 export interface ApiKeyRecord extends ApiKeyView {
   readonly hash: string;
-  /** Who made it. */
+  /** The principal that made it. */
   readonly createdBy: string;
 }
 
@@ -94,7 +94,7 @@ export function checkNewKey(input: NewApiKey): void {
   }
 }
 
-/** A key lets nobody in - by another key, as a member, through an identity provider - who may do more than itself. */
+/** No privilege escalation: a key grants access - by another key, as a member, through an identity provider - only to rights that it has itself. */
 export function mustNotExceed(
   maker: { readonly role: Role; readonly scopes?: readonly Permission[] },
   input: Pick<NewApiKey, 'role' | 'scopes'>,

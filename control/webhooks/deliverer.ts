@@ -1,6 +1,6 @@
 /**
  * Brings events to where tenants want them: plans a delivery for each webhook and event target that wants an event, and attempts what is due. Each has a queue of its
- * own, so that one that does not answer delays nobody else's.
+ * own, so that a receiver that does not answer delays no other receiver.
  */
 import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { inParallel } from '#shared/async/in-parallel.ts';

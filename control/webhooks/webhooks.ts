@@ -54,7 +54,7 @@ export interface WebhookRegistry {
 
 type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'secretBox' | 'webhookSender'>;
 
-/** More would make the header long; whoever rotates again and again loses the oldest. */
+/** More would make the header long; further rotations drop the oldest secret. */
 const maxSecrets = 3;
 
 /** For logs and audit records: a URL may be as good as a password. */

@@ -111,7 +111,7 @@ function compose(
     clock,
     log,
     version,
-    // No process hears of other processes' commits: whoever waits looks again after this.
+    // No process hears of other processes' commits: a waiting request polls at this interval.
     untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal),
     // A WebSocket API has an address of its own; messages are posted to the same one.
     doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
@@ -130,7 +130,7 @@ const closedBox: SecretBox = { seal: closed, open: closed };
 const noPosting = 'the catalogue gives this function no right to post';
 const silentSender: WebhookSender = { refusal: () => noPosting, post: async () => ({ error: noPosting }) };
 
-/** The catalogue says that this function rings nobody. Agents find out at their next exchange, and whoever reads the log that the catalogue is wrong. */
+/** By the catalogue this function notifies no agents. If it does all the same, agents find out at their next poll, and the log says that the catalogue is wrong. */
 const withoutRight = (log: Log): CloudChannel => ({
   ring: (cluster) => log.error('this function has no right to ring', undefined, { ...cluster }),
   settled: async () => undefined,

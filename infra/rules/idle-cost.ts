@@ -1,6 +1,6 @@
 /**
- * What a stage costs a month when nobody uses it, from its templates and the list prices of us-east-1 (no free tier). A type of resource that
- * is not listed here fails a test: whoever adds one says what an hour of it costs.
+ * What an idle stage costs a month, from its templates and the list prices of us-east-1 (no free tier). A type of resource that
+ * is not listed here fails a test: the commit that adds one states what an hour of it costs.
  */
 
 export const prices = {

@@ -64,7 +64,7 @@ describe('the image of the agent', () => {
     expect(packages.filter((file) => /node_modules\/(zod|@kubernetes|ws|jose|pino)\//.test(file))).toEqual([]);
   });
 
-  test('names itself, its version and its licence, and runs as nobody in particular', async () => {
+  test('names itself, its version and its licence, and runs as an unprivileged user', async () => {
     const manifest = JSON.parse((await must('tar', ['-xOf', image.tarPath, 'manifest.json'])).stdout) as {
       Config: string;
     }[];

@@ -1,4 +1,4 @@
-/** One more operator key, written straight into the table of a deployed broker: whoever may write there owns the broker anyway. */
+/** One more operator key, written straight into the table of a deployed broker: write access to that table is control of the broker anyway. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
@@ -23,7 +23,7 @@ export async function issueOperatorKey({ client, tableName }: OperatorKeyOptions
     clock,
     ids: createSystemIds(() => clock.now()),
     log: createJsonLog('warn'),
-    // Issuing a key tells nobody an address.
+    // Issuing a key needs no address.
     broker: () => ({ url: 'https://unused.invalid' }),
   });
   try {

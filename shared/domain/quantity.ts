@@ -133,8 +133,8 @@ export interface Excess {
 }
 
 /** What of `asked` is more than `limits` allow. A resource that `limits` do not name is not limited. */
-export function excessOver(asked: Resources, limits: Resources): readonly Excess[] {
-  return Object.entries(asked)
+export function excessOver(requested: Resources, limits: Resources): readonly Excess[] {
+  return Object.entries(requested)
     .filter(([name, value]) => {
       const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
       return limit !== undefined && compareQuantities(value, limit) > 0;

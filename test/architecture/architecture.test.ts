@@ -127,7 +127,7 @@ test('each module says in its first lines what it is for', () => {
   expect(silent).toEqual([]);
 });
 
-test('nobody mocks a module', () => {
+test('no test mocks a module', () => {
   const word = ['vi', 'mock('].join('.');
   expect(files.filter((file) => (texts.get(file) ?? '').includes(word))).toEqual([]);
 });

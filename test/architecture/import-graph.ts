@@ -1,4 +1,4 @@
-/** Who imports whom, read from the text of the files: each import with whether it exists at run time or binds types only. */
+/** The import graph, read from the text of the files: each import with whether it exists at run time or binds types only. */
 import path from 'node:path';
 
 export interface Import {

@@ -1,4 +1,4 @@
-/** The import law: who may import whom, each rule with its reason. Extend it when you add a room. */
+/** The import law: the allowed imports between rooms, each rule with its reason. Extend it when you add a room. */
 
 export interface Law {
   /** Files the rule is about, as paths from the root. */
@@ -97,7 +97,7 @@ export const importLaw: readonly Law[] = [
   {
     from: /^agent\/(?!broker\/|main\.ts)/,
     never: /^agent\/broker\//,
-    because: 'controllers read and write Kubernetes objects; who wrote those is none of their business',
+    because: 'controllers read and write Kubernetes objects; the writer of an object is none of their business',
   },
   {
     from: /^agent\/offloading\/consumer\//,

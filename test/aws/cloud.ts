@@ -39,7 +39,7 @@ export interface Cloud {
   invoke<T = unknown>(name: string, event: unknown): Promise<T>;
   /** Ends the process of a function, as the platform does at any time. */
   cool(name: string): Promise<void>;
-  /** Records of the stream go to the dispatcher, what reaches the bus to the functions of its rules, until nothing is left. Names who ran. */
+  /** Records of the stream go to the dispatcher, what reaches the bus to the functions of its rules, until nothing is left. Names the functions that ran. */
   deliver(options?: { /** Deliver each event that often. */ readonly times?: number }): Promise<readonly string[]>;
   /** Takes what the stream and the bus hold without delivering it: lost. */
   lose(): Promise<void>;

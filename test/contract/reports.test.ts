@@ -73,7 +73,7 @@ const rest = fc.record(
 );
 
 describe('what the agent says of a link reaches the broker whole', () => {
-  test('its Connection, whatever was measured and whatever was not', () => {
+  test('its Connection, for every combination of present and absent measurements', () => {
     fc.assert(
       fc.property(course, rest, (steps, more) => {
         const { state, now } = pinged(steps);

@@ -1,4 +1,4 @@
-/** Forged overlay packets: what somebody would send to UDP 6091 to get a packet delivered as if it came from a peer. */
+/** Forged overlay packets: what an attacker sends to UDP 6091 to get a packet delivered as if it came from a peer. */
 import { macOf } from '#agent/network/kernel/overlay.ts';
 import { parseAddress } from '#shared/domain/cidr.ts';
 

@@ -171,7 +171,7 @@ export class MemoryCluster {
     return chosen !== undefined;
   }
 
-  /** Who reads and writes from within, or from a peer. Caches end with `signal`. */
+  /** A client within the cluster or at a peer. Its caches end with `signal`. */
   open(side: 'own' | 'peer', signal: AbortSignal): Pick<Cluster, 'api' | 'caches' | 'events'> {
     const shared: LaggingCache[] = [];
     const start = (type: ResourceType, options: CacheOptions<Loose>, until: AbortSignal): LaggingCache => {

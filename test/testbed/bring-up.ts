@@ -161,7 +161,7 @@ class Bringing {
     return runningComponents(this.#bed.slot).has(`${node}/${component}`);
   }
 
-  /** The API server, kept alive by nobody: when it or etcd ends early, its last words are the error. */
+  /** The API server, without a supervisor: when it or etcd ends early, its last words are the error. */
   async waitForApiServer(): Promise<void> {
     const first = this.#spec.nodes[0]?.name ?? '';
     const access = await adminAccess(this.#bed.dir, this.#spec);
@@ -334,7 +334,7 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   );
 }
 
-/** Starts a component of the control plane anew with further flags, which win over the bed's own. */
+/** Restarts a component of the control plane with further flags, which win over the bed's own. */
 export async function restartController(
   bed: Pick<BedContext, 'slot' | 'dir'>,
   spec: ClusterSpec,

@@ -6,20 +6,20 @@ import { deployments, nodes, pods, secrets, services } from '#shared/domain/core
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   gatewayTemplates,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
 const { gatewayClients, gatewayServers } = networkKinds;
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
 }, 300_000);
 afterAll(async () => await world?.stop());
 

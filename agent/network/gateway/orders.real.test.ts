@@ -5,11 +5,17 @@ import { deployments, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, namespace, peer, peerLabels, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import {
+  type GatewayClusters,
+  namespace,
+  peer,
+  peerLabels,
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
-let world: GatewayWorld;
+let world: GatewayClusters;
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
 }, 300_000);
 afterAll(async () => await world?.stop());
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { gatewayModel, nodeModel } from '#agent/testing/network-models.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
+import { type Netns, NetnsFixture } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import { planGateway } from '../plan/gateway-plan.ts';
 import type { NodeModel } from '../plan/node-model.ts';
@@ -13,7 +13,7 @@ import { type Namespace, openNamespace } from './namespace.ts';
 import type { UserFirewall, UserRoutes } from './user-configurations.ts';
 import { kernelTunnel } from './wireguard.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 let netns: Netns;
 let host: Namespace;
 let number = 0;

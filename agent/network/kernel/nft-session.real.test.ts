@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
 import { commandsIn } from './commands.ts';
 import { withNftSession } from './nft-session.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 afterAll(() => world.close());
 
 const table = `table ip isthmus {

@@ -13,16 +13,16 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { crashingClient } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
-import { mortal } from '#test/harness/mortal-api.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 import { createInternalFabricController } from '../overlay/internal-fabric/controller.ts';
 import { createInternalNodeController } from '../overlay/internal-node/controller.ts';
 import { createNetworkIpam } from './cluster-ipam.ts';
@@ -32,7 +32,7 @@ import { createNetworkController } from './network/controller.ts';
 
 const { configurations, gatewayClients, internalFabrics, internalNodes, ips, networks } = networkKinds;
 const patient = { withinMs: 50_000 };
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 const beginning = systemClock.now();
 /** A thousand seconds pass in one: what a lost event delays until the next resync is here soon. */
@@ -88,7 +88,7 @@ async function start(writesLeft: number, seed: number): Promise<{ died: Promise<
     { clock: systemClock, log: silentLog },
     stop.signal,
   );
-  const { api, died } = mortal(own.api, writesLeft);
+  const { api, died } = crashingClient(own.api, writesLeft);
   const cluster: Cluster = { api, caches: troubled(own.caches, randomOf(seed)), events: { emit() {} } };
   const common = { ...deps, cluster, clusterId: 'rome', systemNamespace: 'liqo' };
   const ranges = { ...common, state: createNetworkIpam(cluster, rangeNodes(cluster.caches)) };
@@ -254,7 +254,7 @@ const addresses = ({ allIps, allNetworks, allNodes, allFabrics }: Everything): M
   );
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await local('pod-cidr', 'pod-cidr', '10.200.0.0/16');
   await local('external-cidr', 'external-cidr', '10.70.0.0/16', { preAllocated: 1 });
   await local('internal-cidr', 'internal-cidr', '10.80.0.0/16');

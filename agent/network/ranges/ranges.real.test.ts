@@ -6,16 +6,16 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
 const { configurations, internalFabrics, internalNodes, ips, networks } = networkKinds;
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 const create = (type: ResourceType, name: string, spec: object, where = 'liqo', metadata: object = {}) =>
   world.cluster.api.create(type, {
@@ -54,7 +54,7 @@ async function gone(): Promise<void> {
 }
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await local('pod-cidr', 'pod-cidr', '10.200.0.0/16', exact);
   await local('service-cidr', 'service-cidr', '10.96.0.0/12', exact);
   await local('external-cidr', 'external-cidr', '10.70.0.0/16', {}, { preAllocated: 1 });

@@ -10,15 +10,21 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, namespace, peer, peerLabels, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import {
+  type GatewayClusters,
+  namespace,
+  peer,
+  peerLabels,
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 import { createForeignClusterController } from './controller.ts';
 
-let world: GatewayWorld;
+let world: GatewayClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await world.createTemplate('server');
   world.startAgent();
   const deps = { clock: systemClock, log: silentLog };

@@ -9,19 +9,19 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
-import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, sidesOf, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 let aheadMs = 0;
 const clock = { ...systemClock, now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   const { api } = world.consumer;
   const labels = { 'ipam.liqo.io/ip-type': 'api-server' };

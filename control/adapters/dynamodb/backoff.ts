@@ -1,4 +1,4 @@
-/** Waiting before another attempt: full jitter, so that those who collided do not collide again. */
+/** Waiting before another attempt: full jitter, so that writers that collided do not collide again. */
 import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 

@@ -10,7 +10,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { checkTransaction, type Item, type NewEvent, type Op, type Query, type Store } from '../../ports/store.ts';
 import type { Backoff } from './backoff.ts';
-import { judge, tooLarge } from './cancellation.ts';
+import { classify, tooLarge } from './cancellation.ts';
 import { writeOf } from './expressions.ts';
 import { type Attributes, isExpired, itemOf, keyOf } from './item.ts';
 import { eventItem } from './outbox-item.ts';
@@ -184,10 +184,10 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
   };
 }
 
-function verdictOf(error: unknown, ops: readonly Op[], now: number): ReturnType<typeof judge> {
-  if (error instanceof TransactionCanceledException) return judge(error.CancellationReasons ?? [], ops, now);
+function verdictOf(error: unknown, ops: readonly Op[], now: number): ReturnType<typeof classify> {
+  if (error instanceof TransactionCanceledException) return classify(error.CancellationReasons ?? [], ops, now);
   const reason = asReason(error);
-  if (reason !== undefined) return judge([reason], ops, now);
+  if (reason !== undefined) return classify([reason], ops, now);
   const { name, message } = error as { readonly name?: string; readonly message?: string };
   if (name === 'ValidationException' && /size/i.test(message ?? '')) {
     return { kind: 'refused', error: tooLarge(message) };

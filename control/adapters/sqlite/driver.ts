@@ -36,7 +36,7 @@ function loadDriver(): Open {
   }
 }
 
-/** node:sqlite prints a warning at its first load that helps nobody who reads the output of a broker. */
+/** node:sqlite prints a warning at its first load that is of no use in the output of a broker. */
 function withoutExperimentalWarning<T>(work: () => T): T {
   const emit = process.emitWarning;
   process.emitWarning = () => undefined;

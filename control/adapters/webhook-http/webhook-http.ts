@@ -78,7 +78,7 @@ export function createWebhookHttp({
           signal: signal ? abortsWith(signal, deadline) : deadline,
           ...(ca === undefined ? {} : { ca }),
         });
-        // Whatever way led there: nothing is written to an address that was not checked.
+        // Checked again on the open connection: nothing is written to an unchecked address, by redirect or DNS rebinding.
         sent.on('socket', (socket) =>
           socket.once('connect', () => {
             if (!allowed(socket.remoteAddress ?? '')) sent.destroy(new Error(notPublic));

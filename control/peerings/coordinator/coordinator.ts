@@ -1,5 +1,5 @@
 /**
- * The driver of the state machine, level-triggered: whatever happened, it reads everything about a peering, lets `reconcilePeering` decide, and
+ * The driver of the state machine, level-triggered: after any event it reads everything about a peering, lets `reconcilePeering` decide, and
  * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
  * nothing but the delay.
  */
@@ -16,7 +16,7 @@ import { loadPeering } from './load.ts';
 import { planWrite } from './write.ts';
 
 export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log'> & {
-  /** A look was planned for that time: whoever sweeps may have to wake up earlier. */
+  /** A look was planned for that time: the sweeper may have to wake up earlier. */
   readonly onDue?: (at: number) => void;
 };
 

@@ -57,7 +57,7 @@ const PeeringAcross = z.object({
   limits: Quantities.describe('What the provider agreed to at most; what is not named is not limited by it.'),
   classes: z.array(z.string()).describe('Classes that the provider agreed to.'),
   lapsesAt: Time.describe('When it ends unless both clusters have agreed by then.'),
-  endedBy: z.enum(['consumer', 'provider']).optional().describe('Who unpeered.'),
+  endedBy: z.enum(['consumer', 'provider']).optional().describe('The side that unpeered.'),
 });
 
 export const Peering = z.object({
@@ -87,7 +87,9 @@ export const Peering = z.object({
       kind: z.enum(['object', 'broker']),
       name: z.string().optional().describe('Of the Peering object in the consumer.'),
     })
-    .describe('Who changes it: a Peering object in the consumer cluster, or this API. Either may end it.'),
+    .describe(
+      'The only writer of its terms: a Peering object in the consumer cluster, or this API. Either may end it.',
+    ),
   version: z.int(),
 });
 export type Peering = z.infer<typeof Peering>;
@@ -108,7 +110,7 @@ export type FeedEvent = z.infer<typeof FeedEvent>;
 export const AuditRecord = z.object({
   id: z.string(),
   at: Time,
-  principal: z.string().describe('Who: `api-key/…`, `cluster/…` or `system`.'),
+  principal: z.string().describe('The actor: `api-key/…`, `cluster/…` or `system`.'),
   from: z.string().describe('Network address of the caller.'),
   requestId: z.string(),
   action: z.string(),

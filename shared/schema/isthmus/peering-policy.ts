@@ -36,7 +36,10 @@ export const PeeringPolicySpec = z.object({
   asConsumer: z
     .object({
       enabled: z.boolean().default(true),
-      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      autoAccept: z
+        .boolean()
+        .default(false)
+        .describe('True: requests within the limits are accepted without approval by hand.'),
       peers: Peers,
     })
     .optional()
@@ -44,7 +47,10 @@ export const PeeringPolicySpec = z.object({
   asProvider: z
     .object({
       enabled: z.boolean().default(true),
-      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      autoAccept: z
+        .boolean()
+        .default(false)
+        .describe('True: requests within the limits are accepted without approval by hand.'),
       peers: Peers,
       maxResourcesPerPeer: ResourceList.default({}).describe(
         'Most that one consumer gets; what is not named is not limited.',

@@ -19,7 +19,9 @@ const GatewayClientStatus = z.object({
   clientRef: ObjectReference.optional().describe('What was rendered from the template.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
 type GatewayClientStatus = z.infer<typeof GatewayClientStatus>;
 

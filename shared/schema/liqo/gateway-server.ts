@@ -22,7 +22,9 @@ const GatewayServerStatus = z.object({
   endpoint: EndpointStatus.optional().describe('Where a client can reach this gateway.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
 type GatewayServerStatus = z.infer<typeof GatewayServerStatus>;
 

@@ -43,7 +43,7 @@ export const NamespaceOffloadingSpec = z
       },
       {
         rule: "(has(self.remoteNamespaceName) ? self.remoteNamespaceName : '') == (has(oldSelf.remoteNamespaceName) ? oldSelf.remoteNamespaceName : '')",
-        message: 'remoteNamespaceName is immutable: delete the object and create it anew',
+        message: 'remoteNamespaceName is immutable: delete the object and create it again',
         fieldPath: '.remoteNamespaceName',
         reason: 'FieldValueForbidden',
       },

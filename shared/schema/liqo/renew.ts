@@ -6,7 +6,7 @@ import { ageColumn, defineKind } from '../definition/kind.ts';
 import { IdentityType } from './identity.ts';
 
 const RenewSpec = z.object({
-  consumerClusterID: ClusterId.describe('Who asks.'),
+  consumerClusterID: ClusterId.describe('The consumer that requests the renewal.'),
   identityType: IdentityType.describe('Always ControlPlane: slices renew through their own spec.'),
   publicKey: Bytes.optional().describe('Unused since Liqo 1.2.'),
   csr: Bytes.optional().describe('Unused since Liqo 1.2.'),

@@ -31,7 +31,10 @@ const ResourceSliceSpec = z.object({
   consumerClusterID: ClusterId.optional().describe('Filled in by the slice controller of the consumer.'),
   providerClusterID: ClusterId.optional().describe('Filled in from the tenant namespace when missing.'),
   resources: ResourceList.optional().describe('What is asked for; may be changed at any time.'),
-  class: z.string().optional().describe('Who decides at the provider; empty and `default` are the built-in class.'),
+  class: z
+    .string()
+    .optional()
+    .describe('Which decider at the provider is responsible; empty and `default` are the built-in class.'),
   csr: Bytes.optional().describe('PEM certificate signing request for the identity of this slice.'),
 });
 type ResourceSliceSpec = z.infer<typeof ResourceSliceSpec>;

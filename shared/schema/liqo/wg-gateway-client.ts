@@ -17,7 +17,9 @@ export type WgGatewayClientSpec = z.infer<typeof WgGatewayClientSpec>;
 const WgGatewayClientStatus = z.object({
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
 type WgGatewayClientStatus = z.infer<typeof WgGatewayClientStatus>;
 

@@ -78,7 +78,7 @@ async function perform(step: Step, what: string, api: KubeApi, known: Map<string
   for (const [wanted, subresource] of [[step.update], [step.status, 'status']] as const) {
     if (wanted === undefined) continue;
     const { spec, status } = filled(wanted, known) as Manifest & { spec?: object; status?: object };
-    // Whoever else writes the object meanwhile wins, as with any GET and PUT.
+    // A concurrent writer of the object wins, as with any GET and PUT.
     await eventually(what, async () => {
       const now = (await api.get(typeOf(wanted), refOf(wanted))) as
         | (KubeObject & { spec?: object; status?: object })
@@ -196,9 +196,9 @@ test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates 
     known,
     api: (at) => (at === 'milan' ? milan.api : rome.api),
     async learn() {
-      const asked = known.get('sliceRequest');
-      if (asked === undefined || known.has('sliceCertificate')) return;
-      const pem = Buffer.from(asked, 'base64').toString();
+      const requested = known.get('sliceRequest');
+      if (requested === undefined || known.has('sliceCertificate')) return;
+      const pem = Buffer.from(requested, 'base64').toString();
       subject = readCertificateRequest(pem);
       known.set('sliceCertificate', await issue(milan.api, pem));
       // To the second, as certificates count: the next one is a later one.

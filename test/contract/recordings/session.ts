@@ -158,19 +158,19 @@ export async function recordSession(
     const { control, port, caPem } = broker;
     proxy.point({ port, ca: caPem }, `${await readFile(path.join(dir, 'tls', 'serving.pem'), 'utf8')}\n${caPem}`);
     const worlds = clusters.map(() => new RememberingCluster());
-    for (const [i, world] of worlds.entries()) {
+    for (const [i, fixture] of worlds.entries()) {
       const clusterId = clusters[i] ?? '';
       const { token } = await control.clusters.createJoinToken(admin, clusterId);
-      world.put(policy);
+      fixture.put(policy);
       const data = { token: Buffer.from(token).toString('base64') };
-      world.put({
+      fixture.put({
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { namespace: 'isthmus-system', name: 'isthmus-join' },
         data,
       } as never);
       const channel = createChannel({
-        cluster: world.cluster,
+        cluster: fixture.cluster,
         clusterId,
         privateKey: generateKeyPairSync('ed25519').privateKey,
         clock,

@@ -24,16 +24,16 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { CertificateAuthority, type KeyPair } from '#test/testbed/pki.ts';
 import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 import { selfSigned } from './serving-certificate.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let port: number;
 let worker: Worker;
 const stop = new AbortController();
@@ -76,7 +76,7 @@ async function startWorker(): Promise<Worker> {
 }
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo', 'idle']);
+  world = await startOffloadingClusters(['demo', 'idle']);
   worker = await startWorker();
   const status = {
     addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],

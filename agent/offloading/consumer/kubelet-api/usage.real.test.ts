@@ -13,14 +13,14 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 
@@ -83,7 +83,7 @@ async function page(node: string, what: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log: silentLog, ids: systemIds };
   const controller = createVirtualNodeController({
     ...deps,

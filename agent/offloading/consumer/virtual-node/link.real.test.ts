@@ -10,21 +10,21 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let line: TcpProxy;
 const stop = new AbortController();
 let ended: Promise<void>;
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log: silentLog };
   const { port } = new URL(world.servers.provider.url);
   line = await startTcpProxy(Number(port));

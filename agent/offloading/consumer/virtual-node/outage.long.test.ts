@@ -3,14 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
-import { type CutOffWorld, openCutOffWorld } from '#test/harness/cut-off-world.ts';
+import { type CutOffClusters, openCutOffClusters } from '#test/harness/cut-off-clusters.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startOffloadingWorld } from '#test/harness/offloading-world.ts';
+import { startOffloadingClusters } from '#test/harness/offloading-clusters.ts';
 
-let cut: CutOffWorld;
+let cut: CutOffClusters;
 
 beforeAll(async () => {
-  cut = await openCutOffWorld(await startOffloadingWorld(['demo']));
+  cut = await openCutOffClusters(await startOffloadingClusters(['demo']));
 }, 900_000);
 afterAll(async () => await cut?.stop());
 

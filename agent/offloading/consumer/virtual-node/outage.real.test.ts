@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { type CutOffWorld, conditionOf, openCutOffWorld } from '#test/harness/cut-off-world.ts';
+import { type CutOffClusters, conditionOf, openCutOffClusters } from '#test/harness/cut-off-clusters.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { boundPod, startOwnOffloadingWorld } from '#test/harness/offloading-world.ts';
+import { boundPod, startOwnOffloadingClusters } from '#test/harness/offloading-clusters.ts';
 
-let cut: CutOffWorld<TestApiServer>;
+let cut: CutOffClusters<TestApiServer>;
 const stops: AbortController[] = [];
 
 beforeAll(async () => {
-  cut = await openCutOffWorld(await startOwnOffloadingWorld(['demo']));
+  cut = await openCutOffClusters(await startOwnOffloadingClusters(['demo']));
 }, 900_000);
 afterAll(async () => {
   for (const stop of stops) stop.abort();

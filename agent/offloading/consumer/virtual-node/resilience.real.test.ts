@@ -13,20 +13,20 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOwnOffloadingWorld,
+  startOwnOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 const patient = { withinMs: 60_000 };
-let world: OffloadingWorld<TestApiServer>;
+let world: OffloadingClusters<TestApiServer>;
 let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
 
 beforeAll(async () => {
-  world = await startOwnOffloadingWorld(['demo']);
+  world = await startOwnOffloadingClusters(['demo']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 

@@ -14,13 +14,13 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
+  startOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 const errors: string[] = [];
@@ -43,7 +43,7 @@ const racing = (api: KubeApi): KubeApi => ({
 });
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log };
   await world.consumer.api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   ended = createVirtualNodeController({

@@ -12,19 +12,19 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
+  startOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo', 'idle']);
+  world = await startOffloadingClusters(['demo', 'idle']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 

@@ -24,7 +24,7 @@ import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '../../../harness/kube-apiserver.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import {
   type LinkEnd,
   openUnderlay,
@@ -51,8 +51,8 @@ export interface GatewayReplica {
   wireguard: ChildProcess;
 }
 
-export class FabricWorld {
-  readonly netns = new NetnsWorld();
+export class NodeClusters {
+  readonly netns = new NetnsFixture();
   readonly #stop = new AbortController();
   readonly #cgroup = `/sys/fs/cgroup/pids/isthmus-fabric-test-${process.pid}`;
   readonly processes = new Map<string, ChildProcess>();
@@ -164,12 +164,16 @@ export class FabricWorld {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ kind: 'ServiceAccount', ...ref }],
     });
-    const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } };
+    const requested = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 7200 },
+    };
     const { status } = await api.post<never, { status: { token: string } }>(
       serviceAccounts as never,
       ref,
       'token',
-      asked,
+      requested,
     );
     mkdirSync(path.join(this.netns.folder, 'sa'));
     this.netns.file(this.server.ca, 'sa/ca.crt');

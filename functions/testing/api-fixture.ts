@@ -37,7 +37,7 @@ export interface ApiCall {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface ApiWorldOptions {
+export interface ApiFixtureOptions {
   readonly clock?: ManualClock;
   readonly ids?: Ids;
   readonly log?: Log;
@@ -48,7 +48,7 @@ export interface ApiWorldOptions {
   readonly store?: Store;
 }
 
-export interface ApiWorld {
+export interface ApiFixture {
   readonly clock: ManualClock;
   readonly store: Store;
   readonly control: Control;
@@ -63,7 +63,7 @@ export interface ApiWorld {
 
 export const apiUrl = 'https://broker.test:8443';
 
-export async function createApiWorld(options: ApiWorldOptions = {}): Promise<ApiWorld> {
+export async function createApiFixture(options: ApiFixtureOptions = {}): Promise<ApiFixture> {
   const { clock = new ManualClock(), log = silentLog, wrap = (store) => store } = options;
   const ids = options.ids ?? createSystemIds(() => clock.now());
   const store = options.store ?? wrap(createMemoryStore({ clock }));

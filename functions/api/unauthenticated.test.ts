@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { worldlyFacts } from '#control/testing/two-tenants.ts';
-import { type ApiWorld, apiUrl, createApiWorld } from '#functions/testing/api-world.ts';
+import { type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
 
-async function join(world: ApiWorld, key: string, tenant: string, cluster: string): Promise<void> {
-  const { body: made } = await world.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster } });
+async function join(clusters: ApiFixture, key: string, tenant: string, cluster: string): Promise<void> {
+  const { body: made } = await clusters.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster } });
   const { secret } = JSON.parse(Buffer.from(made.token.slice('isthmus1.'.length), 'base64url').toString()) as {
     secret: string;
   };
@@ -15,27 +15,27 @@ async function join(world: ApiWorld, key: string, tenant: string, cluster: strin
     tenant,
     clusterId: cluster,
     audience: apiUrl,
-    now: world.clock.now(),
+    now: clusters.clock.now(),
     path: '/v1/agent/enroll',
   };
   const { authorization = '' } = await signRequest({ ...request, body: JSON.stringify(body) });
-  const answer = await world.call({ method: 'POST', path: request.path, body, headers: { authorization } });
+  const answer = await clusters.call({ method: 'POST', path: request.path, body, headers: { authorization } });
   expect(answer.status).toBe(200);
 }
 
 test('what two tenants share is to a third one as if it had never been', async () => {
-  const world = await createApiWorld();
+  const clusters = await createApiFixture();
   const keys: Record<string, string> = {};
   for (const [tenant, cluster] of [
     ['acme', 'rome'],
     ['bolt', 'milan'],
     ['corp', 'turin'],
   ] as const) {
-    keys[tenant] = await world.tenant(tenant);
-    await join(world, keys[tenant], tenant, cluster);
+    keys[tenant] = await clusters.tenant(tenant);
+    await join(clusters, keys[tenant], tenant, cluster);
   }
   const ask = (tenant: string, method: string, path: string, body?: unknown) =>
-    world.call({ method, path, key: keys[tenant], ...(body !== undefined && { body }) });
+    clusters.call({ method, path, key: keys[tenant], ...(body !== undefined && { body }) });
 
   const published = await ask('bolt', 'POST', '/v1/directory', { cluster: 'milan' });
   expect(published.status).toBe(201);

@@ -9,6 +9,7 @@ import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { RequestRecord } from '../requests/request.ts';
 import { partition } from '../store/keys.ts';
+import { type BrokerClusters, createBrokerClusters } from '../testing/broker-clusters.ts';
 import {
   clustersOf,
   isRefusal,
@@ -17,9 +18,8 @@ import {
   type Operation,
   perform,
   placeOf,
-} from '../testing/across-play.ts';
-import { createWorld, type World } from '../testing/broker-clusters.ts';
-import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
+} from '../testing/cross-tenant-operations.ts';
+import { Crash, createFaultyStore, type FaultyStore } from '../testing/faulty-store.ts';
 import { roles } from './core/roles.ts';
 import { copyFor } from './cross-tenant/copies.ts';
 
@@ -71,10 +71,10 @@ const history = fc.record({
 });
 
 interface Setting {
-  readonly world: World;
+  readonly world: BrokerClusters;
   readonly known: Known;
   readonly bus: LocalBus;
-  readonly troubled: Troubled;
+  readonly troubled: FaultyStore;
 }
 
 /** mulberry32: fair, unlike what a generator of edge cases yields. */
@@ -90,16 +90,16 @@ function seededRandom(seed: number): () => number {
 
 async function setUp(seed: number): Promise<Setting> {
   const clock = new ManualClock();
-  const troubled = createTroubled();
-  const store = troubled.wrap(createMemoryStore({ clock }));
+  const faulty = createFaultyStore();
+  const store = faulty.wrap(createMemoryStore({ clock }));
   const mischief = { random: seededRandom(seed), shuffle: 0.5, duplicate: 0.3, delay: 0.3, delayMs: 20_000, drop: 0.2 };
   const bus = createLocalBus({ store, clock, log: silentLog, mischief, maxAttempts: 50 });
-  const world = createWorld({ clock, deps: { store, bus } });
+  const clusters = createBrokerClusters({ clock, deps: { store, bus } });
   const known: Known = { codes: [], ids: new Map(), played: new Map() };
   for (const tenant of two)
     for (const name of clustersOf[tenant])
-      known.played.set(placeOf(tenant, name), await world.join(name, { tenant, facts: markedFacts(tenant) }));
-  return { world, known, bus, troubled };
+      known.played.set(placeOf(tenant, name), await clusters.join(name, { tenant, facts: markedFacts(tenant) }));
+  return { world: clusters, known, bus, troubled: faulty };
 }
 
 async function survive(work: () => Promise<unknown>): Promise<void> {
@@ -112,8 +112,8 @@ async function survive(work: () => Promise<unknown>): Promise<void> {
 
 const signal = new AbortController().signal;
 
-async function settle({ world, known, bus, troubled }: Setting): Promise<void> {
-  troubled.trouble.in = 0;
+async function settle({ world: clusters, known, bus, troubled: faulty }: Setting): Promise<void> {
+  faulty.fault.in = 0;
   for (const [place, cluster] of known.played) {
     cluster.alive = true;
     cluster.facts = markedFacts(place.startsWith('acme') ? 'acme' : 'bolt');
@@ -121,17 +121,17 @@ async function settle({ world, known, bus, troubled }: Setting): Promise<void> {
   for (let round = 0; round < 45; round += 1) {
     for (const cluster of known.played.values()) {
       await cluster.pull();
-      cluster.work((id) => world.clusters.get(id));
+      cluster.work((id) => clusters.clusters.get(id));
       await cluster.report();
     }
     await bus.deliverDue(signal);
-    world.clock.advance(3_000);
-    await world.control.peerings.sweep();
+    clusters.clock.advance(3_000);
+    await clusters.control.peerings.sweep();
   }
 }
 
-const all = async <T>({ world }: Setting, pk: string): Promise<readonly T[]> =>
-  (await world.store.query<T>({ partition: pk, limit: 200 })).items.map(({ value }) => value);
+const all = async <T>({ world: clusters }: Setting, pk: string): Promise<readonly T[]> =>
+  (await clusters.store.query<T>({ partition: pk, limit: 200 })).items.map(({ value }) => value);
 
 async function sharedPeerings(setting: Setting): Promise<readonly PeeringRecord[]> {
   const pairs = [
@@ -185,14 +185,14 @@ test('ends where it should at both tenants, with nothing left behind and nothing
   await fc.assert(
     fc.asyncProperty(history, async ({ steps, seed }) => {
       const setting = await setUp(seed);
-      const { world, known, bus, troubled } = setting;
+      const { world: clusters, known, bus, troubled: faulty } = setting;
       for (const { what, crash, after } of steps) {
-        Object.assign(troubled.trouble, crash ?? { in: 0 });
-        await survive(() => perform(world, known, what));
-        troubled.trouble.in = 0;
+        Object.assign(faulty.fault, crash ?? { in: 0 });
+        await survive(() => perform(clusters, known, what));
+        faulty.fault.in = 0;
         const cluster = known.played.get(placeOf(what.tenant, clustersOf[what.tenant][what.which] ?? ''));
-        if (after === 'advance') world.clock.advance(what.pick * 20);
-        if (after === 'sweep') await world.control.peerings.sweep();
+        if (after === 'advance') clusters.clock.advance(what.pick * 20);
+        if (after === 'sweep') await clusters.control.peerings.sweep();
         if (after === 'deliver') await bus.deliverDue(signal);
         if (after === 'restart') cluster?.restart();
         if (after === 'dies' && cluster) cluster.alive = false;
@@ -215,9 +215,9 @@ test('ends where it should at both tenants, with nothing left behind and nothing
         for (const { spec, state } of await all<PeeringRecord>(setting, partition.peerings(tenant)))
           if (!spec.across && state.removal === undefined) ready.add(spec.id);
       for (const cluster of known.played.values()) expect(cluster.peerings.filter((id) => !ready.has(id))).toEqual([]);
-      const before = troubled.writes.count;
-      await world.control.peerings.sweep();
-      expect(troubled.writes.count).toBe(before);
+      const before = faulty.writes.count;
+      await clusters.control.peerings.sweep();
+      expect(faulty.writes.count).toBe(before);
     }),
     { numRuns: 25 },
   );

@@ -147,8 +147,8 @@ export async function playSwarm(
       if (!consumer || !provider || consumer.tenant !== provider.tenant) continue;
       const { tenant } = consumer;
       const admin = { ...origin, tenant, principal: 'api-key/bench', role: 'admin' } as const;
-      const asked = { consumer: consumer.id, provider: provider.id, resources: { cpu: '1' } };
-      const { peering } = await timed(() => control.peerings.request(admin, asked));
+      const requested = { consumer: consumer.id, provider: provider.id, resources: { cpu: '1' } };
+      const { peering } = await timed(() => control.peerings.request(admin, requested));
       made.push({ tenant, id: peering.id });
       for (const agent of [consumer, provider]) busy.add(agent);
       if (i % 20 === 19) clock.advance(1_000);

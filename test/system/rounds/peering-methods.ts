@@ -15,7 +15,7 @@ export type Maker = 'broker' | 'Peering object' | 'manifests' | 'liqoctl';
 
 export interface Way {
   readonly by: string;
-  /** Asks for it; the clusters may go on after that. `seed`: of whatever order it has. */
+  /** Asks for it; the clusters may go on after that. `seed`: of its random order, if it has one. */
   take(ground: Ground, seed: number): Promise<void>;
 }
 

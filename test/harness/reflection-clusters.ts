@@ -12,16 +12,16 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { eventually } from './eventually.ts';
-import { type OffloadingWorld, startOffloadingWorld } from './offloading-world.ts';
+import { type OffloadingClusters, startOffloadingClusters } from './offloading-clusters.ts';
 
 export interface Running {
   stop(): Promise<void>;
 }
 
 /** `demo` and `default` are offloaded to `demo-cons` and `default-cons`; node `worker` is one of the consumer's own. */
-export async function startReflectionWorld(): Promise<OffloadingWorld> {
-  const world = await startOffloadingWorld(['demo']);
-  const { api } = world.provider;
+export async function startReflectionClusters(): Promise<OffloadingClusters> {
+  const clusters = await startOffloadingClusters(['demo']);
+  const { api } = clusters.provider;
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default-cons' } });
   for (const name of ['demo-cons', 'default-cons']) {
     const metadata = {
@@ -30,25 +30,25 @@ export async function startReflectionWorld(): Promise<OffloadingWorld> {
     };
     await api.mergePatch(namespaces, { name }, { metadata });
   }
-  for (const { api: one } of [world.consumer, world.provider]) {
+  for (const { api: one } of [clusters.consumer, clusters.provider]) {
     await one.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   }
-  await world.consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as Node);
+  await clusters.consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as Node);
   await api.create(foreignClusters, {
     apiVersion: 'core.liqo.io/v1beta1',
     kind: 'ForeignCluster',
     metadata: { name: 'cons' },
     spec: { clusterID: 'cons' },
   });
-  return world;
+  return clusters;
 }
 
-export function startConsumer(world: OffloadingWorld, options: Partial<VirtualNodeDeps> = {}): Running {
+export function startConsumer(clusters: OffloadingClusters, options: Partial<VirtualNodeDeps> = {}): Running {
   const stop = new AbortController();
   const deps = { clock: systemClock, log: silentLog };
   const controller = createVirtualNodeController({
     ...deps,
-    cluster: world.consumer,
+    cluster: clusters.consumer,
     clusterId: 'cons',
     ids: systemIds,
     podIp: '127.0.0.1',
@@ -61,11 +61,11 @@ export function startConsumer(world: OffloadingWorld, options: Partial<VirtualNo
 }
 
 export function startProvider(
-  world: OffloadingWorld,
+  clusters: OffloadingClusters,
   options: { readonly denyDirectConnections?: boolean } = {},
 ): Running {
   const stop = new AbortController();
-  const deps = { cluster: world.provider, clock: systemClock, log: silentLog, ...options };
+  const deps = { cluster: clusters.provider, clock: systemClock, log: silentLog, ...options };
   return running(createShadowEndpointSliceController(deps).run(stop.signal), stop);
 }
 
@@ -82,9 +82,9 @@ interface Body {
 }
 
 /** Both sides of namespace `demo`, in few words. */
-export function sidesOf(world: OffloadingWorld) {
+export function sidesOf(clusters: OffloadingClusters) {
   const apply = async <T extends KubeObject>(
-    cluster: OffloadingWorld['consumer'],
+    cluster: OffloadingClusters['consumer'],
     namespace: string,
     type: ResourceType<T>,
     body: Body,
@@ -96,31 +96,31 @@ export function sidesOf(world: OffloadingWorld) {
       metadata: { namespace, ...body.metadata },
     } as unknown as T);
   return {
-    create: <T extends KubeObject>(type: ResourceType<T>, body: Body) => apply(world.consumer, 'demo', type, body),
+    create: <T extends KubeObject>(type: ResourceType<T>, body: Body) => apply(clusters.consumer, 'demo', type, body),
     createThere: <T extends KubeObject>(type: ResourceType<T>, body: Body) =>
-      apply(world.provider, 'demo-cons', type, body),
+      apply(clusters.provider, 'demo-cons', type, body),
     patch: <T extends KubeObject>(type: ResourceType<T>, name: string, body: unknown) =>
-      world.consumer.api.mergePatch(type, { namespace: 'demo', name }, body),
+      clusters.consumer.api.mergePatch(type, { namespace: 'demo', name }, body),
     remove: <T extends KubeObject>(type: ResourceType<T>, name: string) =>
-      world.consumer.api.delete(type, { namespace: 'demo', name }),
+      clusters.consumer.api.delete(type, { namespace: 'demo', name }),
     here: <T extends KubeObject>(type: ResourceType<T>, name: string) =>
-      world.consumer.api.get(type, { namespace: 'demo', name }),
+      clusters.consumer.api.get(type, { namespace: 'demo', name }),
     there: <T extends KubeObject>(type: ResourceType<T>, name: string) =>
-      world.provider.api.get(type, { namespace: 'demo-cons', name }),
+      clusters.provider.api.get(type, { namespace: 'demo-cons', name }),
     /** The object at the provider, once it fulfils the condition. */
     arrived: <T extends KubeObject>(type: ResourceType<T>, name: string, is: (object: T) => boolean = () => true) =>
       eventually(`${type.kind} ${name} at the provider`, async () => {
-        const found = await world.provider.api.get(type, { namespace: 'demo-cons', name });
+        const found = await clusters.provider.api.get(type, { namespace: 'demo-cons', name });
         return found && is(found) ? found : undefined;
       }),
     gone: <T extends KubeObject>(type: ResourceType<T>, name: string) =>
       eventually(
         `${type.kind} ${name} gone from the provider`,
-        async () => (await world.provider.api.get(type, { namespace: 'demo-cons', name })) === undefined,
+        async () => (await clusters.provider.api.get(type, { namespace: 'demo-cons', name })) === undefined,
       ),
     said: (name: string, reason: string) =>
       eventually(`event ${reason} about ${name}`, async () =>
-        (await world.consumer.api.list(coreEvents, { namespace: 'demo' })).find(
+        (await clusters.consumer.api.list(coreEvents, { namespace: 'demo' })).find(
           (event) => event.involvedObject.name === name && event.reason === reason,
         ),
       ),

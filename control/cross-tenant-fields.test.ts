@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { DirectoryEntry, PeeringRequest, Redemption } from '#shared/schema/api/across.ts';
+import { DirectoryEntry, PeeringRequest, Redemption } from '#shared/schema/api/cross-tenant.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 import { publicFields } from './directory/entry.ts';
 import type { PeeringCondition } from './model/peering.ts';
@@ -122,7 +122,7 @@ const full: PeeringRecord = {
 };
 
 describe('a peering', () => {
-  const table = documented('A peering');
+  const table = documented('What is shown of a peering?');
 
   test.each(['consumer', 'provider'] as const)('as its %s’s tenant sees it has the documented fields', (side) => {
     const copy = copyFor(full, side);
@@ -162,7 +162,7 @@ test('requests, uses of invitations and directory entries have the documented fi
   const wanted = { consumer: 'rome', providerTenant: 'bolt', provider: 'milan' };
   const { request } = await control.requests.ask(acme, wanted);
   const { peering } = await control.requests.approve(bolt, request.id, 'yes');
-  const table = documented('A request');
+  const table = documented('What is shown of a request?');
   expect(keysOf(await control.requests.get(acme, request.id))).toEqual(table.consumer);
   expect(keysOf(await control.requests.get(bolt, request.id))).toEqual(table.provider);
   expect(Object.keys(PeeringRequest.shape).sort()).toEqual(table.all);
@@ -170,15 +170,15 @@ test('requests, uses of invitations and directory entries have the documented fi
   await until(async () => (await control.peerings.get(acme, peering ?? '')).phase === 'Gone');
   await invited();
   const [invitation] = (await control.invitations.list(bolt)).items;
-  const uses = documented('An invitation');
+  const uses = documented('What is shown of an invitation?');
   expect(keysOf(invitation?.redemptions[0] ?? {})).toEqual(uses.provider);
   expect(uses.consumer).toEqual([]);
   expect(Object.keys(Redemption.shape).sort()).toEqual(uses.provider);
-  expect(documented('A directory entry').all).toEqual([...publicFields].sort());
+  expect(documented('What is shown of a directory entry?').all).toEqual([...publicFields].sort());
   expect(Object.keys(DirectoryEntry.shape).sort()).toEqual([...publicFields].sort());
 });
 
-test('audit records of the other tenant’s acts name the tenant, not who in it or from where', async () => {
+test('audit records of the other tenant’s acts name the tenant, but neither its principal nor an address', async () => {
   const { control, invited, untilPhase } = await twoTenants();
   const { id } = await invited();
   await untilPhase(id, 'Ready');

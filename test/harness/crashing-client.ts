@@ -7,7 +7,7 @@ const writes = new Set(['create', 'update', 'apply', 'mergePatch', 'jsonPatch', 
  * Lets `count` writes through and answers none after: a process that died before it heard how its last write ended. With an odd `count` that last
  * write was done all the same. `died` resolves at that write, never if there is none.
  */
-export function mortal(api: KubeApi, count: number): { readonly api: KubeApi; readonly died: Promise<void> } {
+export function crashingClient(api: KubeApi, count: number): { readonly api: KubeApi; readonly died: Promise<void> } {
   let left = count;
   let die = (): void => {};
   const died = new Promise<void>((resolve) => {

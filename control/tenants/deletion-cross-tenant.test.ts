@@ -11,16 +11,16 @@ test.each([
 ])(
   'deleting $deleted ends its peering with another tenant, which is left with its own things alone',
   async ({ deleted, left }) => {
-    const world = await twoTenants();
-    const { control, store } = world;
-    const { id } = await world.invited();
-    await world.untilPhase(id, 'Ready');
+    const clusters = await twoTenants();
+    const { control, store } = clusters;
+    const { id } = await clusters.invited();
+    await clusters.untilPhase(id, 'Ready');
     const { deletion } = control.tenants;
     await expect(deletion.byOperator(operator, deleted, { confirm: deleted })).rejects.toMatchObject({
       code: 'in_use',
     });
     await deletion.byOperator(operator, deleted, { confirm: deleted, force: true });
-    await world
+    await clusters
       .until(async () => (await deletion.sweep()) === 0)
       .catch((error: unknown) => {
         // The simulated agent of the deleted tenant is told that it is unknown.

@@ -1,31 +1,31 @@
 import { expect, test } from 'vitest';
-import { adminOf, createWorld } from '#control/testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '#control/testing/broker-clusters.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { peeringResource } from './present.ts';
-import { whenSettled } from './settled.ts';
+import { whenSettled } from './wait-condition.ts';
 
 const signal = new AbortController().signal;
 
-/** What whoever asked for a peering is told, once it has come so far. */
+/** The answer to a caller that waits for a peering, once it has come so far. */
 async function told(phase: 'Proposed' | 'Ready', asked: { readonly wait?: number; readonly status: number }) {
-  const world = createWorld();
-  await world.join('rome');
-  await world.join('milan');
+  const clusters = createBrokerClusters();
+  await clusters.join('rome');
+  await clusters.join('milan');
   const caller = adminOf('default');
   const pair = { consumer: 'rome', provider: 'milan', resources: {} };
-  const { peering } = await world.control.peerings.request(caller, pair);
+  const { peering } = await clusters.control.peerings.request(caller, pair);
   if (phase === 'Ready') {
-    await world.until(async () => (await world.control.peerings.get(caller, peering.id)).phase === 'Ready');
+    await clusters.until(async () => (await clusters.control.peerings.get(caller, peering.id)).phase === 'Ready');
   }
   const reply = { status: asked.status, body: peeringResource(peering) };
   const { status, headers } = await whenSettled(reply, {
-    control: world.control,
+    control: clusters.control,
     caller,
-    clock: world.clock,
+    clock: clusters.clock,
     log: silentLog,
     signal,
     query: { wait: asked.wait },
-    untilChange: async (_tenant: string, ms: number) => world.clock.advance(ms),
+    untilChange: async (_tenant: string, ms: number) => clusters.clock.advance(ms),
   } as Parameters<typeof whenSettled>[1]);
   return { status, headers, id: peering.id };
 }

@@ -1,4 +1,4 @@
-/** A thousand changes of reflected objects, and who knows when the provider has them all. */
+/** A thousand changes of reflected objects, and a watch that knows when the provider has them all. */
 import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { configMaps, endpointSlices, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -48,7 +48,7 @@ function goodKinds(physicalNode: string, podRange: string): readonly GoodKind[] 
     {
       type: endpointSlices as ResourceType<never>,
       ...{ changes: 250, made: 0, deleted: 0 },
-      // Of this cluster's pod range, and of nobody: no pod of the test is called.
+      // An unused address of this cluster's pod range: no pod of the test is called.
       content: (value, i) => ({
         addressType: 'IPv4',
         ports: [{ name: 'http', port: ports[value], protocol: 'TCP' }],
@@ -62,7 +62,7 @@ function goodKinds(physicalNode: string, podRange: string): readonly GoodKind[] 
   ];
 }
 
-/** As many at a time as a busy controller of somebody else. */
+/** Concurrency of a busy third-party controller. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const left = [...items];
   const worker = async (): Promise<void> => {

@@ -18,7 +18,7 @@ import { startOwnKindsServer } from './own-kinds.ts';
 export const tenantNamespace = 'liqo-tenant-prov';
 const deps = { clock: systemClock, log: silentLog };
 
-export interface OffloadingWorld<S extends ApiServer = ApiServer> {
+export interface OffloadingClusters<S extends ApiServer = ApiServer> {
   readonly consumer: Cluster;
   readonly provider: Cluster;
   readonly servers: { readonly consumer: S; readonly provider: S };
@@ -34,17 +34,18 @@ async function ready(api: Cluster['api'], namespace: string): Promise<void> {
   );
 }
 
-export const startOffloadingWorld = (localNamespaces: readonly string[]): Promise<OffloadingWorld> =>
-  openOffloadingWorld(localNamespaces, leaseApiServer);
+export const startOffloadingClusters = (localNamespaces: readonly string[]): Promise<OffloadingClusters> =>
+  openOffloadingClusters(localNamespaces, leaseApiServer);
 
 /** With API servers that the test may kill and reconfigure. */
-export const startOwnOffloadingWorld = (localNamespaces: readonly string[]): Promise<OffloadingWorld<TestApiServer>> =>
-  openOffloadingWorld(localNamespaces, startOwnKindsServer);
+export const startOwnOffloadingClusters = (
+  localNamespaces: readonly string[],
+): Promise<OffloadingClusters<TestApiServer>> => openOffloadingClusters(localNamespaces, startOwnKindsServer);
 
-async function openOffloadingWorld<S extends ApiServer>(
+async function openOffloadingClusters<S extends ApiServer>(
   localNamespaces: readonly string[],
   start: () => Promise<S>,
-): Promise<OffloadingWorld<S>> {
+): Promise<OffloadingClusters<S>> {
   const [consumer, provider] = await Promise.all([start(), start()]);
   const stop = new AbortController();
   const open = async ({ kubeconfig }: ApiServer): Promise<Cluster> =>
@@ -59,7 +60,7 @@ async function openOffloadingWorld<S extends ApiServer>(
   await Promise.all(localNamespaces.map((name) => ready(clusters.provider.api, `${name}-cons`)));
   const worker = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as Node;
   await clusters.provider.api.create(nodes, worker);
-  const world: OffloadingWorld<S> = {
+  const fixture: OffloadingClusters<S> = {
     ...clusters,
     servers: { consumer, provider },
     endsPods: true,
@@ -68,12 +69,12 @@ async function openOffloadingWorld<S extends ApiServer>(
       await Promise.all([consumer.stop(), provider.stop()]);
     },
   };
-  playProvider(world, stop.signal);
-  return world;
+  playProvider(fixture, stop.signal);
+  return fixture;
 }
 
-function playProvider(world: OffloadingWorld, signal: AbortSignal): void {
-  const { api, caches } = world.provider;
+function playProvider(fixture: OffloadingClusters, signal: AbortSignal): void {
+  const { api, caches } = fixture.provider;
   const shadows = caches.scoped(shadowPods, {}, signal);
   const remote = caches.scoped(pods, {}, signal);
   const act = (what: Promise<unknown>): void => void what.catch(() => undefined);
@@ -84,7 +85,7 @@ function playProvider(world: OffloadingWorld, signal: AbortSignal): void {
     if (after && after.metadata.deletionTimestamp === undefined) act(api.create(pods, podOf(after)));
   });
   remote.subscribe(({ before, after }) => {
-    if (after?.metadata.deletionTimestamp !== undefined && world.endsPods) act(endPod(world, after));
+    if (after?.metadata.deletionTimestamp !== undefined && fixture.endsPods) act(endPod(fixture, after));
     if (before && !after) {
       const shadow = shadows.get({ namespace: before.metadata.namespace ?? '', name: before.metadata.name });
       if (shadow && shadow.metadata.deletionTimestamp === undefined) act(api.create(pods, podOf(shadow)));
@@ -114,15 +115,15 @@ const podOf = (shadow: ShadowPod): Pod => ({
 });
 
 /** Ends a pod as a kubelet does after its containers have stopped. */
-const endPod = ({ provider }: OffloadingWorld, { metadata }: Pod): Promise<boolean> =>
+const endPod = ({ provider }: OffloadingClusters, { metadata }: Pod): Promise<boolean> =>
   provider.api.delete(pods, { namespace: metadata.namespace ?? '', name: metadata.name }, { gracePeriodSeconds: 0 });
 
 export async function createVirtualNode(
-  world: OffloadingWorld,
+  fixture: OffloadingClusters,
   name: string,
   spec: Partial<VirtualNodeSpec> = {},
 ): Promise<void> {
-  const { api } = world.consumer;
+  const { api } = fixture.consumer;
   const secret = `kubeconfig-resourceslice-${name}`;
   await api.apply(
     secrets,
@@ -130,7 +131,7 @@ export async function createVirtualNode(
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: secret, namespace: tenantNamespace },
-      data: { kubeconfig: Buffer.from(world.servers.provider.kubeconfig).toString('base64') },
+      data: { kubeconfig: Buffer.from(fixture.servers.provider.kubeconfig).toString('base64') },
     },
     { fieldManager: 'test' },
   );
@@ -148,8 +149,8 @@ export async function createVirtualNode(
 }
 
 /** Sets which namespaces are offloaded, as NamespaceOffloading and the provider would. */
-export async function mapNamespaces(world: OffloadingWorld, names: readonly string[]): Promise<void> {
-  const { api } = world.consumer;
+export async function mapNamespaces(fixture: OffloadingClusters, names: readonly string[]): Promise<void> {
+  const { api } = fixture.consumer;
   const ref = { namespace: tenantNamespace, name: 'prov' };
   await eventually('the NamespaceMap', () => api.get(namespaceMaps, ref));
   const desiredMapping = Object.fromEntries(names.map((name) => [name, `${name}-cons`]));
@@ -175,9 +176,14 @@ export const boundPod = (namespace: string, name: string, nodeName: string, spec
   }) as Pod;
 
 /** Writes what a kubelet would about a running pod. */
-export async function runPod(world: OffloadingWorld, namespace: string, name: string, restartCount = 0): Promise<Pod> {
+export async function runPod(
+  fixture: OffloadingClusters,
+  namespace: string,
+  name: string,
+  restartCount = 0,
+): Promise<Pod> {
   const pod = await eventually(`pod ${namespace}/${name} at the provider`, () =>
-    world.provider.api.get(pods, { namespace, name }),
+    fixture.provider.api.get(pods, { namespace, name }),
   );
   const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   const status = {
@@ -205,5 +211,5 @@ export async function runPod(world: OffloadingWorld, namespace: string, name: st
       },
     ],
   };
-  return world.provider.api.mergePatch(pods, { namespace, name }, { status }, { subresource: 'status' });
+  return fixture.provider.api.mergePatch(pods, { namespace, name }, { status }, { subresource: 'status' });
 }

@@ -6,15 +6,15 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from './eventually.ts';
 import type { ApiServer } from './kube-apiserver.ts';
-import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld, runPod } from './offloading-world.ts';
-import { startConsumer } from './reflection-world.ts';
+import { boundPod, createVirtualNode, mapNamespaces, type OffloadingClusters, runPod } from './offloading-clusters.ts';
+import { startConsumer } from './reflection-clusters.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
 export const conditionOf = (of: Pod | undefined, type: string): string | undefined =>
   of?.status?.conditions?.find((one) => one.type === type)?.status;
 
-export interface CutOffWorld<S extends ApiServer = ApiServer> {
-  readonly world: OffloadingWorld<S>;
+export interface CutOffClusters<S extends ApiServer = ApiServer> {
+  readonly world: OffloadingClusters<S>;
   /** In the offloaded namespace `demo`. */
   local(name: string): Promise<Pod | undefined>;
   remote(name: string): Promise<Pod | undefined>;
@@ -29,19 +29,21 @@ export interface CutOffWorld<S extends ApiServer = ApiServer> {
 }
 
 /** Takes over `world`, which has namespace `demo`: it ends with the result. */
-export async function openCutOffWorld<S extends ApiServer>(world: OffloadingWorld<S>): Promise<CutOffWorld<S>> {
-  const { port } = new URL(world.servers.provider.url);
+export async function openCutOffClusters<S extends ApiServer>(
+  clusters: OffloadingClusters<S>,
+): Promise<CutOffClusters<S>> {
+  const { port } = new URL(clusters.servers.provider.url);
   const line = await startTcpProxy(Number(port));
   const connect = createConnectProvider({ clock: systemClock, log: silentLog });
-  const agent = startConsumer(world, {
+  const agent = startConsumer(clusters, {
     kubeletPortBase: 12_650,
     connectPeer: (kubeconfig, signal) => connect(kubeconfig.replaceAll(`:${port}`, `:${line.port}`), signal),
   });
-  const { api } = world.consumer;
-  const cutOffWorld: CutOffWorld<S> = {
-    world,
+  const { api } = clusters.consumer;
+  const cutOffClusters: CutOffClusters<S> = {
+    world: clusters,
     local: (name) => api.get(pods, { namespace: 'demo', name }),
-    remote: (name) => world.provider.api.get(pods, { namespace: 'demo-cons', name }),
+    remote: (name) => clusters.provider.api.get(pods, { namespace: 'demo-cons', name }),
     async isReady() {
       const node = await api.get(nodes, { name: 'vn1' });
       return node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
@@ -64,19 +66,19 @@ export async function openCutOffWorld<S extends ApiServer>(world: OffloadingWorl
       const own = { key: 'virtual-node.liqo.io/not-allowed', operator: 'Exists', effect: 'NoExecute' };
       const tolerations = [own, lost('unreachable'), lost('not-ready')];
       await api.create(pods, boundPod('demo', name, 'vn1', { tolerations, terminationGracePeriodSeconds: 1 }));
-      await runPod(world, 'demo-cons', name);
-      const isReady = async () => conditionOf(await cutOffWorld.local(name), 'Ready') === 'True';
+      await runPod(clusters, 'demo-cons', name);
+      const isReady = async () => conditionOf(await cutOffClusters.local(name), 'Ready') === 'True';
       await eventually(`${name} is ready`, isReady);
     },
     async stop() {
       line.cut();
       await agent.stop();
       await line.close();
-      await world.stop();
+      await clusters.stop();
     },
   };
-  await createVirtualNode(world, 'vn1', { resourceQuota: { hard: { cpu: '40', memory: '80Gi', pods: '1100' } } });
-  await mapNamespaces(world, ['demo']);
-  await eventually('the Node', cutOffWorld.isReady);
-  return cutOffWorld;
+  await createVirtualNode(clusters, 'vn1', { resourceQuota: { hard: { cpu: '40', memory: '80Gi', pods: '1100' } } });
+  await mapNamespaces(clusters, ['demo']);
+  await eventually('the Node', cutOffClusters.isReady);
+  return cutOffClusters;
 }

@@ -5,6 +5,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
 import type { Store } from './ports/store.ts';
+import { createBrokerClusters } from './testing/broker-clusters.ts';
 import {
   callerOf,
   clustersOf,
@@ -19,8 +20,7 @@ import {
   placeOf,
   type Tenant,
   tenants,
-} from './testing/across-play.ts';
-import { createWorld } from './testing/broker-clusters.ts';
+} from './testing/cross-tenant-operations.ts';
 
 interface Serving {
   readonly tenant: Tenant;
@@ -83,15 +83,15 @@ test('no tenant hears, finds or touches of another what is not on the list, in 8
       const broken: string[] = [];
       let serving: Serving | undefined;
       const store = guarded(createMemoryStore({ clock }), () => serving, broken);
-      const world = createWorld({ clock, deps: { store } });
+      const clusters = createBrokerClusters({ clock, deps: { store } });
       const known: Known = { codes: [], ids: new Map(), played: new Map() };
       for (const tenant of tenants)
         for (const name of clustersOf[tenant])
-          known.played.set(placeOf(tenant, name), await world.join(name, { tenant, facts: markedFacts(tenant) }));
+          known.played.set(placeOf(tenant, name), await clusters.join(name, { tenant, facts: markedFacts(tenant) }));
       for (const what of operations) {
         totals.performed += 1;
         serving = { tenant: what.tenant, op: what.op };
-        const answer = await perform(world, known, what).then(
+        const answer = await perform(clusters, known, what).then(
           (value) => JSON.stringify(value) ?? '',
           (error: unknown) => {
             if (!isRefusal(error)) throw error;
@@ -111,10 +111,11 @@ test('no tenant hears, finds or touches of another what is not on the list, in 8
         expect(broken).toEqual([]);
         clock.advance(200);
       }
-      await strangersFindNothing(world, known);
+      await strangersFindNothing(clusters, known);
       totals.shared += [...known.ids.values()].filter((parties) => parties.size === 2).length;
       for (const tenant of tenants)
-        for (const { phaseSince } of (await world.control.peerings.list(callerOf(tenant), { includeGone: true })).items)
+        for (const { phaseSince } of (await clusters.control.peerings.list(callerOf(tenant), { includeGone: true }))
+          .items)
           if (phaseSince.Ready !== undefined) totals.ready += 1;
     }),
     { numRuns: 20 },
@@ -126,7 +127,7 @@ test('no tenant hears, finds or touches of another what is not on the list, in 8
 }, 120_000);
 
 /** Every id, tried by every tenant that it is not of. */
-async function strangersFindNothing({ control }: ReturnType<typeof createWorld>, known: Known): Promise<void> {
+async function strangersFindNothing({ control }: ReturnType<typeof createBrokerClusters>, known: Known): Promise<void> {
   for (const [id, parties] of known.ids) {
     for (const tenant of tenants) {
       if (parties.has(tenant)) continue;

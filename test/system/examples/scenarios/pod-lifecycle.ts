@@ -10,7 +10,7 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { installMetricsServer } from '#test/harness/metrics-server.ts';
-import type { World } from '#test/harness/product-clusters.ts';
+import type { ProductClusters } from '#test/harness/product-clusters.ts';
 import { type Ended, must, run } from '#test/harness/program.ts';
 import { container, deployment, pod } from '../../world/workloads.ts';
 
@@ -20,11 +20,11 @@ const patience = { withinMs: 60_000, everyMs: 100 } as const;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 class Hands {
-  readonly world: World;
+  readonly world: ProductClusters;
   readonly #apis = new Map<Name, KubeApi>();
 
-  constructor(world: World) {
-    this.world = world;
+  constructor(clusters: ProductClusters) {
+    this.world = clusters;
   }
 
   async api(name: Name): Promise<KubeApi> {
@@ -70,13 +70,13 @@ const core = (kind: string, name: string, more: object): KubeObject =>
   ({ apiVersion: 'v1', kind, metadata: { namespace, name }, ...more }) as KubeObject;
 const onNode = (name: string) => ({ nodeSelector: { 'kubernetes.io/hostname': name } });
 
-export function life(world: () => World): void {
+export function life(clusters: () => ProductClusters): void {
   let hands: Hands;
 
   describe('in an offloaded namespace', () => {
     beforeAll(async () => {
-      hands = new Hands(world());
-      const { cluster, stateDir } = world();
+      hands = new Hands(clusters());
+      const { cluster, stateDir } = clusters();
       await installMetricsServer([cluster('rome'), cluster('milan')], stateDir);
       await hands.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
       const ended = await hands.isthmus('rome', 'offload', 'namespace', namespace, '--strategy', 'Remote');
@@ -159,7 +159,7 @@ export function life(world: () => World): void {
     });
 
     test('B029 what the provider says about a pod is told at home', async () => {
-      const told = await eventually(
+      const reported = await eventually(
         'an event of the kubelet next door',
         async () => {
           const events = await hands.kubectl('get', 'events', '-o', 'json', '--field-selector=involvedObject.name=web');
@@ -168,7 +168,7 @@ export function life(world: () => World): void {
         },
         patience,
       );
-      expect(told).toBeDefined();
+      expect(reported).toBeDefined();
     });
 
     test('a Job with an init container and a sidecar completes, and its sidecar ends with it', async () => {
@@ -270,8 +270,8 @@ export function life(world: () => World): void {
     test('unoffloading ends it', async () => {
       const ended = await hands.isthmus('rome', 'unoffload', 'namespace', namespace);
       expect(ended.code, ended.stderr).toBe(0);
-      await run(`${world().bed.dir}/kubectl`, [
-        `--kubeconfig=${world().cluster('rome').kubeconfigPath}`,
+      await run(`${clusters().bed.dir}/kubectl`, [
+        `--kubeconfig=${clusters().cluster('rome').kubeconfigPath}`,
         ...['delete', 'namespace', namespace, '--timeout=60s'],
       ]);
       expect(await (await hands.api('milan')).list(pods, { namespace: `${namespace}-rome` })).toEqual([]);

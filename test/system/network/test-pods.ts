@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isOfPod } from '#agent/runtime/pod-processes.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { atRest } from '#test/harness/at-rest.ts';
-import { Netns, type NetnsWorld } from '#test/harness/netns.ts';
+import { Netns, type NetnsFixture } from '#test/harness/netns.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
 import { slotOf } from '#test/testbed/slots.ts';
 import type { BedNode } from '#test/testbed/testbed.ts';
@@ -18,16 +18,16 @@ export interface Place {
 }
 
 /** Any process of the pod: all are in its network namespace. */
-export function podPlace(world: NetnsWorld, pod: Pod): Place {
+export function podPlace(clusters: NetnsFixture, pod: Pod): Place {
   const { name, uid = '' } = pod.metadata;
   const ip = pod.status?.podIP ?? '';
-  return { name, ip, node: pod.spec?.nodeName ?? '', netns: new Netns(world, name, processOf(uid)) };
+  return { name, ip, node: pod.spec?.nodeName ?? '', netns: new Netns(clusters, name, processOf(uid)) };
 }
 
-export function nodePlace(world: NetnsWorld, bedDir: string, { name, ip }: BedNode): Place {
+export function nodePlace(clusters: NetnsFixture, bedDir: string, { name, ip }: BedNode): Place {
   const pid = runningComponents(slotOf(bedDir) ?? -1).get(`${name}/init`);
   if (pid === undefined) throw new Error(`node ${name} does not run`);
-  return { name, ip, node: name, netns: new Netns(world, name, pid) };
+  return { name, ip, node: name, netns: new Netns(clusters, name, pid) };
 }
 
 function processOf(podUid: string): number {
@@ -76,4 +76,4 @@ export async function isKernelState(place: Place, wanted: string): Promise<true>
 
 /** What the kernels have once they have come to rest: a node learns of a change a moment after its cluster. */
 export const settledKernels = (places: readonly Place[]): Promise<readonly string[]> =>
-  atRest('the kernels of the nodes', () => Promise.all(places.map(kernelState)));
+  waitUntilStable('the kernels of the nodes', () => Promise.all(places.map(kernelState)));

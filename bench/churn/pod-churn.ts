@@ -9,12 +9,12 @@ import {
   offloaded,
   podSpec,
   remoteNamespace,
-  type ScaleWorld,
+  type ScaleClusters,
   type Where,
 } from '../scale/scale-clusters.ts';
 
 /** Each is when it was seen first, in ms; what was never seen is missing. */
-export interface Life {
+export interface PodLifecycle {
   readonly madeAt: number;
   boundAt?: number;
   shadowAt?: number;
@@ -41,36 +41,40 @@ const tailMs = 60_000;
 const tracedOneIn = 20;
 const tracedLabel = 'bench.isthmus.dev/traced';
 
-export async function churn(world: ScaleWorld, where: Where, options: ChurnOptions): Promise<readonly Life[]> {
+export async function churn(
+  clusters: ScaleClusters,
+  where: Where,
+  options: ChurnOptions,
+): Promise<readonly PodLifecycle[]> {
   const { seconds, perSecond, log } = options;
-  const { api, caches } = clusterOf(world, where);
-  const lives = new Map<string, Life>();
+  const { api, caches } = clusterOf(clusters, where);
+  const lifecycles = new Map<string, PodLifecycle>();
   const stop = new AbortController();
   const known = caches.scoped(podKind, { namespace: where }, stop.signal);
-  follow(known, lives, (life, pod) => {
-    if (pod === undefined) life.goneAt ??= performance.now();
+  follow(known, lifecycles, (lifecycle, pod) => {
+    if (pod === undefined) lifecycle.goneAt ??= performance.now();
     else {
-      if (pod.spec?.nodeName !== undefined) life.boundAt ??= performance.now();
-      if (isReady(pod)) life.readyAt ??= performance.now();
+      if (pod.spec?.nodeName !== undefined) lifecycle.boundAt ??= performance.now();
+      if (isReady(pod)) lifecycle.readyAt ??= performance.now();
     }
   });
   await known.synced();
-  if (where === offloaded) await followRemote(world, lives, stop.signal);
+  if (where === offloaded) await followRemote(clusters, lifecycles, stop.signal);
   const failures: unknown[] = [];
   const note = (error: unknown): void => void failures.push(error);
   const begun = performance.now();
   const count = seconds * perSecond;
   const dying: { readonly name: string; readonly at: number }[] = [];
   const end = (name: string): void => {
-    const life = lives.get(name);
-    if (life) life.deletedAt = performance.now();
+    const lifecycle = lifecycles.get(name);
+    if (lifecycle) lifecycle.deletedAt = performance.now();
     api.delete(podKind, { namespace: where, name }).catch(note);
   };
   for (let i = 0; i < count; i++) {
     const at = begun + (i * 1_000) / perSecond;
     if (at > performance.now()) await delay(at - performance.now());
     const name = `pod-${i}`;
-    lives.set(name, { madeAt: performance.now() });
+    lifecycles.set(name, { madeAt: performance.now() });
     api.create(podKind, newPod(where, name, i % tracedOneIn === 0), { answer: 'metadata' }).catch(note);
     dying.push({ name, at: at + lifeMs });
     while (dying[0] !== undefined && dying[0].at <= performance.now()) end(dying.shift()?.name ?? '');
@@ -85,7 +89,7 @@ export async function churn(world: ScaleWorld, where: Where, options: ChurnOptio
   stop.abort();
   if (failures.length > 0)
     throw new Error(`${failures.length} requests of the bench failed, the first: ${failures[0]}`);
-  return [...lives.values()];
+  return [...lifecycles.values()];
 }
 
 const newPod = (where: Where, name: string, traced: boolean): Pod =>
@@ -99,33 +103,37 @@ const newPod = (where: Where, name: string, traced: boolean): Pod =>
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
 
-async function followRemote({ provider }: ScaleWorld, lives: ReadonlyMap<string, Life>, signal: AbortSignal) {
+async function followRemote(
+  { provider }: ScaleClusters,
+  lifecycles: ReadonlyMap<string, PodLifecycle>,
+  signal: AbortSignal,
+) {
   const options = { namespace: remoteNamespace, labelSelector: `${tracedLabel}=true` };
   const shadows = provider.caches.scoped(shadowPods, options, signal);
-  follow(shadows, lives, (life, shadow) => {
-    if (shadow) life.shadowAt ??= performance.now();
-    else life.shadowGoneAt ??= performance.now();
+  follow(shadows, lifecycles, (lifecycle, shadow) => {
+    if (shadow) lifecycle.shadowAt ??= performance.now();
+    else lifecycle.shadowGoneAt ??= performance.now();
   });
   const remotes = provider.caches.scoped(podKind, options, signal);
-  follow(remotes, lives, (life, pod) => {
+  follow(remotes, lifecycles, (lifecycle, pod) => {
     if (pod === undefined) {
-      life.remoteGoneAt ??= performance.now();
+      lifecycle.remoteGoneAt ??= performance.now();
       return;
     }
-    life.remoteAt ??= performance.now();
-    if (pod.spec?.nodeName !== undefined) life.remoteBoundAt ??= performance.now();
-    if (isReady(pod)) life.remoteReadyAt ??= performance.now();
+    lifecycle.remoteAt ??= performance.now();
+    if (pod.spec?.nodeName !== undefined) lifecycle.remoteBoundAt ??= performance.now();
+    if (isReady(pod)) lifecycle.remoteReadyAt ??= performance.now();
   });
   await Promise.all([shadows.synced(), remotes.synced()]);
 }
 
 function follow<T extends KubeObject>(
   cache: Cache<T>,
-  lives: ReadonlyMap<string, Life>,
-  seen: (life: Life, object: T | undefined) => void,
+  lifecycles: ReadonlyMap<string, PodLifecycle>,
+  seen: (lifecycle: PodLifecycle, object: T | undefined) => void,
 ): void {
   cache.subscribe(({ before, after }) => {
-    const life = lives.get((after ?? before)?.metadata.name ?? '');
-    if (life) seen(life, after);
+    const lifecycle = lifecycles.get((after ?? before)?.metadata.name ?? '');
+    if (lifecycle) seen(lifecycle, after);
   });
 }

@@ -45,7 +45,7 @@ export const nodeStatus = (name: string, address: string) => ({
   conditions: [{ type: 'Ready', status: 'True' }],
 });
 
-export interface GatewayWorld {
+export interface GatewayClusters {
   readonly cluster: Cluster;
   readonly kubeconfig: string;
   startAgent(): void;
@@ -65,7 +65,7 @@ export interface GatewayWorld {
   stop(): Promise<void>;
 }
 
-export async function startGatewayWorld(): Promise<GatewayWorld> {
+export async function startGatewayClusters(): Promise<GatewayClusters> {
   const apiServer = await leaseApiServer();
   const stopClients = new AbortController();
   const cluster = openCluster(await connectKubeconfig(apiServer.kubeconfig), deps, stopClients.signal);
@@ -99,7 +99,7 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
     return lists.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   }
 
-  const world: GatewayWorld = {
+  const clusters: GatewayClusters = {
     cluster,
     kubeconfig: apiServer.kubeconfig,
     startAgent() {
@@ -164,13 +164,13 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
       eventually(`${type.kind} gw-${peer}`, () => api.get(type, { namespace, name: `gw-${peer}` }), { everyMs: 20 }),
     reason: (wanted) =>
       eventually(`reason ${wanted}`, async () => {
-        const found = await world.server();
+        const found = await clusters.server();
         const ready = found?.status?.conditions?.find(({ type }) => type === 'Ready');
         if (ready?.reason !== wanted) throw new Error(`${ready?.reason}: ${ready?.message}`);
         return found;
       }),
     async runPod(name, nodeName, ip, active = true) {
-      const { metadata, spec } = (await world.child(deployments)).spec?.template ?? {};
+      const { metadata, spec } = (await clusters.child(deployments)).spec?.template ?? {};
       const podLabels = { ...metadata?.labels, ...(active ? { 'networking.liqo.io/active': 'true' } : {}) };
       await api.create(pods, {
         apiVersion: 'v1',
@@ -182,10 +182,10 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
       await api.mergePatch(pods, { namespace, name }, { status }, { subresource: 'status' });
     },
     async stop() {
-      await world.stopAgent();
+      await clusters.stopAgent();
       stopClients.abort();
       await apiServer.stop();
     },
   };
-  return world;
+  return clusters;
 }

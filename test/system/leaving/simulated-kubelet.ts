@@ -128,8 +128,8 @@ async function startAgent(server: TestApiServer, admin: KubeApi, { metadata }: P
   const config = yaml.parse(server.kubeconfig) as { users: { user: unknown }[] };
   for (const entry of config.users) entry.user = { token: status.token };
   const connection = await connectKubeconfig(yaml.stringify(config));
-  const asked = new AbortController();
-  const cluster = openCluster(connection, deps, asked.signal);
+  const requested = new AbortController();
+  const cluster = openCluster(connection, deps, requested.signal);
   const common = { ...deps, cluster, clusterId: 'rome', ids: systemIds, systemNamespace };
   const run = async (): Promise<void> => {
     const admission = await startAdmission({
@@ -140,14 +140,14 @@ async function startAgent(server: TestApiServer, admin: KubeApi, { metadata }: P
       callHost: '127.0.0.1',
     });
     const controllers = [...createOffloadingControllers(common), ...createNetworkControllers(common)];
-    await Promise.all([admission.run(asked.signal), ...controllers.map((one) => one.run(asked.signal))]);
+    await Promise.all([admission.run(requested.signal), ...controllers.map((one) => one.run(requested.signal))]);
   };
   // Ends by itself only where it could not start: its namespace is going.
   const ended = run().catch(() => undefined);
   return {
     name: metadata.name,
     async end() {
-      asked.abort(new Error('the kubelet ends the pod'));
+      requested.abort(new Error('the kubelet ends the pod'));
       await ended;
       connection.close();
     },

@@ -27,7 +27,7 @@ const page = <T extends z.ZodType>(item: T) =>
 
 export const Redemption = z.object({
   peering: z.string(),
-  tenant: z.string().describe('Who used it.'),
+  tenant: z.string().describe('The tenant that used it.'),
   cluster: ClusterId.describe('The consumer.'),
   at: Time,
 });
@@ -53,7 +53,7 @@ export const InvitationPage = page(Invitation);
 
 export const IssuedInvitation = z.object({
   invitation: Invitation,
-  code: z.string().describe('Shown once and stored as a hash: whoever has it can use it.'),
+  code: z.string().describe('A bearer secret, shown once and stored as a hash: possession is enough to use it.'),
 });
 export type IssuedInvitation = z.infer<typeof IssuedInvitation>;
 
@@ -97,7 +97,7 @@ export const PeeringRequest = z.object({
   decidedAt: Time.optional(),
   answer: z.string().optional().describe("What the provider's tenant said to it."),
   peering: z.string().optional().describe('The peering that it became.'),
-  decidedBy: z.string().optional().describe("For the provider's tenant only: who, or which rule, decided."),
+  decidedBy: z.string().optional().describe("For the provider's tenant only: the principal or the rule that decided."),
   version: z.int(),
 });
 export type PeeringRequest = z.infer<typeof PeeringRequest>;

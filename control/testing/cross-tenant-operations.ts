@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
-import { adminOf, type World } from './broker-clusters.ts';
+import { adminOf, type BrokerClusters } from './broker-clusters.ts';
 import { openFacts, type SimulatedCluster } from './simulated-cluster.ts';
 
 export const tenants = ['acme', 'bolt', 'corp'] as const;
@@ -35,7 +35,7 @@ export const markedFacts = (tenant: Tenant, accepting = true): ClusterFacts => (
 
 const tenant = fc.constantFrom(...tenants);
 const pick = fc.nat(1_000);
-/** What reaches nobody else's items, whatever it is asked for. */
+/** Operations that reach only the caller's own items, for every input. */
 export const inwardOps = [
   'get',
   'list',
@@ -99,8 +99,8 @@ const someId = (known: Known, prefix: string, n: number): string => {
 };
 
 /** Ends with the answer; remembers what came into being. */
-export async function perform(world: World, known: Known, what: Operation): Promise<unknown> {
-  const { control, clock } = world;
+export async function perform(clusters: BrokerClusters, known: Known, what: Operation): Promise<unknown> {
+  const { control, clock } = clusters;
   const { op, tenant: of, other, which, pick: n } = what;
   const caller = callerOf(of);
   const cluster = clustersOf[of][which] ?? 'rome';
@@ -191,7 +191,7 @@ export async function perform(world: World, known: Known, what: Operation): Prom
     case 'report':
       return agent?.report();
     case 'gossip':
-      return gossip(world, { of, cluster, peering, n });
+      return gossip(clusters, { of, cluster, peering, n });
     case 'policy':
       if (agent) agent.facts = markedFacts(of, n % 2 === 0);
       return agent?.report();
@@ -205,7 +205,7 @@ export async function perform(world: World, known: Known, what: Operation): Prom
 
 /** An agent that says what it likes about any peering, in words that are its tenant's own. */
 async function gossip(
-  world: World,
+  clusters: BrokerClusters,
   { of, cluster, peering, n }: { of: Tenant; cluster: string; peering: string; n: number },
 ): Promise<void> {
   const words = innerMark(of);
@@ -217,11 +217,11 @@ async function gossip(
     message: words,
   }));
   const agent = { ...callerOf(of), clusterId: cluster, principal: `cluster/${cluster}` };
-  const [, peer = ''] = (await world.control.peerings
+  const [, peer = ''] = (await clusters.control.peerings
     .get(callerOf(of), peering)
     .then(({ consumer, provider }) => [consumer, provider])
     .catch(() => [])) as string[];
-  await world.control.exchange.observe(agent, {
+  await clusters.control.exchange.observe(agent, {
     sets: [
       {
         peering,

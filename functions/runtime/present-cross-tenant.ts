@@ -3,7 +3,7 @@ import type { InvitationView } from '#control/invitations/invitation.ts';
 import type { DirectoryEntry as EntryView } from '#control/model/directory-entry.ts';
 import type { ApprovalRule as RuleView } from '#control/requests/approval-rule.ts';
 import type { RequestView } from '#control/requests/request.ts';
-import type { ApprovalRule, DirectoryEntry, Invitation, PeeringRequest } from '#shared/schema/api/across.ts';
+import type { ApprovalRule, DirectoryEntry, Invitation, PeeringRequest } from '#shared/schema/api/cross-tenant.ts';
 
 const time = (ms: number): string => new Date(ms).toISOString();
 

@@ -2,37 +2,41 @@
 import { expect, test } from 'vitest';
 import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { worldlyFacts } from '#control/testing/two-tenants.ts';
-import { type ApiWorld, apiUrl, createApiWorld } from '#functions/testing/api-world.ts';
-import { Invitation, PeeringRequest } from '#shared/schema/api/across.ts';
+import { type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
+import { Invitation, PeeringRequest } from '#shared/schema/api/cross-tenant.ts';
 import { Peering, Problem } from '#shared/schema/api/resources.ts';
 
 const keys = newAgentKeys();
 
-async function enroll(world: ApiWorld, tenant: string, key: string, clusterId: string): Promise<void> {
-  const { body } = await world.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster: clusterId } });
+async function enroll(clusters: ApiFixture, tenant: string, key: string, clusterId: string): Promise<void> {
+  const { body } = await clusters.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster: clusterId } });
   const { secret } = JSON.parse(Buffer.from(body.token.slice('isthmus1.'.length), 'base64url').toString());
   const request = { clusterId, token: secret, publicKey: keys.publicKey, facts: worldlyFacts };
   const path = '/v1/agent/enroll';
-  const now = world.clock.now();
+  const now = clusters.clock.now();
   const signed = await signRequest({
     ...{ keys, tenant, clusterId, audience: apiUrl, now, path },
     body: JSON.stringify(request),
   });
-  await world.control.clusters.enroll(request, signed);
+  await clusters.control.clusters.enroll(request, signed);
 }
 
 async function setUp() {
-  const world = await createApiWorld();
-  const [acme, bolt, corp] = [await world.tenant('acme'), await world.tenant('bolt'), await world.tenant('corp')];
-  await enroll(world, 'acme', acme, 'rome');
-  await enroll(world, 'bolt', bolt, 'milan');
+  const clusters = await createApiFixture();
+  const [acme, bolt, corp] = [
+    await clusters.tenant('acme'),
+    await clusters.tenant('bolt'),
+    await clusters.tenant('corp'),
+  ];
+  await enroll(clusters, 'acme', acme, 'rome');
+  await enroll(clusters, 'bolt', bolt, 'milan');
   const post = (key: string, path: string, body: unknown, headers: Record<string, string> = {}) =>
-    world.call({ method: 'POST', path, key, body, headers });
+    clusters.call({ method: 'POST', path, key, body, headers });
   const get = (key: string, path: string, headers: Record<string, string> = {}) =>
-    world.call({ method: 'GET', path, key, headers });
+    clusters.call({ method: 'GET', path, key, headers });
   const remove = (key: string, path: string, headers: Record<string, string> = {}) =>
-    world.call({ method: 'DELETE', path, key, headers });
-  return { ...world, acme, bolt, corp, post, get, remove };
+    clusters.call({ method: 'DELETE', path, key, headers });
+  return { ...clusters, acme, bolt, corp, post, get, remove };
 }
 
 test('an invitation from its making to the end of its peering', async () => {

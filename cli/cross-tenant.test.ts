@@ -140,7 +140,7 @@ describe('a request', () => {
     });
   });
 
-  test('is withdrawn by who made it, and by nobody else', async () => {
+  test('is withdrawn by its maker only', async () => {
     const id = /rq_\S+/.exec((await acme('requests send rome bolt/milan')).out)?.[0] ?? '';
     expect(await bolt(`requests withdraw ${id}`)).toMatchObject({ code: 4 });
     expect((await acme(`requests withdraw ${id}`)).out).toBe(`request ${id} is withdrawn\n`);

@@ -8,14 +8,14 @@ import { createSealedBox } from '../../adapters/sealed-box/sealed-box.ts';
 import type { TargetMessage } from '../../ports/event-target-sender.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SendOutcome, WebhookPost } from '../../ports/webhook-sender.ts';
-import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
+import { adminOf, type BrokerClusters, createBrokerClusters } from '../../testing/broker-clusters.ts';
 
 interface Received extends WebhookPost {
   readonly at: number;
 }
 
-export interface WebhookWorld {
-  readonly world: World;
+export interface WebhookFixture {
+  readonly world: BrokerClusters;
   readonly clock: ManualClock;
   readonly store: Store;
   readonly bus: LocalBus;
@@ -34,11 +34,11 @@ export interface WebhookWorld {
   happen(tenant?: string): Promise<string>;
 }
 
-export interface WebhookWorldOptions {
+export interface WebhookFixtureOptions {
   readonly wrap?: (store: Store) => Store;
   readonly log?: Log;
   /** To go on with after a crash. */
-  readonly from?: WebhookWorld;
+  readonly from?: WebhookFixture;
 }
 
 export const ok: SendOutcome = { status: 200, text: '' };
@@ -49,11 +49,11 @@ export const queueTarget = {
 export const hook = 'https://hook.example/path?token=abc';
 const boxKey = new Uint8Array(32).fill(7);
 
-export async function createWebhookWorld({
+export async function createWebhookFixture({
   wrap = (s) => s,
   log = silentLog,
   from,
-}: WebhookWorldOptions = {}): Promise<WebhookWorld> {
+}: WebhookFixtureOptions = {}): Promise<WebhookFixture> {
   const clock = from?.clock ?? new ManualClock();
   const store = wrap(from?.store ?? createMemoryStore({ clock }));
   const bus = createLocalBus({ store, clock, log });
@@ -61,7 +61,7 @@ export async function createWebhookWorld({
   const put: TargetMessage[] = from?.put ?? [];
   let answerPut: (message: TargetMessage) => SendOutcome = () => ({ status: 200, text: 'receipt' });
   let answer: (post: WebhookPost) => SendOutcome | Promise<SendOutcome> = () => ok;
-  const world = createWorld({
+  const clusters = createBrokerClusters({
     clock,
     deps: {
       store,
@@ -85,8 +85,8 @@ export async function createWebhookWorld({
     },
   });
   const never = new AbortController().signal;
-  const deliverer = world.control.webhooks.deliverer;
-  if (!from) await world.control.tenants.bootstrap('default', { from: 'test', requestId: 'rq' });
+  const deliverer = clusters.control.webhooks.deliverer;
+  if (!from) await clusters.control.tenants.bootstrap('default', { from: 'test', requestId: 'rq' });
 
   async function settle(): Promise<void> {
     while (await bus.deliverDue(never));
@@ -94,7 +94,7 @@ export async function createWebhookWorld({
   }
   let made = from ? 1_000 : 0;
   return {
-    world,
+    world: clusters,
     clock,
     store,
     bus,
@@ -116,8 +116,8 @@ export async function createWebhookWorld({
     },
     async happen(tenant = 'default') {
       made += 1;
-      await world.control.clusters.createJoinToken(adminOf(tenant), `c${made}`);
-      const page = await world.control.events.list(adminOf(tenant), { limit: 200, subject: `cluster/c${made}` });
+      await clusters.control.clusters.createJoinToken(adminOf(tenant), `c${made}`);
+      const page = await clusters.control.events.list(adminOf(tenant), { limit: 200, subject: `cluster/c${made}` });
       return page.items.at(-1)?.id ?? '';
     },
   };

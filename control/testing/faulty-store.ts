@@ -1,7 +1,7 @@
 /** A store whose process dies at a chosen write: before it is committed, or after it and before anybody hears. */
 import type { Store } from '../ports/store.ts';
 
-interface Trouble {
+interface Fault {
   /** The how-manieth next transaction fails; 0 for none. */
   in: number;
   when: 'before' | 'after';
@@ -11,24 +11,24 @@ export class Crash extends Error {
   override readonly name = 'Crash';
 }
 
-export interface Troubled {
-  readonly trouble: Trouble;
+export interface FaultyStore {
+  readonly fault: Fault;
   readonly writes: { count: number };
   wrap(store: Store): Store;
 }
 
-export function createTroubled(): Troubled {
-  const trouble: Trouble = { in: 0, when: 'before' };
+export function createFaultyStore(): FaultyStore {
+  const fault: Fault = { in: 0, when: 'before' };
   const writes = { count: 0 };
   return {
-    trouble,
+    fault,
     writes,
     wrap: (store) => ({
       ...store,
       async transact(ops, events, signal) {
-        const dies = trouble.in === 1;
-        if (trouble.in > 0) trouble.in -= 1;
-        if (dies && trouble.when === 'before') throw new Crash('died before the commit');
+        const dies = fault.in === 1;
+        if (fault.in > 0) fault.in -= 1;
+        if (dies && fault.when === 'before') throw new Crash('died before the commit');
         await store.transact(ops, events, signal);
         writes.count += 1;
         if (dies) throw new Crash('died after the commit');

@@ -23,7 +23,7 @@ const closeMs = 1_000;
 
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
-export interface Doorbells extends AgentChannel {
+export interface NotifySockets extends AgentChannel {
   readonly connections: Connections;
   /** How many agents are connected. */
   readonly size: number;
@@ -37,7 +37,7 @@ interface Connection {
   alive: boolean;
 }
 
-export function createDoorbells(): Doorbells {
+export function createNotifySockets(): NotifySockets {
   const open = new Map<string, Connection>();
   const byCluster = new Map<string, Set<Connection>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, clientTracking: true });

@@ -7,18 +7,18 @@ interface Rest extends Pick<EventuallyOptions, 'withinMs'> {
 }
 
 /** Resolves with what `look` saw last. `told`: equal for equal sights. */
-export async function atRest<T extends object | string>(
+export async function waitUntilStable<T extends object | string>(
   what: string,
   look: () => Promise<T>,
   { withinMs = 60_000, looks = 3 }: Rest = {},
-  told: (sight: T) => string = (sight) => JSON.stringify(sight),
+  reported: (sight: T) => string = (sight) => JSON.stringify(sight),
 ): Promise<T> {
   const seen: string[] = [];
   return eventually<T>(
     `${what} at rest`,
     async () => {
       const now = await look();
-      seen.push(told(now));
+      seen.push(reported(now));
       return seen.length >= looks && new Set(seen.slice(-looks)).size === 1 && now;
     },
     { withinMs, everyMs: 1_000 },

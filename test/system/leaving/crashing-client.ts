@@ -2,7 +2,7 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 
 /** Resolves when the command was killed. */
-interface Mortal {
+interface CrashingClient {
   readonly kube: KubeClient;
   readonly died: Promise<void>;
 }
@@ -10,7 +10,7 @@ interface Mortal {
 const writes = new Set<keyof KubeClient>(['apply', 'create', 'delete', 'mergePatch']);
 
 /** The `count`th write that changes something is done, and nothing is answered from then on. */
-function mortalClient(kube: KubeClient, count: number): Mortal {
+function crashingClient(kube: KubeClient, count: number): CrashingClient {
   let left = count;
   let die = (): void => {};
   const died = new Promise<void>((resolve) => {
@@ -37,11 +37,11 @@ function mortalClient(kube: KubeClient, count: number): Mortal {
 }
 
 /** Whether it got to its end. */
-export async function runMortally(
+export async function runWithCrash(
   kube: KubeClient,
   count: number,
   command: (kube: KubeClient) => Promise<unknown>,
 ): Promise<boolean> {
-  const mortal = mortalClient(kube, count);
-  return Promise.race([mortal.died.then(() => false), command(mortal.kube).then(() => true)]);
+  const crashing = crashingClient(kube, count);
+  return Promise.race([crashing.died.then(() => false), command(crashing.kube).then(() => true)]);
 }
