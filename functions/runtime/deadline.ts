@@ -1,7 +1,6 @@
 /** A signal that aborts shortly before the platform would end the invocation. */
 import type { Context } from 'aws-lambda';
 import { sendTimeoutMs } from '#control/webhooks/schedule.ts';
-import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Room for saying what happened. */
@@ -18,6 +17,5 @@ export function deadlineSignal(context: Context, reserveMs = answerReserveMs): A
     () => out.abort(new AppError('deadline_exceeded', 'the function ran out of time; it will be called again')),
     { once: true },
   );
-  // One invocation reads all shards of a table at once, and each request listens.
-  return sharedByMany(out.signal);
+  return out.signal;
 }

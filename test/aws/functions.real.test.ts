@@ -6,6 +6,7 @@ import { Crash, createFaultyStore } from '#control/testing/faulty-store.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { type Clock, ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { brokerUrl, type Cloud, startCloud } from './cloud.ts';
 import { type Answer, answerOf, LambdaAgent } from './lambda-agent.ts';
 import { httpEvent, scheduledEvent } from './platform-events.ts';

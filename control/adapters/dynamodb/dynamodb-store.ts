@@ -6,6 +6,7 @@ import {
   TransactionCanceledException,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { checkTransaction, type Item, type NewEvent, type Op, type Query, type Store } from '../../ports/store.ts';
@@ -27,8 +28,9 @@ export interface DynamoDbStoreOptions {
   readonly maxAttempts?: number;
 }
 
+/** What belongs to one peering is read at once, about fifteen items: each request listens to the signal of the invocation. */
 const optionsFor = (signal: AbortSignal | undefined): { readonly abortSignal?: AbortSignal } =>
-  signal === undefined ? {} : { abortSignal: signal };
+  signal === undefined ? {} : { abortSignal: sharedByMany(signal) };
 
 export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
   const { client, tableName, clock, backoff, maxAttempts = 8 } = options;

@@ -81,6 +81,8 @@ const calmLookMs = 5_000;
 const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
+/** More than the 20 ms within which a peer, with wireguard-go as with Linux, ignores a second handshake. */
+const handshakeGapMs = 50;
 /** Abort reason without a stack, since no code reads it. */
 const woken = Object.freeze({ name: 'AbortError' });
 
@@ -122,12 +124,13 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       const silent = dial?.phase !== 'up' || pings.pending.length > 1;
       await session.refresh(silent ? eagerLookMs : calmLookMs);
       const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
+      const evidence = (): LinkEvidence => ({
+        ...session.evidence(dial, pings, candidates, ports.lastKnown),
+        ...(ports.isDialled === undefined ? {} : { isDialled: ports.isDialled }),
+        ...(ports.source === undefined ? {} : { portMs }),
+      });
       const look = (): DialStep => {
-        const seen = {
-          ...session.evidence(dial, pings, candidates, ports.lastKnown),
-          ...(ports.isDialled === undefined ? {} : { isDialled: ports.isDialled }),
-          ...(ports.source === undefined ? {} : { portMs }),
-        };
+        const seen = evidence();
         return dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
       };
       let step = look();
@@ -140,14 +143,20 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
         log.info('link state', { phase: step.state.phase, endpoint: step.state.endpoint });
       if (step.state.since !== dial?.since) session.attempted();
       dial = step.state;
+      let to = step.dial;
       if (step.from !== undefined) {
         portMs = portMsByChance();
         log.info('the peer does not answer; dialling from another port', { port: step.from });
         await ports.source?.move(step.from).catch((error) => log.warn('the port stays', { code: codeOf(error) }));
+        // WireGuard shakes hands by itself when its port changes: at once another would end that session, and the peer would ignore it.
+        await clock.sleep(handshakeGapMs, signal).catch(() => undefined);
+        await session.refresh(0);
+        const { handshakeAt = 0 } = evidence();
+        if (handshakeAt > dial.since || signal.aborted) to = undefined;
       }
-      if (step.dial !== undefined) {
-        log.info('dialling', { endpoint: step.dial, attempt: dial.attempts });
-        await ports.dial(step.dial).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
+      if (to !== undefined) {
+        log.info('dialling', { endpoint: to, attempt: dial.attempts });
+        await ports.dial(to).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
         // WireGuard keeps it until there is a session, so that the answer is the first thing that arrives by it.
         pings = { ...pings, sentAt: clock.now() - eagerLookMs };
       }
