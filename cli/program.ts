@@ -1,5 +1,6 @@
 /** The command tree, and what running it comes to: an exit code. */
 import { Command, CommanderError } from 'commander';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { brokerCommand } from './commands/broker.ts';
 import { completionCommand } from './commands/completion.ts';
@@ -125,7 +126,7 @@ function settle(command: Command, io: CliIo): void {
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const over = new AbortController();
   try {
-    const signal = AbortSignal.any([io.signal, over.signal]);
+    const signal = abortsWith(io.signal, over.signal);
     await createProgram({ ...io, signal }).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {

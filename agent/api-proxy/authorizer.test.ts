@@ -183,7 +183,7 @@ test.each([
   expect(await fixture().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
 });
 
-test('who may fetch a certificate alone reaches no API server', async () => {
+test('a consumer that may only fetch a certificate reaches no API server', async () => {
   const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
@@ -277,7 +277,7 @@ describe('limits', () => {
   });
 });
 
-test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', async () => {
+test('the authorizer reports valid tokens and CONNECTs without a token, and does not report invalid ones', async () => {
   const evidence: unknown[] = [];
   const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',

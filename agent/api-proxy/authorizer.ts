@@ -103,7 +103,7 @@ export class ProxyAuthorizer {
     return false;
   }
 
-  /** Of a token whose signature is good: what the token of a stranger says is nobody's business. */
+  /** For a token with a valid signature only: the answer to an unknown issuer reveals nothing about the other checks. */
   #objection({ claims }: ReadToken, now: number): string | undefined {
     const { clusterId, nonce } = this.#options;
     const seconds = now / 1000;

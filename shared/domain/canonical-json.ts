@@ -1,4 +1,4 @@
-/** The text of a JSON value, the same whatever the order of its members and whether absent members are written as `undefined`. */
+/** The text of a JSON value, independent of the order of its members; a member that is `undefined` counts as absent. */
 export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

@@ -36,7 +36,7 @@ const holders: readonly ((name: string, value: unknown) => unknown)[] = [
 ];
 
 describe('a log record', () => {
-  test('holds no value of a member that is named like a credential, however deep and in whatever', () => {
+  test('holds no value of a member that is named like a credential, at any depth and in any container', () => {
     const value = fc.oneof(
       fc.constant(secret),
       fc.constant({ inside: secret }),
@@ -90,7 +90,7 @@ describe('a log record', () => {
     });
   });
 
-  test('can be written as JSON whatever the fields hold', () => {
+  test('can be written as JSON for every value of its fields', () => {
     const circle: Record<string, unknown> = {};
     circle.self = { circle };
     const failing = {

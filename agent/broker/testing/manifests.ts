@@ -3,7 +3,7 @@
 import { manifestRejection } from '#agent/broker/sync/manifest-check.ts';
 import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 
-export const self = 'rome';
+const self = 'rome';
 export const tenantNamespace = 'liqo-tenant-milan';
 const authentication = 'authentication.liqo.io/v1beta1';
 export const networking = 'networking.liqo.io/v1beta1';

@@ -50,7 +50,7 @@ export async function apply(
   let refusal: Outcome | undefined;
   for (const action of actions) {
     const outcome = await perform(action, subject, deps, signal);
-    // A change that is refused keeps nobody from hearing how the pod fares.
+    // The local pod's status is written also when the provider refuses the change.
     if (outcome && action.do === 'updateShadow') refusal = outcome;
     else if (outcome) return outcome;
   }

@@ -64,7 +64,7 @@ test.each([
   ['is being deleted', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
   ['has a phase', { status: { phase: 'Running' } }],
   ['was refused before', { status: { phase: 'Unknown', reason: 'QuotaExceeded' } }],
-])('one that %s meanwhile is read anew', (_, more) => {
+])('one that %s meanwhile is read again', (_, more) => {
   const { store, open } = following([]);
   const opened = open();
   store.put(shadow('a'));

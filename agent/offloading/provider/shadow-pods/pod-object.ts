@@ -156,7 +156,7 @@ export function resizePatch(shadow: ShadowPod, pod: Pod): JsonPatch {
   return operations.length === 0 ? [] : [{ op: 'test', path: '/metadata/uid', value: pod.metadata.uid }, ...operations];
 }
 
-/** For the subresource `ephemeralcontainers`. By name; those that somebody here added stay. */
+/** For the subresource `ephemeralcontainers`. By name; those added at the provider stay. */
 export function debugPatch(shadow: ShadowPod, pod: Pod): JsonPatch {
   const have = pod.spec?.ephemeralContainers ?? [];
   const missing = (shadow.spec.pod.ephemeralContainers ?? []).filter(
