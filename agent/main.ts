@@ -4,7 +4,6 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createLog } from '#agent/runtime/log.ts';
 import { type ClusterConnection, connectInCluster } from '#kube/http/connection.ts';
@@ -14,6 +13,7 @@ import { openCluster } from '#kube/open-cluster.ts';
 import { type LeaseOptions, runAsLeader } from '#kube/run/leader-election.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';
@@ -57,12 +57,12 @@ async function main(): Promise<void> {
 
 /** In the network of the node: ports are free only once the agent before this one has ended. */
 async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promise<void> {
-  const [{ loadFabricEnvironment }, { acquireHostMutex }, { runNodeProcess }] = await Promise.all([
+  const [{ loadNodeAgentEnvironment }, { acquireHostMutex }, { runNodeProcess }] = await Promise.all([
     import('./network/node/config.ts'),
     import('./runtime/host-mutex.ts'),
     import('./network/node/node-process.ts'),
   ]);
-  const env = loadFabricEnvironment(process.env);
+  const env = loadNodeAgentEnvironment(process.env);
   const clock = systemClock;
   await acquireHostMutex(leaseName, { clock, log }, signal);
   await runController(config, log, signal, {
@@ -130,7 +130,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
   await Promise.race([leading.catch(() => undefined), clock.sleep(lastWordMs)]);
 }
 
-/** Who works for its node holds the name there (`runAll`): whoever led from the same node has ended. */
+/** A process that works for its node holds the host mutex there (`runAll`), so an earlier leader from the same node has ended. */
 function candidacy(pod: string, node: ServedNode | undefined): Pick<LeaseOptions, 'identity' | 'hasEnded'> {
   if (node === undefined) return { identity: pod };
   const ofNode = `@${node.name}`;

@@ -94,7 +94,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     { object, before, namespace, user }: Review<Tenant> & { object: Tenant },
     signal: AbortSignal,
   ) {
-    // Read anew: its labels may have been set a moment before the Tenant was made.
+    // Read from the API server: the labels may have been set a moment before the Tenant was made.
     const [local, others, isAdministrator] = await Promise.all([
       api.get(namespaces, { name: namespace }, signal),
       before ? [] : api.list(tenants, {}, signal),

@@ -16,7 +16,7 @@ import { inOrder } from '#test/harness/in-order.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { runtimeWarnings } from '#test/harness/runtime-warnings.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
-import { isthmus, type Ran } from './captured-io.ts';
+import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let dir = '';
@@ -36,7 +36,7 @@ inOrder('file');
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-rights-'));
   [server, broker] = await Promise.all([leaseApiServer(), serveBroker(path.join(dir, 'data'), '127.0.0.1:0')]);
-  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, capturedIo({}));
   await cli(`login ${broker.url} --ca-hash ${broker.caHash} --key ${broker.adminKey}`);
 }, 900_000);
 afterAll(async () => {

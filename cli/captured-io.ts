@@ -1,6 +1,6 @@
 /** For tests: runs commands in this process and keeps what they print. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as timer } from 'node:timers/promises';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { CliIo } from './output/io.ts';
 import { runCli } from './program.ts';
 
@@ -51,10 +51,7 @@ export function capturedIo({
     readStdin: async () => stdin,
     env,
     home,
-    clock: clock ?? {
-      now: () => Date.now(),
-      sleep: (ms, abort) => timer(ms, undefined, abort === undefined ? {} : { signal: abort }),
-    },
+    clock: clock ?? systemClock,
     signal: signal ?? new AbortController().signal,
     randomId: () => randomUUID(),
     get out() {

@@ -20,7 +20,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { isthmus, type Ran } from './captured-io.ts';
+import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let server: TestApiServer;
@@ -32,7 +32,7 @@ const agent = { ...liqo, name: 'isthmus-agent' };
 inOrder('file');
 beforeAll(async () => {
   server = await startApiServer({ controllerManager: true });
-  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, new AbortController().signal);
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, capturedIo({}));
 }, 900_000);
 afterAll(async () => await server?.stop());
 

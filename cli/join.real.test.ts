@@ -24,7 +24,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
-import { isthmus, type Ran } from './captured-io.ts';
+import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 
 let dir = '';
@@ -32,7 +32,6 @@ let broker: BrokerChild;
 let ca = '';
 let server: TestApiServer;
 let kube: KubeClient;
-const never = new AbortController().signal;
 const liqo = { namespace: 'liqo' };
 
 const cli = (line: string): Promise<Ran> =>
@@ -51,7 +50,7 @@ beforeAll(async () => {
     serveBroker(path.join(dir, 'data'), '127.0.0.1:0'),
   ]);
   ca = await readFile(broker.caFile, 'utf8');
-  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, never);
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, capturedIo({}));
   await cli(`login ${broker.url} --ca-hash ${broker.caHash} --key ${broker.adminKey}`);
 }, 900_000);
 afterAll(async () => {
@@ -284,7 +283,7 @@ describe('isthmus leave', () => {
   });
 
   test('removes the agent and its rights, and with --purge the custom resource definitions', async () => {
-    // As the controllers leave them: with finalizers that nobody takes off any more.
+    // As the controllers leave them: with finalizers that no controller removes any more.
     const left = ['test.example/finalizer'];
     const spec = { ip: '192.0.2.7' };
     const ip = {

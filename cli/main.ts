@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import { text } from 'node:stream/consumers';
-import { setTimeout as timer } from 'node:timers/promises';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { runCli } from './program.ts';
 
 const stop = new AbortController();
@@ -16,10 +16,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   readStdin: () => text(process.stdin),
   env: process.env,
   home: homedir(),
-  clock: {
-    now: () => Date.now(),
-    sleep: (ms, signal) => timer(ms, undefined, signal === undefined ? {} : { signal }),
-  },
+  clock: systemClock,
   signal: stop.signal,
   randomId: () => randomUUID(),
 });

@@ -1,5 +1,6 @@
 /** The command tree, and what running it comes to: an exit code. */
 import { Command, CommanderError } from 'commander';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { brokerCommand } from './commands/broker.ts';
 import { completionCommand } from './commands/completion.ts';
@@ -123,8 +124,10 @@ function settle(command: Command, io: CliIo): void {
 
 /** `args` without node and script. Never throws, never exits. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  const over = new AbortController();
   try {
-    await createProgram(io).parseAsync([...args], { from: 'user' });
+    const signal = abortsWith(io.signal, over.signal);
+    await createProgram({ ...io, signal }).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     // Commander has said it already.
@@ -133,5 +136,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     const { exit, text } = explain(error);
     io.stderr.write(text);
     return exit;
+  } finally {
+    // Connections that a command keeps close, so that the process ends at once.
+    over.abort(new Error('the command has ended'));
   }
 }

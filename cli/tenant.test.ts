@@ -11,14 +11,14 @@ let broker: BrokerChild;
 let idp: IdentityProvider;
 /** Each login has a configuration of its own. */
 const as =
-  (who: string) =>
+  (user: string) =>
   (...args: string[]): Promise<Ran> =>
-    isthmus(args, { env: { ISTHMUS_CONFIG: path.join(dir, `${who}.json`) } });
+    isthmus(args, { env: { ISTHMUS_CONFIG: path.join(dir, `${user}.json`) } });
 const operator = as('operator');
 const admin = as('admin');
-const login = (who: string, key: string): Promise<Ran> =>
+const login = (user: string, key: string): Promise<Ran> =>
   isthmus(['login', broker.url, '--ca-hash', broker.caHash, '--key', '-'], {
-    env: { ISTHMUS_CONFIG: path.join(dir, `${who}.json`) },
+    env: { ISTHMUS_CONFIG: path.join(dir, `${user}.json`) },
     stdin: key,
   });
 
@@ -122,7 +122,7 @@ test('a suspended tenant hears why, until it is resumed', async () => {
   expect((await admin('get', 'clusters')).code).toBe(0);
 });
 
-test('a tenant is deleted by its admin, who says so twice, and by the operator', async () => {
+test('a tenant is deleted by its admin, with a confirmation, and by the operator', async () => {
   const careful = await admin('tenant', 'delete', 'acme');
   expect([careful.code, careful.err]).toEqual([2, expect.stringContaining('--yes')]);
   expect((await admin('tenant', 'delete', 'acmee', '--yes')).code).toBe(2);

@@ -172,7 +172,7 @@ test('what fails is tried again when its time comes, by this process or the next
   expect(new Set(got.map((one) => one.id)).size).toBe(1);
   expect(got.every((one) => one.signatures.includes(sign(secret, one)))).toBe(true);
   expect(Number(got[2]!.timestamp)).toBeGreaterThan(Number(got[0]!.timestamp) + 600);
-  // A new port: whoever follows the broker logs in again.
+  // A new port: the client logs in again.
   const self = { tenant: 'acme', principal: 'test', role: 'admin', from: 'test', requestId: 'test' } as const;
   await login((await broker.control.tenants.createKey(self, { name: 'again', role: 'admin' })).secret);
   await expect.poll(async () => (await cli(`webhook deliveries ${id} --state delivered -o name`)).out).toContain('ev_');

@@ -3,8 +3,8 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { createLocalBus } from './adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
-import { adminOf, createWorld, type World } from './testing/broker-clusters.ts';
-import { createTroubled } from './testing/troubled-store.ts';
+import { adminOf, type BrokerClusters, createBrokerClusters } from './testing/broker-clusters.ts';
+import { createFaultyStore } from './testing/faulty-store.ts';
 
 const admin = adminOf('default');
 
@@ -23,12 +23,12 @@ async function pages<T>(
 
 describe('lists', () => {
   test('page through everything once, hidden items or not', async () => {
-    const world = createWorld();
-    for (let i = 0; i < 9; i += 1) await world.join(`c${i}`);
-    for (const i of [1, 4, 5, 8]) await world.control.clusters.remove(admin, `c${i}`);
+    const clusters = createBrokerClusters();
+    for (let i = 0; i < 9; i += 1) await clusters.join(`c${i}`);
+    for (const i of [1, 4, 5, 8]) await clusters.control.clusters.remove(admin, `c${i}`);
     const list = (includeLeft: boolean) =>
       pages((cursor) =>
-        world.control.clusters.list(admin, { limit: 2, includeLeft, ...(cursor === undefined ? {} : { cursor }) }),
+        clusters.control.clusters.list(admin, { limit: 2, includeLeft, ...(cursor === undefined ? {} : { cursor }) }),
       );
     expect((await list(true)).map((c) => c.id)).toEqual(Array.from({ length: 9 }, (_, i) => `c${i}`));
     expect((await list(false)).map((c) => c.id)).toEqual(['c0', 'c2', 'c3', 'c6', 'c7']);
@@ -41,27 +41,27 @@ describe('lists', () => {
     [{ cursor: 'ä' }, 'cursor_unknown'],
     [{ cursor: '***' }, 'cursor_unknown'],
   ] as const)('refuse %j as %s', async (page, code) => {
-    const world = createWorld();
-    await expect(world.control.clusters.list(admin, page)).rejects.toMatchObject({ code });
+    const clusters = createBrokerClusters();
+    await expect(clusters.control.clusters.list(admin, page)).rejects.toMatchObject({ code });
   });
 });
 
 describe('the event feed', () => {
   test('can be followed without missing or repeating anything, and keeps to itself what is internal', async () => {
-    const world = createWorld();
-    await world.join('rome');
-    await world.join('milan');
+    const clusters = createBrokerClusters();
+    await clusters.join('rome');
+    await clusters.join('milan');
     const seen: string[] = [];
     let cursor: string | undefined;
     const follow = async () => {
-      const page = await world.control.events.list(admin, { limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await clusters.control.events.list(admin, { limit: 3, ...(cursor === undefined ? {} : { cursor }) });
       cursor = page.cursor;
       seen.push(...page.items.map((event) => event.type));
       return page.items.length;
     };
     while ((await follow()) > 0);
-    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
-    await world.step();
+    await clusters.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
+    await clusters.step();
     while ((await follow()) > 0);
     expect(seen.filter((type) => type !== 'cluster.join-token-created')).toEqual([
       'tenant.created',
@@ -77,13 +77,13 @@ describe('the event feed', () => {
 
 describe('an idempotency key', () => {
   const setUp = () => {
-    const world = createWorld();
+    const clusters = createBrokerClusters();
     let runs = 0;
     const work = async () => {
       runs += 1;
       return { status: 201, body: { run: runs } };
     };
-    return { ...world, once: world.control.idempotency.once, work, runs: () => runs };
+    return { ...clusters, once: clusters.control.idempotency.once, work, runs: () => runs };
   };
 
   test('runs the work once and replays its answer', async () => {
@@ -142,12 +142,12 @@ describe('an idempotency key', () => {
 
 describe('a control plane that runs', () => {
   /** Lets everything that is ready run, and time pass once all sleep. */
-  async function runUntil(world: World, done: () => Promise<boolean>): Promise<void> {
+  async function runUntil(clusters: BrokerClusters, done: () => Promise<boolean>): Promise<void> {
     const stop = new AbortController();
-    const running = world.control.run(stop.signal);
+    const running = clusters.control.run(stop.signal);
     for (let i = 0; i < 2_000 && !(await done()); i += 1) {
       for (let j = 0; j < 20; j += 1) await new Promise((resolve) => setImmediate(resolve));
-      if (i % 10 === 9) world.clock.advance(1_000);
+      if (i % 10 === 9) clusters.clock.advance(1_000);
     }
     stop.abort();
     await running;
@@ -156,35 +156,38 @@ describe('a control plane that runs', () => {
 
   test('does by events what a crashed use case left undone', async () => {
     const clock = new ManualClock();
-    const troubled = createTroubled();
-    const store = troubled.wrap(createMemoryStore({ clock }));
-    const world = createWorld({ clock, deps: { store, bus: createLocalBus({ store, clock, log: silentLog }) } });
-    await world.join('rome');
-    await world.join('milan');
-    Object.assign(troubled.trouble, { in: 2, when: 'before' });
+    const faulty = createFaultyStore();
+    const store = faulty.wrap(createMemoryStore({ clock }));
+    const clusters = createBrokerClusters({
+      clock,
+      deps: { store, bus: createLocalBus({ store, clock, log: silentLog }) },
+    });
+    await clusters.join('rome');
+    await clusters.join('milan');
+    Object.assign(faulty.fault, { in: 2, when: 'before' });
     await expect(
-      world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} }),
+      clusters.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} }),
     ).rejects.toThrow('died');
     await runUntil(
-      world,
-      async () => (await world.control.peerings.find(admin, 'rome', 'milan')).phase === 'Connecting',
+      clusters,
+      async () => (await clusters.control.peerings.find(admin, 'rome', 'milan')).phase === 'Connecting',
     );
   });
 
   test('ends an unpeering whose deadlines pass without any event', async () => {
-    const world = createWorld();
-    const [rome, milan] = [await world.join('rome'), await world.join('milan')];
-    const { peering } = await world.control.peerings.request(admin, {
+    const clusters = createBrokerClusters();
+    const [rome, milan] = [await clusters.join('rome'), await clusters.join('milan')];
+    const { peering } = await clusters.control.peerings.request(admin, {
       consumer: 'rome',
       provider: 'milan',
       resources: {},
     });
-    await world.step();
+    await clusters.step();
     for (const cluster of [rome, milan]) cluster.alive = false;
-    await world.control.peerings.unpeer(admin, peering.id);
-    const started = world.clock.now();
-    await runUntil(world, async () => (await world.control.peerings.get(admin, peering.id)).phase === 'Gone');
-    expect(world.clock.now() - started).toBeLessThanOrEqual(60_000);
-    expect((await world.control.peerings.get(admin, peering.id)).leftBehind).toHaveLength(2);
+    await clusters.control.peerings.unpeer(admin, peering.id);
+    const started = clusters.clock.now();
+    await runUntil(clusters, async () => (await clusters.control.peerings.get(admin, peering.id)).phase === 'Gone');
+    expect(clusters.clock.now() - started).toBeLessThanOrEqual(60_000);
+    expect((await clusters.control.peerings.get(admin, peering.id)).leftBehind).toHaveLength(2);
   });
 });

@@ -49,7 +49,7 @@ export function createControl(given: ControlDeps): Control {
     },
   }));
   const coordinator = createCoordinator({ ...deps, onDue: runner.onDue });
-  const accounts: Accounts = createAccounts(deps, (who, id, signal) => requests.unpeer(who, id, {}, signal));
+  const accounts: Accounts = createAccounts(deps, (actor, id, signal) => requests.unpeer(actor, id, {}, signal));
   const requests = createRequests({ ...deps, capacity: accounts.capacity }, coordinator);
   const asks = createAsks({ ...deps, onDue: runner.onDue }, requests);
   const approvalRules = createApprovalRules(deps);

@@ -6,7 +6,7 @@ import type { ClusterFacts, ObservedSet } from '#shared/schema/protocol/agent-pr
 import type { AgentCaller, Caller } from './access/caller.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
 import type { Store } from './ports/store.ts';
-import { adminOf, createWorld, origin, type World } from './testing/broker-clusters.ts';
+import { adminOf, type BrokerClusters, createBrokerClusters, origin } from './testing/broker-clusters.ts';
 import { openFacts } from './testing/simulated-cluster.ts';
 
 const tenants = ['acme', 'bolt'] as const;
@@ -44,14 +44,14 @@ function guarded(store: Store, serving: () => Tenant | undefined): Store {
 }
 
 const index = fc.nat(1_000);
-const who = {
+const actor = {
   tenant: fc.constantFrom(...tenants),
   name: fc.constantFrom(...names),
   other: fc.constantFrom(...names),
   pick: index,
 };
 const operation = fc.record({
-  ...who,
+  ...actor,
   op: fc.constantFrom(
     'request',
     'request',
@@ -97,8 +97,12 @@ const agentOf = (tenant: Tenant, clusterId: string): AgentCaller => ({
 });
 const pickOf = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(1, list.length)];
 
-async function perform(world: World, known: Known, { op, tenant, name, other, pick }: Operation): Promise<unknown> {
-  const { control } = world;
+async function perform(
+  clusters: BrokerClusters,
+  known: Known,
+  { op, tenant, name, other, pick }: Operation,
+): Promise<unknown> {
+  const { control } = clusters;
   const caller: Caller = adminOf(tenant);
   const agent = agentOf(tenant, name);
   const peering = pickOf(known.peerings, pick)?.id ?? 'pe_none';
@@ -188,7 +192,7 @@ async function perform(world: World, known: Known, { op, tenant, name, other, pi
     case 'remove':
       return pick % 10 === 0 ? control.clusters.remove(caller, name, { force: true }) : undefined;
     case 'rejoin':
-      return pick % 5 === 0 ? void (await world.join(name, { tenant, facts: factsOf(tenant) })) : undefined;
+      return pick % 5 === 0 ? void (await clusters.join(name, { tenant, facts: factsOf(tenant) })) : undefined;
   }
 }
 
@@ -212,16 +216,16 @@ test('two tenants see and touch nothing of each other in 10,000 generated operat
       const clock = new ManualClock();
       let serving: Tenant | undefined;
       const store = guarded(createMemoryStore({ clock }), () => serving);
-      const world = createWorld({ clock, deps: { store } });
+      const clusters = createBrokerClusters({ clock, deps: { store } });
       for (const tenant of tenants)
-        for (const name of names) await world.join(name, { tenant, facts: factsOf(tenant) });
+        for (const name of names) await clusters.join(name, { tenant, facts: factsOf(tenant) });
       const known: Known = { peerings: [], keys: [] };
       for (const next of operations) {
         total += 1;
         const foreign: Tenant = next.tenant === 'acme' ? 'bolt' : 'acme';
-        // A secret leads to the tenant that it belongs to, whoever presents it; joining bootstraps, which asks for the tenant's name.
+        // A secret leads to the tenant that it belongs to, for every caller; joining bootstraps, which asks for the tenant's name.
         serving = next.op === 'authenticate' || next.op === 'rejoin' ? undefined : next.tenant;
-        const text = await perform(world, known, next).then(
+        const text = await perform(clusters, known, next).then(
           (answer) => JSON.stringify(answer) ?? '',
           (error: unknown) => {
             if (!refusals.has(codeOf(error) ?? '')) throw error;
@@ -235,7 +239,7 @@ test('two tenants see and touch nothing of each other in 10,000 generated operat
         clock.advance(500);
       }
       serving = undefined;
-      await world.control.peerings.sweep();
+      await clusters.control.peerings.sweep();
     }),
     { numRuns: 20 },
   );
@@ -244,10 +248,10 @@ test('two tenants see and touch nothing of each other in 10,000 generated operat
 }, 120_000);
 
 test('another tenant’s peering, key and cluster are not found, and unharmed', async () => {
-  const world = createWorld();
-  for (const name of ['rome', 'milan']) await world.join(name, { tenant: 'acme' });
-  await world.join('turin', { tenant: 'bolt' });
-  const { control } = world;
+  const clusters = createBrokerClusters();
+  for (const name of ['rome', 'milan']) await clusters.join(name, { tenant: 'acme' });
+  await clusters.join('turin', { tenant: 'bolt' });
+  const { control } = clusters;
   const acme = adminOf('acme');
   const bolt = adminOf('bolt');
   const { peering } = await control.peerings.request(acme, { consumer: 'rome', provider: 'milan', resources: {} });

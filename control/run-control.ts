@@ -1,4 +1,5 @@
 /** The loops of a control plane that stays in one process: delivering events, looking at what is due, sweeping what expired. */
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import type { ControlDeps } from './model/deps.ts';
 import type { Peerings } from './peerings/use-cases/peerings.ts';
 
@@ -17,18 +18,20 @@ const retryMs = 1_000;
 
 export function createRunner({ store, bus, clock, log }: RunDeps, peerings: () => Pick<Peerings, 'sweep'>): Runner {
   let sleepingUntil = Number.POSITIVE_INFINITY;
-  let woken = new AbortController();
+  let woken: LinkedAbort | undefined;
   let dueMeanwhile = false;
 
   function onDue(at: number): void {
     dueMeanwhile = true;
-    if (at < sleepingUntil) woken.abort();
+    if (at < sleepingUntil) woken?.abort();
   }
 
   async function sleepUntil(at: number, signal: AbortSignal): Promise<void> {
-    woken = new AbortController();
+    const nap = abortScope(signal);
+    woken = nap;
     sleepingUntil = at;
-    await clock.sleep(Math.max(1, at - clock.now()), AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+    await clock.sleep(Math.max(1, at - clock.now()), nap.signal).catch(() => undefined);
+    nap.unlink();
     sleepingUntil = Number.POSITIVE_INFINITY;
   }
 

@@ -1,4 +1,4 @@
-/** What a cloud function is to whoever deploys it: its file, what starts it, what it may touch. */
+/** A cloud function as the deployment sees it: its file, its trigger, its rights. */
 export type Access =
   /** GetItem, Query. */
   | 'table:read'

@@ -6,7 +6,7 @@ import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/route.ts';
-import * as across from '#shared/schema/api/across.ts';
+import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
@@ -49,12 +49,12 @@ const idempotencyKey = {
 } as const;
 
 /**
- * If-Match is a condition and no input: declared as a parameter, whatever makes requests from the document would make up versions, and take 412
+ * If-Match is a condition and no input: declared as a parameter, generators of requests would make up versions, and take 412
  * for the refusal of a valid request.
  */
 const ifMatch = {
   'x-if-match':
-    'The header If-Match is heeded: the ETag of the object as it was read, for example "3". `*` or absent: whatever version it has.',
+    'The header If-Match is heeded: the ETag of the object as it was read, for example "3". `*` or absent: any version.',
 } as const;
 
 const locationHeader = {
@@ -198,7 +198,7 @@ export function openApiDocument(): object {
           description:
             'A token of an identity provider that the tenant registered (POST /v1/issuers), beside the header isthmus-tenant with the name of the tenant.',
         },
-        operatorKey: { type: 'http', scheme: 'bearer', description: 'A key of who runs the broker, iso_….' },
+        operatorKey: { type: 'http', scheme: 'bearer', description: 'A key of an operator of the broker, iso_….' },
         agentSignature: {
           type: 'http',
           scheme: 'bearer',

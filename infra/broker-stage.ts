@@ -1,4 +1,4 @@
-/** All stacks of one stage, in the order in which they need each other: data and edge, then what runs, then who watches. */
+/** All stacks of one stage, in the order in which they need each other: data and edge, then functions, then observability. */
 import { Stage, type StageProps, Tags } from 'aws-cdk-lib';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
@@ -48,7 +48,7 @@ const watchedIn = (functions: readonly CloudFunction[], names: Names, edge: Edge
   deadLetters: functions.filter(isAsynchronous).map(({ name }) => ({ edge: name, queue: names.deadLetters(name) })),
 });
 
-/** Which stack a function is in: by who starts it, then by its folder. */
+/** Which stack a function is in: by its trigger, then by its folder. */
 function shared(functions: readonly CloudFunction[]) {
   const asynchronous = functions.filter(isAsynchronous);
   const answering = functions.filter((fn) => !isAsynchronous(fn));

@@ -13,7 +13,7 @@ beforeAll(() => {
   production = synthesiseOne('production');
 }, 120_000);
 
-describe('what nobody waits for', () => {
+describe('asynchronous work', () => {
   const asynchronous = cloudFunctions.filter(isAsynchronous);
 
   test.each(asynchronous)('$name ends in dead letters that raise an alarm', ({ name, trigger }) => {

@@ -40,13 +40,13 @@ describe('rules', () => {
   });
 
   test.each(['*', 'arn:aws:dynamodb:r:a:table/*', 'arn:aws:sqs:r:a:isthmus-*', 'arn:aws:logs:r:a:log-group:*'])(
-    'a right to %s needs a reason that nobody gave',
+    'a right to %s without a stated reason fails',
     (resource) => {
       expect(() => wildcardExcuse(resource)).toThrow('name the resource in full');
     },
   );
 
-  test('a resource whose standing price nobody wrote down stops the count', () => {
+  test('a resource without a listed standing price stops the count', () => {
     expect(() => idleCost({ resourceTypes: ['AWS::EC2::NatGateway'], schedules: [] })).toThrow('AWS::EC2::NatGateway');
   });
 

@@ -87,7 +87,7 @@ describe('the edge', () => {
     );
   });
 
-  test('is throttled, and logs who asked for what', () => {
+  test('is throttled, and logs caller and route', () => {
     const found = ofType('AWS::ApiGatewayV2::Stage', production).map(properties);
     expect(found.map(({ StageName }) => StageName).sort()).toEqual(['$default', 'v1']);
     for (const each of found) {

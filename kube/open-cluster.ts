@@ -15,7 +15,7 @@ export interface OpenClusterDeps {
 }
 
 export interface OpenClusterOptions extends KubeApiOptions, CachesOptions {
-  /** Whom events name as their author: `isthmus-agent` by default. */
+  /** The author that events name: `isthmus-agent` by default. */
   readonly reportingController?: string;
   /** Which replica: the pod's name. */
   readonly reportingInstance?: string;

@@ -66,7 +66,7 @@ async function bundle() {
   });
   const inputs = [...always, ...Object.keys(metafile.inputs).sort()];
   mkdirSync(dir, { recursive: true });
-  // Edited meanwhile: nobody can tell which of the two is in the bundle, so it serves this one time.
+  // Edited meanwhile: which of the two versions is in the bundle is unknown, so it is used once and not cached.
   if (inputs.some((input) => statSync(path.join(root, input)).mtimeMs >= startedAt)) {
     const once = path.join(dir, `${name}-${process.pid}.mjs`);
     writeFileSync(once, outputFiles[0].contents);
@@ -89,7 +89,7 @@ function forget(kept) {
     try {
       if (Date.now() - statSync(file).mtimeMs > 3_600_000) rmSync(file, { force: true });
     } catch {
-      // somebody else removed it
+      // another process removed it
     }
   }
 }

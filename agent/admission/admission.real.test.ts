@@ -43,7 +43,7 @@ async function offloaded(name: string, spec: Partial<NamespaceOffloadingSpec>): 
 }
 
 describe('registration', () => {
-  test('is put back when somebody changes it', async () => {
+  test('is restored after an outside change', async () => {
     const ref = { name: 'isthmus-webhook' };
     const before = await cluster.api.get(mutatingWebhookConfigurations, ref);
     expect(before?.metadata.labels).toMatchObject({ 'liqo.io/webhook': 'true' });

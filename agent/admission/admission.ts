@@ -21,7 +21,7 @@ import { serveAdmission } from './server.ts';
 
 export interface AdmissionDeps {
   readonly cluster: Cluster;
-  /** Of every room; the composition root gathers them. */
+  /** The hooks of every room; the composition root gathers them. */
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Log;
@@ -33,7 +33,7 @@ export interface AdmissionDeps {
   readonly callHost?: string;
   /** PEM: API servers must show a certificate of this CA. */
   readonly clientCa?: string;
-  /** Everybody by default. */
+  /** Default: every caller. */
   readonly mayCall?: MayCall;
 }
 
@@ -70,14 +70,14 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
 
   async function register(signal: AbortSignal) {
     const wanted = await ensureCertificates(api, systemNamespace, hosts, clock.now(), signal);
-    // Until we know the cluster nobody asks us, or what is right would be refused.
+    // The registration waits for the caches: until they know the cluster, the hooks would refuse valid requests.
     await hooks.synced(signal);
     const endpoint = { bundle: wanted.bundle, namespace: systemNamespace, ...url };
     const options = { fieldManager: fieldManager.agent };
     await api.apply(mutatingWebhookConfigurations, mutatingConfiguration(endpoint), options, signal);
     await api.apply(validatingWebhookConfigurations, validatingConfiguration(endpoint), options, signal);
     if (wanted.certificate !== serving.certificate) {
-      // The bundle names the old certificate too: first everybody trusts the new one, then we show it.
+      // The bundle already trusts both certificates. After the grace period every API server has read it, so the server can present the new one.
       await clock.sleep(graceMs, signal);
       server.use(wanted);
       serving = wanted;

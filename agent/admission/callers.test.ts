@@ -1,9 +1,9 @@
 import https from 'node:https';
 import { expect, test } from 'vitest';
+import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { type MayCall, mayCall } from './callers.ts';
 import { serveAdmission } from './server.ts';
-import { issueServingCertificate } from './serving-certificate.ts';
 
 const own = new Set(['127.0.0.1', '10.0.0.7', '10.244.0.1', 'fd00::7']);
 
@@ -17,12 +17,12 @@ test.each([['10.0.0.7'], ['::ffff:10.0.0.7'], ['127.0.0.1'], ['fd00::7']])(
 test.each([
   ['a pod', '10.244.0.9'],
   ['another host', '::ffff:10.0.0.8'],
-  ['who has no address any more', undefined],
+  ['a caller without an address', undefined],
 ])('where the API server stands on the node, %s does not reach the webhooks', (_, address) => {
   expect(mayCall(address, ['10.0.0.7'], own)).toBe(false);
 });
 
-test('where an API server stands elsewhere, or is not known yet, its address says nothing and everybody reaches the webhooks', () => {
+test('where an API server runs elsewhere, or is not known yet, every address may reach the webhooks', () => {
   expect(mayCall('10.0.0.8', ['10.0.0.7', '10.0.0.9'], own)).toBe(true);
   expect(mayCall('10.0.0.8', [], own)).toBe(true);
 });

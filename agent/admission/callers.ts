@@ -1,6 +1,6 @@
 /**
- * Who may open a connection to the webhooks, as far as addresses tell. In the node's network everybody who reaches the node reaches its ports;
- * where the API server stands on that very node, it calls from one of the node's own addresses, and nobody else has a reason to.
+ * Which addresses may open a connection to the webhooks. With host networking, every client that reaches the node reaches its ports. Where the API
+ * server runs on that same node, it calls from one of the node's own addresses, and all other callers are refused.
  */
 import { networkInterfaces } from 'node:os';
 import type { Caches } from '#kube/model/types.ts';
@@ -12,7 +12,7 @@ export type MayCall = (address: string | undefined) => boolean;
 /** The Service by which every cluster finds its API servers; they keep its endpoints themselves. */
 const apiServers = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' } as const;
 
-/** Follows where the API servers are. Until that is known everybody may call. */
+/** Follows the addresses of the API servers. Until they are known, every caller is allowed. */
 export function callersOfNode(caches: Caches): MayCall {
   const slices = caches.cache(endpointSlices, apiServers);
   return (address) =>

@@ -1,11 +1,16 @@
-/** Keeps the serving certificate in one Secret that all replicas share: whoever comes first makes or renews it, the others take it. */
+/** Keeps the serving certificate in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import {
+  isFresh,
+  issueServingCertificate,
+  type ServingCertificate,
+  validCertificates,
+} from '#agent/pki/webhook-certificate.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { isFresh, issueServingCertificate, type ServingCertificate, validCertificates } from './serving-certificate.ts';
 
 export const certificateSecret = 'isthmus-webhook-certs';
 

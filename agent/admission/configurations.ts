@@ -43,7 +43,7 @@ const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } a
 const networking = { group: 'networking.liqo.io', version: 'v1beta1' } as const;
 const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
 
-/** Only namespaces that opted in, and never those that keep the cluster and this server alive, whatever their labels say. */
+/** Only namespaces that opted in, and never those that keep the cluster and this server alive, even if their labels opt in. */
 const offloadedNamespaces = (system: string): object => ({
   matchExpressions: [
     { key: label.schedulingEnabled, operator: 'In', values: ['true'] },
@@ -269,7 +269,8 @@ const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
   matchPolicy: 'Equivalent',
   sideEffects: entry.sideEffects,
   admissionReviewVersions: ['v1'],
-  // What fails is tried again after ever longer pauses by whoever makes pods: on a busy node, late is sooner than refused.
+  // After a refusal, the controller that creates the pods retries with growing back-off. On a busy node a slow answer is therefore sooner than a
+  // refusal.
   timeoutSeconds: 10,
 });
 

@@ -1,4 +1,4 @@
-/** What an admission hook is, whichever room registers it. */
+/** What an admission hook is; each room registers its own. */
 import type { Cluster } from '#kube/model/types.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Review, Verdict } from './review.ts';

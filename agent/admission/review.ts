@@ -30,7 +30,7 @@ const ReviewSchema = z.looseObject({
   }),
 });
 
-/** One question of the API server, in our words. */
+/** One question of the API server, decoded. */
 export interface Review<T extends KubeObject = KubeObject> {
   readonly uid: string;
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -137,9 +137,9 @@ function reasonOf(code: ErrorCode): string {
 }
 
 /** One segment of a JSON pointer. */
-export const pointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
+const pointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Sets a label on whatever labels there are. Empty when it is there already. */
+/** Sets one label, with or without existing labels. Empty when the label already has this value. */
 export function labelPatch(object: KubeObject | undefined, key: string, value: string): PatchOperation[] {
   const labels = object?.metadata.labels;
   if (!labels) return [{ op: 'add', path: '/metadata/labels', value: { [key]: value } }];

@@ -3,16 +3,18 @@
  * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
  * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
  */
+
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { ServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { MayCall } from './callers.ts';
 import { failurePolicyOf } from './configurations.ts';
 import type { Hook } from './hook.ts';
 import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
-import type { ServingCertificate } from './serving-certificate.ts';
 
 export interface ServerOptions {
   readonly routes: ReadonlyMap<string, Hook>;
@@ -65,7 +67,7 @@ export async function serveAdmission({
         response.writeHead(status, {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(text),
-          // Nobody waits for the rest of what is too long.
+          // The server does not read the rest of a body that is too long.
           ...(status === 413 && { connection: 'close' }),
         });
         response.end(text);
@@ -80,7 +82,7 @@ export async function serveAdmission({
         .then((body) =>
           body === undefined
             ? ([413, { error: `at most ${maxBodyBytes} bytes` }] as const)
-            : judge(path, hook, body, log),
+            : review(path, hook, body, log),
         )
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
@@ -131,7 +133,7 @@ function readBody(request: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-async function judge(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
+async function review(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
   let uid: string;
   let verdict: Verdict;
   const deadline = new AbortController();
@@ -154,14 +156,14 @@ async function judge(path: string, hook: Hook, body: string, log: Log): Promise<
       });
     }
   } catch (error) {
-    return [400, { error: error instanceof Error ? error.message : String(error) }];
+    return [400, { error: messageOf(error) }];
   } finally {
     clearTimeout(timer);
   }
   return [200, answer(uid, verdict)];
 }
 
-/** When we cannot tell: what would be refused if we were not there at all is refused with a reason. */
+/** When the hook fails to decide: requests that the API server would refuse without this webhook are refused with a reason. */
 async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log: Log): Promise<Verdict> {
   try {
     return await hook();
@@ -169,7 +171,7 @@ async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log
     log.warn('review failed', {
       path,
       code: codeOf(error),
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
     if (failurePolicyOf(path) === 'Ignore') return allow;
     return deny('kube_unreachable', 'isthmus cannot look up what this depends on right now: try again in a moment');

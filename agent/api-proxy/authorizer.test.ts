@@ -13,13 +13,13 @@ const nonce = 'n'.repeat(24);
 const target = 'milan.example:6443';
 const start = Date.UTC(2026, 0, 1);
 
-function world() {
+function fixture() {
   const clock = new ManualClock(start);
   const users = new Map([
     ['rome', [mallory.publicKey, rome.publicKey]],
     ['oslo', [rsa.publicKey]],
   ]);
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
@@ -27,10 +27,12 @@ function world() {
     keysOf: (consumer) => (consumer === 'rome' ? [rome.publicKey] : (users.get(consumer) ?? [])),
   });
   let calls = 0;
-  const ask = (authorization: string | undefined, to = target, method = 'CONNECT') =>
-    gate.judge({ method, target: to, authorization, from: `192.0.2.${calls++ % 250}` });
-  return { gate, clock, ask };
+  const ask = async (authorization: MaybeToken, to = target, method = 'CONNECT') =>
+    authorizer.authorize({ method, target: to, authorization: await authorization, from: `192.0.2.${calls++ % 250}` });
+  return { authorizer, clock, ask };
 }
+
+type MaybeToken = string | undefined | Promise<string>;
 
 let serial = 0;
 const claims = (change: Partial<ProxyClaims> = {}): Omit<ProxyClaims, 'exp'> => ({
@@ -41,8 +43,8 @@ const claims = (change: Partial<ProxyClaims> = {}): Omit<ProxyClaims, 'exp'> => 
   nonce,
   ...change,
 });
-const token = (change: Partial<ProxyClaims> = {}, key = rome.privateKey) =>
-  `Bearer ${signProxyToken(claims(change), key)}`;
+const token = async (change: Partial<ProxyClaims> = {}, key = rome.privateKey) =>
+  `Bearer ${await signProxyToken(claims(change), key)}`;
 const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 function crafted(header: object, body: object, signature: (signed: string) => Uint8Array): string {
   const signed = `${encoded(header)}.${encoded(body)}`;
@@ -52,58 +54,79 @@ const byRome = (signed: string) => sign(null, Buffer.from(signed), rome.privateK
 const eddsa = { alg: 'EdDSA', typ: 'JWT' };
 const lasting = { ...claims(), exp: start / 1000 + 60 };
 
-test('a consumer passes with a fresh token, and the same token never again', () => {
-  const { ask } = world();
-  const once = token();
-  expect(ask(once)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
-  expect(ask(once)).toMatchObject({ pass: false, status: 407, say: 'the token was shown before' });
-  expect(ask(token())).toMatchObject({ pass: true });
+test('a token is a compact JWS over these members in this order: peers of the same version make and take the same text', async () => {
+  const { iss, aud, iat, jti, nonce: shown } = claims();
+  const body = { iss, aud, iat, exp: iat + 60, jti, nonce: shown };
+  expect(await signProxyToken({ iss, aud, iat, jti, nonce: shown }, rome.privateKey)).toBe(
+    crafted(eddsa, body, byRome).slice('Bearer '.length),
+  );
 });
 
-test('what the agent signs is what the gate takes, each time another one', () => {
-  const { ask } = world();
+test('of two that show one token at the same time, one passes', async () => {
+  const { ask, authorizer } = fixture();
+  const once = await token();
+  const verdicts = await Promise.all([ask(once), ask(once), ask(once)]);
+  expect(verdicts.map(({ pass }) => pass).sort()).toEqual([false, false, true]);
+  expect(authorizer.remembered).toBe(1);
+});
+
+test('a consumer passes with a fresh token, and the same token never again', async () => {
+  const { ask } = fixture();
+  const once = await token();
+  expect(await ask(once)).toEqual({ pass: true, consumer: 'rome', purpose: 'api-server' });
+  expect(await ask(once)).toMatchObject({ pass: false, status: 407, reason: 'the token was shown before' });
+  expect(await ask(token())).toMatchObject({ pass: true });
+});
+
+test('what the agent signs is what the gate takes, each time another one', async () => {
+  const { ask } = fixture();
   const next = proxyTokens({
     consumer: 'rome',
     privateKey: rome.privateKey,
     nowMs: () => start,
     newId: () => `t${serial++}`,
   });
-  const [one, two] = [next('milan', nonce), next('milan', nonce)];
+  const [one, two] = [await next('milan', nonce), await next('milan', nonce)];
   expect(one).not.toBe(two);
-  for (const each of [one, two]) expect(ask(`Bearer ${each}`)).toMatchObject({ pass: true });
+  for (const each of [one, two]) expect(await ask(`Bearer ${each}`)).toMatchObject({ pass: true });
 });
 
 test.each([
-  { what: 'no token', authorization: () => undefined, status: 407, say: 'missing' },
-  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, say: 'missing' },
-  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, say: 'no token' },
-  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, say: 'not signed' },
+  { what: 'no token', authorization: () => undefined, status: 407, reason: 'missing' },
+  { what: 'a password', authorization: () => 'Basic cm9tZTpzZWNyZXQ=', status: 407, reason: 'missing' },
+  { what: 'no JWT', authorization: () => 'Bearer hello', status: 407, reason: 'no token' },
+  { what: 'a token of a stranger', authorization: () => token({ iss: 'ghent' }), status: 407, reason: 'not signed' },
   {
     what: 'a token by another key',
     authorization: () => token({}, mallory.privateKey),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
   {
     what: 'a token for another provider',
     authorization: () => token({ aud: 'turin' }),
     status: 407,
-    say: 'another cluster',
+    reason: 'another cluster',
   },
-  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, say: 'another run' },
-  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, say: 'expired' },
-  { what: 'a token of tomorrow', authorization: () => token({ iat: start / 1000 + 31 }), status: 407, say: 'future' },
+  { what: 'a token for another run', authorization: () => token({ nonce: 'x' }), status: 407, reason: 'another run' },
+  { what: 'an expired token', authorization: () => token({ iat: start / 1000 - 91 }), status: 407, reason: 'expired' },
+  {
+    what: 'a token of tomorrow',
+    authorization: () => token({ iat: start / 1000 + 31 }),
+    status: 407,
+    reason: 'future',
+  },
   {
     what: 'a token that lives an hour',
     authorization: () => crafted(eddsa, { ...claims(), exp: start / 1000 + 3600 }, byRome),
     status: 407,
-    say: 'too long',
+    reason: 'too long',
   },
   {
     what: 'a token without signature',
     authorization: () => crafted({ alg: 'none' }, lasting, () => new Uint8Array(1)),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token by the public key as a secret',
@@ -114,28 +137,37 @@ test.each([
           .digest(),
       ),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
   {
     what: 'a token with critical extensions',
     authorization: () => crafted({ ...eddsa, crit: ['b64'] }, lasting, byRome),
     status: 407,
-    say: 'no token',
+    reason: 'no token',
   },
-  { what: 'a token that is huge', authorization: () => token({ jti: 'j'.repeat(3000) }), status: 407, say: 'no token' },
+  {
+    what: 'a token that is huge',
+    authorization: () => token({ jti: 'j'.repeat(3000) }),
+    status: 407,
+    reason: 'no token',
+  },
   {
     what: 'a token by a key of another kind',
     authorization: () => token({ iss: 'oslo' }),
     status: 407,
-    say: 'not signed',
+    reason: 'not signed',
   },
-])('$what is refused', ({ authorization, status, say }) => {
-  expect(world().ask(authorization())).toMatchObject({ pass: false, status, say: expect.stringContaining(say) });
+])('$what is refused', async ({ authorization, status, reason }) => {
+  expect(await fixture().ask(authorization())).toMatchObject({
+    pass: false,
+    status,
+    reason: expect.stringContaining(reason),
+  });
 });
 
-test('clocks may be half a minute apart', () => {
+test('clocks may be half a minute apart', async () => {
   for (const iat of [start / 1000 - 90, start / 1000 + 30])
-    expect(world().ask(token({ iat }))).toMatchObject({ pass: true });
+    expect(await fixture().ask(token({ iat }))).toMatchObject({ pass: true });
 });
 
 test.each([
@@ -147,90 +179,95 @@ test.each([
   'https://milan.example:6443/',
   `${target}\u0000`,
   '',
-])('with a good token nothing but the API server is reached: %j', (to) => {
-  expect(world().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+])('with a good token nothing but the API server is reached: %j', async (to) => {
+  expect(await fixture().ask(token(), to)).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
 });
 
-test('who may fetch a certificate alone reaches no API server', () => {
-  const gate = new ProxyAuthorizer({
+test('a consumer that may only fetch a certificate reaches no API server', async () => {
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
-    keysOf: (_consumer, errand) => (errand === 'certificate' ? [rome.publicKey] : []),
+    keysOf: (_consumer, purpose) => (purpose === 'certificate' ? [rome.publicKey] : []),
   });
-  const ask = (method: string, to: string) =>
-    gate.judge({ method, target: to, authorization: token(), from: '192.0.2.1' });
-  expect(ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', errand: 'certificate' });
-  expect(ask('CONNECT', target)).toMatchObject({ pass: false, status: 407 });
-  expect(ask('CONNECT', '/certificate')).toMatchObject({ pass: false, status: 407 });
+  const ask = async (method: string, to: string) =>
+    authorizer.authorize({ method, target: to, authorization: await token(), from: '192.0.2.1' });
+  expect(await ask('GET', '/certificate')).toEqual({ pass: true, consumer: 'rome', purpose: 'certificate' });
+  expect(await ask('CONNECT', target)).toMatchObject({ pass: false, status: 407 });
+  expect(await ask('CONNECT', '/certificate')).toMatchObject({ pass: false, status: 407 });
   for (const to of ['/', '/certificate/', '/certificate?of=oslo', 'http://milan/certificate'])
-    expect(ask('GET', to)).toMatchObject({ pass: false, status: 405 });
+    expect(await ask('GET', to)).toMatchObject({ pass: false, status: 405 });
 });
 
-test('letters of host names count for nothing, methods other than CONNECT go nowhere', () => {
-  expect(world().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
+test('letters of host names count for nothing, methods other than CONNECT go nowhere', async () => {
+  expect(await fixture().ask(token(), 'MILAN.example:6443')).toMatchObject({ pass: true });
   for (const method of ['GET', 'POST', 'connect', 'OPTIONS'])
-    expect(world().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
+    expect(await fixture().ask(token(), target, method)).toMatchObject({ pass: false, status: 405 });
 });
 
-test('any change to a token makes it worthless, and nothing that is refused is remembered', () => {
-  const { ask, gate } = world();
-  const good = token();
-  fc.assert(
-    fc.property(fc.nat(good.length - 8), fc.constantFrom(...'ABCxyz019-_.'), (at, letter) => {
+test('any change to a token makes it worthless, and nothing that is refused is remembered', async () => {
+  const { ask, authorizer } = fixture();
+  const good = await token();
+  await fc.assert(
+    fc.asyncProperty(fc.nat(good.length - 8), fc.constantFrom(...'ABCxyz019-_.'), async (at, letter) => {
       const bad = good.slice(0, 7 + at) + letter + good.slice(8 + at);
       // The last letter of a signature carries bits that count for nothing.
       if (bad === good || 7 + at === good.length - 1) return;
-      expect(ask(bad)).toMatchObject({ pass: false });
+      expect(await ask(bad)).toMatchObject({ pass: false });
     }),
   );
-  expect(gate.remembered).toBe(0);
-  expect(ask(good)).toMatchObject({ pass: true });
+  expect(authorizer.remembered).toBe(0);
+  expect(await ask(good)).toMatchObject({ pass: true });
 });
 
-test('no text at all makes the gate fail', () => {
-  const { ask } = world();
-  fc.assert(
-    fc.property(fc.string(), fc.string(), (authorization, to) => {
-      expect(ask(`Bearer ${authorization}`, to).pass).toBe(false);
+test('no text at all makes the gate fail', async () => {
+  const { ask } = fixture();
+  await fc.assert(
+    fc.asyncProperty(fc.string(), fc.string(), async (authorization, to) => {
+      expect((await ask(`Bearer ${authorization}`, to)).pass).toBe(false);
       readProxyToken(authorization);
     }),
   );
 });
 
 describe('limits', () => {
-  test('a consumer that opens connections without end is slowed down, others are not', () => {
-    const { ask, clock } = world();
-    const results = Array.from({ length: 400 }, () => ask(token()));
+  test('a consumer that opens connections without end is slowed down, others are not', async () => {
+    const { ask, clock } = fixture();
+    const results = await Promise.all(Array.from({ length: 400 }, () => ask(token())));
     expect(results.filter(({ pass }) => pass)).toHaveLength(300);
     expect(results.at(-1)).toMatchObject({ status: 429, consumer: 'rome' });
     clock.advance(1_000);
-    expect(Array.from({ length: 30 }, () => ask(token())).filter(({ pass }) => pass)).toHaveLength(20);
+    expect((await Promise.all(Array.from({ length: 30 }, () => ask(token())))).filter(({ pass }) => pass)).toHaveLength(
+      20,
+    );
   });
 
-  test('an address that knocks without end is not even read', () => {
-    const { gate } = world();
-    const knock = () => gate.judge({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
-    expect(new Set(Array.from({ length: 600 }, () => knock()).map((v) => !v.pass && v.status))).toEqual(new Set([407]));
-    expect(knock()).toMatchObject({ status: 429 });
+  test('an address that knocks without end is not even read', async () => {
+    const { authorizer } = fixture();
+    const knock = () =>
+      authorizer.authorize({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
+    expect(
+      new Set((await Promise.all(Array.from({ length: 600 }, () => knock()))).map((v) => !v.pass && v.status)),
+    ).toEqual(new Set([407]));
+    expect(await knock()).toMatchObject({ status: 429 });
   });
 
-  test('what was shown is forgotten only when it would be refused as expired', () => {
-    const { ask, clock, gate } = world();
-    const late = token({ iat: start / 1000 + 30 });
-    expect(ask(late)).toMatchObject({ pass: true });
+  test('what was shown is forgotten only when it would be refused as expired', async () => {
+    const { ask, clock, authorizer } = fixture();
+    const late = await token({ iat: start / 1000 + 30 });
+    expect(await ask(late)).toMatchObject({ pass: true });
     clock.advance(119_000);
-    ask(token({ iat: start / 1000 + 119 }));
-    expect(gate.remembered).toBe(2);
-    expect(ask(late)).toMatchObject({ say: 'the token was shown before' });
+    await ask(token({ iat: start / 1000 + 119 }));
+    expect(authorizer.remembered).toBe(2);
+    expect(await ask(late)).toMatchObject({ reason: 'the token was shown before' });
     clock.advance(3_000);
-    ask(token({ iat: start / 1000 + 122 }));
-    expect(gate.remembered).toBe(2);
-    expect(ask(late)).toMatchObject({ say: 'the token has expired' });
+    await ask(token({ iat: start / 1000 + 122 }));
+    expect(authorizer.remembered).toBe(2);
+    expect(await ask(late)).toMatchObject({ reason: 'the token has expired' });
   });
 
-  test('buckets stay few, whoever comes', () => {
+  test('the number of buckets stays bounded for any number of callers', () => {
     const buckets = new TokenBuckets({ burst: 1, perSecond: 0 }, 3);
     expect(['a', 'b', 'c'].map((key) => buckets.take(key, 0))).toEqual([true, true, true]);
     expect(buckets.take('a', 0)).toBe(false);
@@ -240,71 +277,78 @@ describe('limits', () => {
   });
 });
 
-test('the gate tells who shows good tokens and where CONNECTs without any come from, and nothing of bad ones', () => {
-  const told: unknown[] = [];
-  const gate = new ProxyAuthorizer({
+test('the authorizer reports valid tokens and CONNECTs without a token, and does not report invalid ones', async () => {
+  const evidence: unknown[] = [];
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([target]),
     nonce,
     clock: new ManualClock(start),
     keysOf: () => [rome.publicKey],
-    heard: (news) => void told.push(news),
+    onEvidence: (news) => void evidence.push(news),
   });
-  const ask = (authorization: string | undefined, method = 'CONNECT', to = target) =>
-    gate.judge({ method, target: to, authorization, from: '192.0.2.7' }).pass;
-  expect([ask(token({}, mallory.privateKey)), ask('Basic eDp5'), ask(undefined, 'GET', '/certificate')]).toEqual([
-    false,
-    false,
-    false,
-  ]);
-  expect(told).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
-  expect([ask(undefined), ask(token())]).toEqual([false, true]);
-  expect(told.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
+  const ask = async (authorization: MaybeToken, method = 'CONNECT', to = target) =>
+    (await authorizer.authorize({ method, target: to, authorization: await authorization, from: '192.0.2.7' })).pass;
+  expect([
+    await ask(token({}, mallory.privateKey)),
+    await ask('Basic eDp5'),
+    await ask(undefined, 'GET', '/certificate'),
+  ]).toEqual([false, false, false]);
+  expect(evidence).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
+  expect([await ask(undefined), await ask(token())]).toEqual([false, true]);
+  expect(evidence.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
 });
 
 describe('a consumer that needs no token', () => {
   const link = '10.71.0.9';
   const open = () => {
     const news: object[] = [];
-    const gate = new ProxyAuthorizer({
+    const authorizer = new ProxyAuthorizer({
       clusterId: 'milan',
       targets: new Set([target]),
       nonce,
       clock: new ManualClock(start),
       keysOf: (consumer) => (consumer === 'rome' ? [rome.publicKey] : []),
       consumerAt: (from) => (from.startsWith('10.71.') ? 'rome' : undefined),
-      heard: (one) => news.push(one),
+      onEvidence: (one) => void news.push(one),
     });
-    const ask = (
+    const ask = async (
       from: string,
-      { to = target, method = 'CONNECT', authorization = undefined as string | undefined } = {},
-    ) => gate.judge({ method, target: to, authorization, from });
+      { to = target, method = 'CONNECT', authorization = undefined as MaybeToken } = {},
+    ) => authorizer.authorize({ method, target: to, authorization: await authorization, from });
     return { ask, news };
   };
 
-  test('passes from its own addresses and from no other', () => {
+  test('passes from its own addresses and from no other', async () => {
     const { ask, news } = open();
-    expect(ask(link)).toEqual({ pass: true, consumer: 'rome', errand: 'api-server', byAddress: true });
-    expect(ask('10.72.0.9')).toMatchObject({ pass: false, status: 407 });
+    expect(await ask(link)).toEqual({ pass: true, consumer: 'rome', purpose: 'api-server', byAddress: true });
+    expect(await ask('10.72.0.9')).toMatchObject({ pass: false, status: 407 });
     expect(news).toEqual([{ consumer: 'rome', byAddress: true }, { tokenlessFrom: '10.72.0.9' }]);
   });
 
-  test('reaches the API server only, and shows a token for its certificate', () => {
+  test('reaches the API server only, and shows a token for its certificate', async () => {
     const { ask } = open();
-    expect(ask(link, { to: '192.0.2.1:22' })).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
-    expect(ask(link, { to: '/certificate', method: 'GET' })).toMatchObject({ pass: false });
+    expect(await ask(link, { to: '192.0.2.1:22' })).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
+    expect(await ask(link, { to: '/certificate', method: 'GET' })).toMatchObject({ pass: false });
   });
 
-  test('is refused with a bad token as anywhere else', () => {
+  test('is refused with a bad token as anywhere else', async () => {
     const { ask } = open();
-    expect(ask(link, { authorization: token({}, mallory.privateKey) })).toMatchObject({ pass: false, status: 407 });
-    expect(ask(link, { authorization: 'Basic x' })).toMatchObject({ pass: false, status: 407 });
-    expect(ask(link, { authorization: token() })).toEqual({ pass: true, consumer: 'rome', errand: 'api-server' });
+    expect(await ask(link, { authorization: token({}, mallory.privateKey) })).toMatchObject({
+      pass: false,
+      status: 407,
+    });
+    expect(await ask(link, { authorization: 'Basic x' })).toMatchObject({ pass: false, status: 407 });
+    expect(await ask(link, { authorization: token() })).toEqual({
+      pass: true,
+      consumer: 'rome',
+      purpose: 'api-server',
+    });
   });
 
-  test('opens as many connections as one that shows tokens', () => {
+  test('opens as many connections as one that shows tokens', async () => {
     const { ask } = open();
-    const verdicts = Array.from({ length: 400 }, (_, i) => ask(`10.71.1.${i % 250}`));
+    const verdicts = await Promise.all(Array.from({ length: 400 }, (_, i) => ask(`10.71.1.${i % 250}`)));
     expect(verdicts.filter(({ pass }) => pass)).toHaveLength(300);
     expect(verdicts.at(-1)).toMatchObject({ pass: false, status: 429, consumer: 'rome' });
   });

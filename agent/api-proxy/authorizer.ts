@@ -1,4 +1,4 @@
-/** Who may pass the proxy, for what, how often. Remembers what was shown once; opens nothing itself. */
+/** Decides which consumer may connect through the proxy, to what, and how often. Remembers used token ids; opens no connection itself. */
 import type { KeyObject } from 'node:crypto';
 import { certificatePath } from '#agent/model/proxy-paths.ts';
 import {
@@ -10,10 +10,10 @@ import {
 import type { Clock } from '#shared/ports/clock.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** What a consumer comes for: a connection to the API server, or the certificate that this cluster holds ready for it. */
+/** What a consumer asks for: a connection to the API server, or the certificate that this cluster holds ready for it. */
 export type ProxyTarget = 'api-server' | 'certificate';
 
-export interface GateOptions {
+export interface ProxyAuthorizerOptions {
   /** This cluster's ID. */
   readonly clusterId: string;
   /** `host:port` of the API server by every name that consumers call it, lower-case. Nothing else is reached. */
@@ -22,14 +22,16 @@ export interface GateOptions {
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now'>;
   /** Public keys of this consumer, none when it has no such business here. */
-  readonly keysOf: (consumer: string, errand: ProxyTarget) => readonly KeyObject[];
-  /** The one consumer that may come to the API server from this address without a token. */
+  readonly keysOf: (consumer: string, purpose: ProxyTarget) => readonly KeyObject[];
+  /** The one consumer that may connect to the API server from this address without a token. */
   readonly consumerAt?: (from: string) => string | undefined;
-  /** Told of what says whether consumers make tokens: `consumer` showed a good one or needs none, or a caller came for the API server without any. */
-  readonly heard?: (news: GateNews) => void;
+  /** Called with evidence on whether consumers send tokens: `consumer` sent a valid one or needs none, or a CONNECT to the API server was refused for want of one. */
+  readonly onEvidence?: (news: TokenEvidence) => void;
 }
 
-export type GateNews = { readonly consumer: string; readonly byAddress?: true } | { readonly tokenlessFrom: string };
+export type TokenEvidence =
+  | { readonly consumer: string; readonly byAddress?: true }
+  | { readonly tokenlessFrom: string };
 
 export interface Caller {
   readonly method: string;
@@ -40,70 +42,77 @@ export interface Caller {
   readonly from: string;
 }
 
-/** `say` is for the caller and the log; it repeats nothing that the caller sent. */
+/** `reason` is for the caller and the log; it repeats nothing that the caller sent. */
 export type Verdict =
-  | { readonly pass: true; readonly consumer: string; readonly errand: ProxyTarget; readonly byAddress?: true }
-  | { readonly pass: false; readonly status: 403 | 405 | 407 | 429; readonly say: string; readonly consumer?: string };
+  | { readonly pass: true; readonly consumer: string; readonly purpose: ProxyTarget; readonly byAddress?: true }
+  | {
+      readonly pass: false;
+      readonly status: 403 | 405 | 407 | 429;
+      readonly reason: string;
+      readonly consumer?: string;
+    };
 
 /** A consumer opens a connection per watch at start, then keeps them. */
 const perConsumer = { burst: 300, perSecond: 20 } as const;
-/** Before it is known who calls; peers may come from behind one address. */
+/** Rate limit before the caller is known; several peers may share one address behind NAT. */
 const perAddress = { burst: 600, perSecond: 60 } as const;
 
 export class ProxyAuthorizer {
-  readonly #options: GateOptions;
+  readonly #options: ProxyAuthorizerOptions;
   readonly #consumers = new TokenBuckets(perConsumer, 1_000);
   readonly #addresses = new TokenBuckets(perAddress, 1_000);
   /** `jti` of each token that was accepted, by consumer, to the second from which it is expired anyway. In order of arrival. */
   readonly #shown = new Map<string, number>();
 
-  constructor(options: GateOptions) {
+  constructor(options: ProxyAuthorizerOptions) {
     this.#options = options;
   }
 
-  judge({ method, target, authorization, from }: Caller): Verdict {
+  async authorize({ method, target, authorization, from }: Caller): Promise<Verdict> {
     const now = this.#options.clock.now();
     if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
-    const errand = errandOf(method, target);
-    if (errand === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
+    const purpose = purposeOf(method, target);
+    if (purpose === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];
-    if (authorization === undefined && errand === 'api-server') {
-      const neighbour = this.#options.consumerAt?.(from);
+    if (authorization === undefined && purpose === 'api-server') {
+      const consumer = this.#options.consumerAt?.(from);
       const how = { byAddress: true } as const;
-      if (neighbour !== undefined)
-        return this.#admit(neighbour, errand, target, now, how, () =>
-          this.#options.heard?.({ consumer: neighbour, ...how }),
-        );
+      if (consumer !== undefined)
+        return this.#admit(consumer, purpose, target, now, how, () => this.#options.onEvidence?.({ consumer, ...how }));
     }
     if (text === undefined) {
-      if (errand === 'api-server') this.#options.heard?.({ tokenlessFrom: from });
+      if (purpose === 'api-server') this.#options.onEvidence?.({ tokenlessFrom: from });
       return refuse(407, 'a token of a consumer cluster is missing');
     }
     const token = readProxyToken(text);
     if (token === undefined) return refuse(407, 'this is no token of a consumer cluster');
     const consumer = token.claims.iss;
-    const objection = this.#objection(token, errand, now);
+    const isSigned = await this.#isSigned(token, purpose);
+    // From here to `#remember` nothing waits: of two that show one token at the same time, the second finds it shown.
+    const objection = isSigned
+      ? this.#objection(token, now)
+      : 'the token is not signed by a consumer that peers through the link';
     if (objection !== undefined) return refuse(407, objection);
-    return this.#admit(consumer, errand, target, now, {}, () => {
+    return this.#admit(consumer, purpose, target, now, {}, () => {
       this.#remember(token, now);
-      this.#options.heard?.({ consumer });
+      this.#options.onEvidence?.({ consumer });
     });
   }
 
-  /** Of a known consumer: how often, and for what. `counts`: what is remembered of it once it is within the rate. */
+  /** Rate and destination of a known consumer. `onAdmitted` is called once the connection is within the rate. */
   #admit(
     consumer: string,
-    errand: ProxyTarget,
+    purpose: ProxyTarget,
     target: string,
     now: number,
     how: { readonly byAddress?: true },
-    counts: () => void,
+    onAdmitted: () => void,
   ): Verdict {
     if (!this.#consumers.take(consumer, now)) return { ...refuse(429, 'too many connections at once'), consumer };
-    counts();
-    if (errand === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
+    onAdmitted();
+    if (purpose === 'api-server' && !this.#options.targets.has(target.toLowerCase()))
       return { ...refuse(403, 'only the API server of this cluster is reached from here'), consumer };
-    return { pass: true, consumer, errand, ...how };
+    return { pass: true, consumer, purpose, ...how };
   }
 
   /** Tokens shown so far that could be shown again. */
@@ -111,12 +120,17 @@ export class ProxyAuthorizer {
     return this.#shown.size;
   }
 
-  #objection({ claims, isSignedBy }: ReadToken, errand: ProxyTarget, now: number): string | undefined {
-    const { clusterId, nonce, keysOf } = this.#options;
+  async #isSigned({ claims, isSignedBy }: ReadToken, purpose: ProxyTarget): Promise<boolean> {
+    const keys = (): readonly KeyObject[] => this.#options.keysOf(claims.iss, purpose);
+    // Read again afterwards: the consumer may have lost its rights while the signature was checked.
+    for (const key of keys()) if (await isSignedBy(key)) return keys().some((one) => one.equals(key));
+    return false;
+  }
+
+  /** For a token with a valid signature only: the answer to an unknown issuer reveals nothing about the other checks. */
+  #objection({ claims }: ReadToken, now: number): string | undefined {
+    const { clusterId, nonce } = this.#options;
     const seconds = now / 1000;
-    // Whose it is comes first: what a stranger's token says is nobody's business.
-    if (!keysOf(claims.iss, errand).some((key) => isSignedBy(key)))
-      return 'the token is not signed by a consumer that peers through the link';
     if (claims.aud !== clusterId) return 'the token is for another cluster';
     if (claims.nonce !== nonce) return 'the token is for another run of this proxy';
     if (claims.exp - claims.iat > proxyTokenLifeSeconds) return 'the token lives too long';
@@ -131,15 +145,16 @@ export class ProxyAuthorizer {
       if (until >= now / 1000) break;
       this.#shown.delete(key);
     }
-    // All wait equally long, whatever their own expiry: then the oldest is always the first to go.
+    // Every id is kept equally long, independent of its token's own expiry, so that the oldest entry is always the first to expire.
     const until = now / 1000 + proxyTokenLifeSeconds + 2 * proxyClockSkewSeconds + 1;
     this.#shown.set(`${claims.iss} ${claims.jti}`, until);
   }
 }
 
-const errandOf = (method: string, target: string): ProxyTarget | undefined => {
+const purposeOf = (method: string, target: string): ProxyTarget | undefined => {
   if (method === 'CONNECT') return 'api-server';
   return method === 'GET' && target === certificatePath ? 'certificate' : undefined;
 };
 
-const refuse = <S extends 403 | 405 | 407 | 429>(status: S, say: string) => ({ pass: false, status, say }) as const;
+const refuse = <S extends 403 | 405 | 407 | 429>(status: S, reason: string) =>
+  ({ pass: false, status, reason }) as const;

@@ -1,4 +1,4 @@
-/** Provider: keeps the address of the API server's proxy, and the proxy itself open while some consumer may come to it. */
+/** Provider: keeps the address of the API server's proxy, and keeps the proxy open while a consumer may use it. */
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { tenantsByCluster } from '#agent/model/peering-selections.ts';
@@ -17,7 +17,7 @@ import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenantConditionType, tenants as tenantKind } from '#shared/schema/liqo/tenant.ts';
-import { type GateNews, ProxyAuthorizer, type ProxyTarget } from './authorizer.ts';
+import { ProxyAuthorizer, type ProxyTarget, type TokenEvidence } from './authorizer.ts';
 import {
   buildProxyEndpoints,
   buildProxyService,
@@ -53,7 +53,7 @@ export interface ApiServerProxyDeps extends ControllerDeps {
 }
 
 const key = 'proxy';
-/** A consumer without tokens comes all the time. */
+/** A consumer without tokens connects constantly, so its condition is reviewed this often. */
 const tokenlessEveryMs = 5_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
@@ -67,7 +67,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const networks = caches.cache(networkKinds.networks);
   const configurations = caches.cache(networkKinds.configurations);
   const targets = proxyTargets(deps.apiServerUrl);
-  const place = { namespace, name: proxyServiceName };
+  const serviceRef = { namespace, name: proxyServiceName };
   let proxy: ApiProxy | undefined;
   /** Of this run of the proxy. */
   const welcome = new Map<string, { readonly since: number; readonly byAddress: boolean }>();
@@ -78,17 +78,17 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   // Asked at each connection: what a Tenant says now counts.
   const usersOf = (consumer: string) =>
     proxyUsers(tenants.byIndex('cluster', consumer), linkedClusters(configurations.list()));
-  const keysOf = (consumer: string, errand: ProxyTarget) =>
+  const keysOf = (consumer: string, purpose: ProxyTarget) =>
     usersOf(consumer)
-      .filter(({ isInBand }) => isInBand || errand === 'certificate')
+      .filter(({ isInBand }) => isInBand || purpose === 'certificate')
       .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
-  const neighbourAt = (from: string) => consumerAt(from, tenants.list(), configurations.list());
+  const linkedConsumerAt = (from: string) => consumerAt(from, tenants.list(), configurations.list());
   const certificateOf = (consumer: string): string | undefined => {
     const certificate = usersOf(consumer).find((user) => user.certificate !== undefined)?.certificate;
     return certificate && fromBase64(certificate);
   };
 
-  function heard(news: GateNews): void {
+  function recordEvidence(news: TokenEvidence): void {
     if ('consumer' in news) {
       const known = news.byAddress ? fromLink : withToken;
       if (known.has(news.consumer)) return;
@@ -101,8 +101,8 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     controller.enqueue(key);
   }
 
-  /** Says on Tenants which consumers come without the tokens that they need here. */
-  async function tell(signal: AbortSignal): Promise<void> {
+  /** Reports on Tenants which consumers connect without the tokens that they need here. */
+  async function reportConditions(signal: AbortSignal): Promise<void> {
     const linked = linkedClusters(configurations.list());
     const exposed = ips.get({ namespace, name: ipType.apiServerProxy });
     for (const tenant of tenants.list()) {
@@ -121,14 +121,14 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       const known = since === undefined ? undefined : { welcomeSince: since, hasCome, tokenless };
       const ranges = byAddress ? linkRanges(tenant, configurations.list()) : undefined;
       const conditions = tokenConditions(tenant, isWelcome, known, clock.now(), ranges);
-      const said = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
+      const reported = conditions.find(({ type }) => type === tenantConditionType.inBandToken);
       const isNew =
-        said?.status === 'False' &&
-        !tenant.status?.conditions?.some(({ type, reason }) => type === said.type && reason === said.reason);
+        reported?.status === 'False' &&
+        !tenant.status?.conditions?.some(({ type, reason }) => type === reported.type && reason === reported.reason);
       const { conditions: _, ...status } = tenant.status ?? {};
       const wanted = conditions.length > 0 ? { ...status, conditions: [...conditions] } : status;
       if (tenant.status === undefined || !(await writeStatus(api, tenantKind, tenant, wanted, signal))) continue;
-      if (isNew) cluster.events.emit(tenant, 'Warning', 'NoProxyToken', said.message);
+      if (isNew) cluster.events.emit(tenant, 'Warning', 'NoProxyToken', reported.message);
     }
   }
 
@@ -136,10 +136,18 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     for (const known of [welcome, withToken, fromLink]) known.clear();
     tokenless = undefined;
     const nonce = Buffer.from(ids.bytes(18)).toString('base64url');
-    const gate = new ProxyAuthorizer({ clusterId, targets, nonce, clock, keysOf, heard, consumerAt: neighbourAt });
+    const authorizer = new ProxyAuthorizer({
+      clusterId,
+      targets,
+      nonce,
+      clock,
+      keysOf,
+      consumerAt: linkedConsumerAt,
+      onEvidence: recordEvidence,
+    });
     const { upstream, port = networkPort.apiServerProxy, host } = deps;
     const opened = await startApiProxy({
-      gate,
+      authorizer,
       nonce,
       certificateOf,
       upstream,
@@ -179,12 +187,12 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     );
     if (users.length === 0) await close();
     else proxy ??= await listen();
-    await tell(signal);
-    // Where there is no network, nobody comes this way.
+    await reportConditions(signal);
+    // Without a network no consumer can reach the proxy.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
-    const service = serviceCache.get(place);
+    const service = serviceCache.get(serviceRef);
     await ensure(services, service, buildProxyService(namespace), signal);
-    const slice = sliceCache.get(place);
+    const slice = sliceCache.get(serviceRef);
     if (proxy !== undefined) {
       const wanted = buildProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
       await ensure(endpointSlices, slice, wanted, signal);
@@ -225,7 +233,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       try {
         await controller.run(signal);
       } finally {
-        // Whoever leads next has its own.
+        // The next leader opens its own listener.
         await close();
       }
     },

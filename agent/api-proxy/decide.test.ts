@@ -81,7 +81,7 @@ test.each([
   ]);
 });
 
-test('the Service selects nobody, and its endpoint is the replica that listens', () => {
+test('the Service has no selector, and its endpoint is the replica that listens', () => {
   expect(buildProxyService('liqo').spec).not.toHaveProperty('selector');
   expect(buildProxyEndpoints('liqo', { ip: '10.200.1.9', port: 8118 })).toMatchObject({
     endpoints: [{ addresses: ['10.200.1.9'] }],

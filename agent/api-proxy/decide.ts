@@ -1,4 +1,4 @@
-/** The objects by which consumers find the proxy in front of this API server, and who may use it. Pure. */
+/** The objects by which consumers find the proxy in front of this API server, and the list of consumers that may use it. Pure. */
 import type { EndpointSlice } from '#agent/network/ranges/ip/decide.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Applied } from '#kube/model/types.ts';
@@ -54,8 +54,8 @@ export interface ProxyUser {
 }
 
 /**
- * Consumers that hold credentials for this cluster and have a link to it, one for each of their Tenants. Who is drained or going, or has not proved
- * its key, has no business there. `linked`: clusters that there is a Configuration for.
+ * Consumers that hold credentials for this cluster and have a link to it, one for each of their Tenants. A Tenant that is drained, is being deleted
+ * or has not proved its key is left out. `linked`: clusters that have a Configuration here.
  */
 export const proxyUsers = (tenants: readonly Tenant[], linked: ReadonlySet<string>): readonly ProxyUser[] =>
   tenants.flatMap(({ metadata, spec, status }) => {
@@ -128,43 +128,44 @@ export function proxyKey(publicKey: string): ReturnType<typeof readPublicKey> | 
 /** `host:port` by which consumers and pods call this API server. */
 export function proxyTargets(apiServerUrl: string): ReadonlySet<string> {
   const { host, port } = new URL(apiServerUrl);
-  const told = port === '' ? `${host}:443` : host;
+  const endpoint = port === '' ? `${host}:443` : host;
   return new Set([
-    told,
+    endpoint,
     'kubernetes.default:443',
     'kubernetes.default.svc:443',
     'kubernetes.default.svc.cluster.local:443',
   ]);
 }
 
-/** What the proxy has heard since it opened. Times as of the clock, in ms. */
+/** What the proxy has observed since it opened. Times as of the clock, in ms. */
 export interface LastSeen {
   /** Since when the consumer may come. */
   readonly welcomeSince: number;
-  /** Whether it has shown a good token, or came from an address that lets it in without one. */
+  /** Whether it has sent a valid token, or connected from an address that lets it in without one. */
   readonly hasCome: boolean;
-  /** The last CONNECT without a token, by whomever: it names no consumer. */
+  /** The last CONNECT that was refused for want of a token, from any source: it names no consumer. */
   readonly tokenless?: { readonly at: number; readonly from: string } | undefined;
 }
 
-/** A consumer that makes tokens has shown one within this, whatever its first attempts were. */
+/** A consumer that sends tokens has sent a valid one within this time, even if its first attempts failed. */
 export const tokenGraceMs = 30_000;
 
 /**
- * The conditions of an in-band Tenant after what was heard. `welcome`: it may come this way. `ranges`: where it needs no token from; undefined when
- * it needs one. A refused CONNECT without a token names no consumer: all that is known of one is that it does not get in while such CONNECTs go on.
+ * The conditions of an in-band Tenant after what was observed. `welcome`: it may use the proxy. `ranges`: the addresses from which it needs no token;
+ * undefined when it needs one. A refused CONNECT without a token names no consumer, and its source address does not prove a link: the only evidence
+ * against a consumer is that it does not get in while such CONNECTs go on.
  */
 export function tokenConditions(
   { spec, status }: Tenant,
   welcome: boolean,
-  heard: LastSeen | undefined,
+  seen: LastSeen | undefined,
   nowMs: number,
   ranges?: readonly string[],
 ): readonly Condition[] {
   const type = tenantConditionType.inBandToken;
   const known = status?.conditions as readonly Condition[] | undefined;
   if (!welcome) return removeCondition(known, type);
-  const { tokenless, welcomeSince = nowMs, hasCome = false } = heard ?? {};
+  const { tokenless, welcomeSince = nowMs, hasCome = false } = seen ?? {};
   const goesOn = tokenless !== undefined && tokenless.at >= welcomeSince + tokenGraceMs;
   const isFalse = (reason: string): boolean =>
     known?.some((one) => one.type === type && one.status === 'False' && one.reason === reason) ?? false;
@@ -186,8 +187,8 @@ export function tokenConditions(
 }
 
 /**
- * Whether a consumer's proxyURL is its view of `exposed`, the address that this cluster's proxy was given. How the consumer calls the range is its
- * own affair; the place within it stays.
+ * Whether a consumer's proxyURL is its view of `exposed`, the address that this cluster's proxy was given. The consumer chooses the range; the host
+ * part of the address stays the same.
  */
 export function leadsHere(proxyURL: string | undefined, exposed: Ip | undefined): boolean {
   const { ip, cidr } = exposed?.status ?? {};

@@ -7,24 +7,24 @@ import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
 import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, services } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import { type GatewayClusters, startGatewayClusters } from '#test/harness/gateway-clusters.ts';
 import { createApiServerProxyController } from './controller.ts';
 import { proxyServiceName } from './decide.ts';
 
 const namespace = 'liqo-tenant-oslo';
 const oslo = generateKeyPairSync('ed25519');
 const at = { namespace: 'liqo', name: proxyServiceName };
-let world: GatewayWorld;
+let world: GatewayClusters;
 let server: URL;
 let leader: { stop(): Promise<void> } | undefined;
 
@@ -93,7 +93,7 @@ async function consumer(port: number, privateKey: KeyObject = oslo.privateKey, n
 }
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   const [first] = (parse(world.kubeconfig) as { clusters: { cluster: { server: string } }[] }).clusters;
   server = new URL(first?.cluster.server ?? '');
   const { api } = world.cluster;
@@ -117,7 +117,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test('where no consumer is told to come that way, there is an address and nobody listens', async () => {
+test('while no consumer is told to use the proxy, it has an address and no listener', async () => {
   const ip = await eventually('the address', async () => {
     const found = await world.cluster.api.get(networkKinds.ips, { namespace: 'liqo', name: 'api-server-proxy' });
     return found?.status?.ip === undefined ? undefined : found;

@@ -4,16 +4,16 @@ import * as https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { issueServingCertificate } from '#agent/admission/serving-certificate.ts';
 import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { openRequest } from '#kube/http/request.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { ProxyAuthorizer } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
@@ -62,9 +62,9 @@ interface Spoken {
 async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } = {}) {
   const server = await startApiServer();
   const { nonce = 'a-nonce-of-this-run' } = change;
-  const said: Spoken[] = [];
-  const log: Log = { ...silentLog, warn: (message, fields) => void said.push({ message, fields }) };
-  const gate = new ProxyAuthorizer({
+  const logged: Spoken[] = [];
+  const log: Log = { ...silentLog, warn: (message, fields) => void logged.push({ message, fields }) };
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set([`${name}:6443`]),
     nonce,
@@ -73,7 +73,7 @@ async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } 
   });
   const upstream = { host: '127.0.0.1', port: server.port };
   const proxy = await startApiProxy({
-    gate,
+    authorizer,
     nonce,
     certificateOf: (consumer) => ready[consumer],
     upstream,
@@ -84,7 +84,7 @@ async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } 
     ...change,
   });
   closers.push(() => proxy.close());
-  return { proxy, server, said };
+  return { proxy, server, logged };
 }
 
 const tokens = (consumer = 'rome', privateKey = rome.privateKey) =>
@@ -177,15 +177,15 @@ test.each([
   },
   { what: 'a token that is for another cluster', change: { cluster: 'turin' }, status: 407 },
 ])('a consumer with $what gets $status, once and for all', async ({ change, status }) => {
-  const { proxy, said, server } = await startProxy();
+  const { proxy, logged, server } = await startProxy();
   const { api } = await consumer(proxy, change);
   await expect(api.getPath('/version')).rejects.toMatchObject({
     code: 'kube_unreachable',
     message: expect.stringContaining(String(status)),
   });
   expect(server.names.size).toBe(0);
-  expect(said).toHaveLength(1);
-  expect(JSON.stringify(said)).not.toMatch(/Bearer|eyJ/);
+  expect(logged).toHaveLength(1);
+  expect(JSON.stringify(logged)).not.toMatch(/Bearer|eyJ/);
 });
 
 const line = `CONNECT ${name}:6443 HTTP/1.1\r\nHost: x\r\n`;
@@ -206,19 +206,19 @@ test.each([
   expect(text).toContain(header);
 });
 
-test('a consumer gets the certificate that is ready for it, a stranger none, and nobody anything else', async () => {
+test('a consumer gets the certificate that is ready for it and nothing else, and an unknown caller gets none', async () => {
   const { proxy } = await startProxy();
-  const get = (token: string, path = '/certificate') =>
-    raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${token}\r\n\r\n`);
+  const get = async (token: string | Promise<string>, path = '/certificate') =>
+    raw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer ${await token}\r\n\r\n`);
   const token = () => tokens()('milan', 'a-nonce-of-this-run');
   expect(await get(token())).toMatch(/^HTTP\/1.1 200 .*\r\n\r\n.*the certificate of rome\n/s);
-  const once = token();
+  const once = await token();
   await get(once);
   expect(await get(once)).toContain(' 407 ');
   expect(await get(tokens('ghent')('milan', 'a-nonce-of-this-run'))).toContain(' 407 ');
   expect(await get(token(), '/certificates')).toContain(' 405 ');
-  const stranger = generateKeyPairSync('ed25519').privateKey;
-  const answer = await get(tokens('rome', stranger)('milan', 'a-nonce-of-this-run'));
+  const unknown = generateKeyPairSync('ed25519').privateKey;
+  const answer = await get(tokens('rome', unknown)('milan', 'a-nonce-of-this-run'));
   expect(answer).toMatch(/^proxy-authenticate: Bearer realm="isthmus", nonce="a-nonce-of-this-run"\r$/im);
   expect(answer).not.toContain('the certificate');
 });
@@ -244,7 +244,7 @@ test('a caller that sends its headers too slowly is let go', async () => {
   expect(await raw(proxy.port, line)).toMatch(/^HTTP\/1.1 4\d\d /);
 });
 
-test('nobody is promised a connection that cannot be made', async () => {
+test('a caller gets a 200 only once the connection to the API server is open', async () => {
   const { proxy } = await startProxy({ upstream: { host: '127.0.0.1', port: 1 } });
   const { api } = await consumer(proxy);
   await expect(api.getPath('/version')).rejects.toMatchObject({ message: expect.stringContaining('502') });
@@ -253,8 +253,8 @@ test('nobody is promised a connection that cannot be made', async () => {
 
 test('a consumer has so many connections and no more, and loses them with its rights', async () => {
   const { proxy } = await startProxy({ maxTunnels: 1 });
-  const open = () => {
-    const head = `${line}Proxy-Authorization: Bearer ${tokens()('milan', 'a-nonce-of-this-run')}\r\n\r\n`;
+  const open = async () => {
+    const head = `${line}Proxy-Authorization: Bearer ${await tokens()('milan', 'a-nonce-of-this-run')}\r\n\r\n`;
     return raw(proxy.port, head);
   };
   const first = open();
@@ -269,11 +269,11 @@ test('a consumer has so many connections and no more, and loses them with its ri
 
 test('connections without a token end alone when only they are withdrawn', async () => {
   const { proxy } = await startProxy({
-    gate: {
-      judge: ({ authorization }) => ({
+    authorizer: {
+      authorize: async ({ authorization }) => ({
         pass: true,
         consumer: 'rome',
-        errand: 'api-server',
+        purpose: 'api-server',
         ...(authorization === undefined && { byAddress: true }),
       }),
     },

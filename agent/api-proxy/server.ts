@@ -1,8 +1,8 @@
 /**
- * The listener of the proxy: reads one request per connection, asks the gate, then joins the caller with the API server; TLS passes through
- * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and of no use without the consumer's key.
+ * The listener of the proxy: reads one request per connection, asks the authorizer, then joins the caller with the API server; TLS passes through
+ * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and useless without the consumer's key.
  */
-import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { join } from '#kube/http/stream-proxy.ts';
@@ -12,12 +12,12 @@ import type { ProxyAuthorizer } from './authorizer.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 export interface ApiProxyOptions {
-  readonly gate: Pick<ProxyAuthorizer, 'judge'>;
+  readonly authorizer: Pick<ProxyAuthorizer, 'authorize'>;
   /** Sent with every 407, so that a consumer can make a token for this run. */
   readonly nonce: string;
   /** PEM of the certificate that a consumer has now; absent: it has none. */
   readonly certificateOf: (consumer: string) => string | undefined;
-  /** Where this cluster's API server is, whatever name the caller has for it. */
+  /** Where this cluster's API server is; the caller's name for it is not used. */
   readonly upstream: { readonly host: string; readonly port: number };
   readonly port: number;
   readonly host?: string;
@@ -42,7 +42,15 @@ export interface ApiProxy {
 const limits = { headerBytes: 8192, headersMs: 5_000, dialMs: 10_000, connections: 4096, tunnels: 1024 } as const;
 
 export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy> {
-  const { gate, nonce, upstream, clock, log, maxTunnels = limits.tunnels, headersMs = limits.headersMs } = options;
+  const {
+    authorizer,
+    nonce,
+    upstream,
+    clock,
+    log,
+    maxTunnels = limits.tunnels,
+    headersMs = limits.headersMs,
+  } = options;
   const tunnels = new Map<string, Set<Duplex>>();
   const byAddress = new WeakSet<Duplex>();
   /** Before a tunnel is open; the server forgets a socket once it has upgraded. */
@@ -58,56 +66,67 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
   });
   server.maxConnections = limits.connections;
 
-  function judge(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['judge']> {
+  async function authorize(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['authorize']> {
     const { method = '', url = '' } = request;
     const all = request.headersDistinct['proxy-authorization'] ?? [];
     const authorization = all.length === 1 ? all[0] : undefined;
-    const verdict = gate.judge({ method, target: url, authorization, from });
+    const verdict = await authorizer.authorize({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
-    // Once a minute for the same: who is refused all the time must not fill the log.
-    if (logged.take(`${from} ${verdict.say}`, clock.now()))
-      log.warn('proxy refused', { from, status: verdict.status, why: verdict.say, consumer: verdict.consumer });
+    // Logged once a minute per address and verdict: a caller that is refused constantly must not fill the log.
+    if (logged.take(`${from} ${verdict.reason}`, clock.now()))
+      log.warn('proxy refused', { from, status: verdict.status, why: verdict.reason, consumer: verdict.consumer });
     return verdict;
   }
 
   const challenge = `Bearer realm="isthmus", nonce="${nonce}"`;
 
-  function answer(socket: Duplex, status: number, say: string): void {
+  function answer(socket: Duplex, status: number, text: string): void {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
-    const body = `${say}\n`;
-    const asked = status === 407 ? `Proxy-Authenticate: ${challenge}\r\n` : '';
+    const body = `${text}\n`;
+    const challengeHeader = status === 407 ? `Proxy-Authenticate: ${challenge}\r\n` : '';
     socket.on('error', () => socket.destroy());
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${asked}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-      // Whatever else the caller would still send is of no interest.
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${challengeHeader}Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      // The rest of the caller's input is discarded.
       () => socket.destroy(),
     );
   }
 
-  server.on('request', (request, response) => {
-    const verdict = judge(request, request.socket.remoteAddress ?? '');
+  const broken = (socket: Duplex) => (error: unknown) => {
+    log.error('proxy could not judge a request', error);
+    socket.destroy();
+  };
+
+  async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const verdict = await authorize(request, request.socket.remoteAddress ?? '');
     const headers = { connection: 'close', 'content-type': 'text/plain' };
     if (!verdict.pass) {
-      const asked = verdict.status === 407 && { 'proxy-authenticate': challenge };
-      return void response.writeHead(verdict.status, { ...headers, ...asked }).end(`${verdict.say}\n`);
+      const challengeHeader = verdict.status === 407 && { 'proxy-authenticate': challenge };
+      return void response.writeHead(verdict.status, { ...headers, ...challengeHeader }).end(`${verdict.reason}\n`);
     }
     const certificate = options.certificateOf(verdict.consumer);
     if (certificate !== undefined) return void response.writeHead(200, headers).end(certificate);
     response.writeHead(404, headers).end('there is no certificate for you\n');
-  });
+  }
+  server.on('request', (request, response) => void onRequest(request, response).catch(broken(request.socket)));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
     answer(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, 'this request cannot be read'),
   );
 
-  server.on('connect', (request, client, head) => {
-    const socket = client as Socket;
-    const verdict = judge(request, socket.remoteAddress ?? '');
-    if (!verdict.pass) return answer(socket, verdict.status, verdict.say);
+  async function onConnect(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    // Node listens no more to a socket that it has handed over.
+    socket.on('error', () => socket.destroy());
+    const verdict = await authorize(request, socket.remoteAddress ?? '');
+    if (socket.destroyed) return;
+    if (!verdict.pass) return answer(socket, verdict.status, verdict.reason);
     const { consumer } = verdict;
     if ((tunnels.get(consumer)?.size ?? 0) >= maxTunnels)
       return answer(socket, 429, `a consumer has at most ${maxTunnels} connections`);
     if (verdict.byAddress) byAddress.add(socket);
     dial(consumer, socket, head);
+  }
+  server.on('connect', (request, socket, head) => {
+    void onConnect(request, socket as Socket, head).catch(broken(socket));
   });
 
   function dial(consumer: string, client: Socket, head: Buffer): void {
@@ -129,7 +148,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     };
     target.once('timeout', fail);
     target.once('error', fail);
-    // Connected first, promised then: a consumer whose stream breaks after a 200 would look for the fault at the API server.
+    // The proxy connects before it answers 200: a consumer whose stream breaks after a 200 would look for the fault at the API server.
     target.once('connect', () => {
       target.off('error', fail).off('timeout', fail).setTimeout(0);
       client.off('close', giveUp);

@@ -1,9 +1,11 @@
-/** The agent's line to the broker: observations up, desired sets down, a doorbell in between. Everything works on without it. */
+/** The agent's session with the broker: reports up, desired sets down, a notify socket beside them. Peerings work on without it. */
 import type { KeyObject } from 'node:crypto';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -26,6 +28,7 @@ export interface ChannelDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly random?: Random;
   readonly config: {
     readonly systemNamespace: string;
     readonly agentVersion: string;
@@ -34,10 +37,11 @@ export interface ChannelDeps {
   };
 }
 
-/** In case that all else fails: whoever pings or polls hears of news within a heartbeat. */
+/** The last resort: pings and polls bring news within a heartbeat. */
 const sweepMs = 6 * 3_600_000;
 const joinCheckMs = 2_000;
-const retryMs = { first: 500, most: 30_000 };
+const retryMs = (failures: number, random: Random = Math.random): number =>
+  backoffMs(failures, { baseMs: 500, maxMs: 30_000, random });
 
 export interface Channel {
   run(signal: AbortSignal): Promise<void>;
@@ -64,7 +68,9 @@ export function createChannel(deps: ChannelDeps): Channel {
         failures += 1;
         log.error('enrolment failed, it will be tried again', error, { code: codeOf(error) });
       }
-      await deps.clock.sleep(failures === 0 ? joinCheckMs : backoff(failures), signal).catch(() => undefined);
+      await deps.clock
+        .sleep(failures === 0 ? joinCheckMs : retryMs(failures, deps.random), signal)
+        .catch(() => undefined);
     }
     return undefined;
   }
@@ -85,7 +91,7 @@ interface SessionDeps extends ChannelDeps {
   readonly facts: ReturnType<typeof createFacts>;
 }
 
-function createSession({ cluster, clusterId, client, clock, log, facts, config }: SessionDeps): Channel {
+function createSession({ cluster, clusterId, client, clock, log, facts, config, random }: SessionDeps): Channel {
   const caches = channelCaches(cluster.caches);
   const up = createSignal();
   const down = createSignal();
@@ -146,10 +152,10 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
         await status.failed(error, signal);
         log.warn('exchange with the broker failed', {
           code: codeOf(error),
-          reason: error instanceof Error ? error.message : String(error),
+          reason: messageOf(error),
           failures,
         });
-        await clock.sleep(backoff(failures), signal).catch(() => undefined);
+        await clock.sleep(retryMs(failures, random), signal).catch(() => undefined);
       }
     }
   }
@@ -220,15 +226,12 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config }
   };
 }
 
-const backoff = (failures: number): number =>
-  Math.min(retryMs.most, retryMs.first * 2 ** Math.min(failures - 1, 8)) * (0.75 + Math.random() / 2);
-
 interface Raised {
   raise(): void;
   wait(atMostMs: number, clock: Clock, signal: AbortSignal): Promise<void>;
 }
 
-/** A flag to wait on: raises while nobody waits are kept, many raises are one. */
+/** A flag to wait on: a raise without a waiter is kept, many raises are one. */
 function createSignal(): Raised {
   let raised = false;
   let wake: (() => void) | undefined;

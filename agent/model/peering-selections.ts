@@ -1,4 +1,4 @@
-/** The selections by which peering controllers watch built-in kinds; the same selection is one list-watch, whoever asks. */
+/** The selections by which peering controllers watch built-in kinds; all controllers with the same selection share one list-watch. */
 import type { Cache, Caches } from '#kube/model/types.ts';
 import {
   type CertificateSigningRequest,

@@ -1,4 +1,4 @@
-/** Who an object may speak for, by where it stands. */
+/** Which peer an object may speak for, depending on its namespace. */
 import { expect, test } from 'vitest';
 import type { KubeObject, Namespace } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -20,7 +20,7 @@ const all = [
 test('the peer of its namespace', () => expect(placementOf(object, 'rome', all)).toEqual({ peer: 'rome' }));
 
 test.each<[string, string | undefined, object]>([
-  ['nobody', undefined, { kind: 'stalled', reason: 'MissingClusterID' }],
+  ['no peer', undefined, { kind: 'stalled', reason: 'MissingClusterID' }],
   [
     'a peer of another namespace',
     'turin',

@@ -1,18 +1,18 @@
 /** The controllers die at every single write, in turn: after their restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { crashingClient } from '#test/harness/crashing-client.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
-import { mortal } from '#test/harness/mortal-api.ts';
 import { createOffloadingControllers } from './offloading.ts';
 
 const deps = { clock: systemClock, log: silentLog };
@@ -41,7 +41,7 @@ function start(api: KubeApi = cluster.api): () => void {
 
 /** Runs controllers that die at write number `moment` (or have nothing left to write), then others that live until `reached`. */
 async function interrupted(moment: number, act: () => Promise<unknown>, reached: () => Promise<void>): Promise<void> {
-  const { api, died } = mortal(cluster.api, moment);
+  const { api, died } = crashingClient(cluster.api, moment);
   const kill = start(api);
   await act();
   const once = until(reached);

@@ -1,12 +1,12 @@
 /** Namespace offloading and ShadowPods on a real API server that plays both roles: consumer `cons` and provider `prov`. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { clusterRoles, namespaces, nodes, pods, roleBindings } from '#shared/domain/core-kinds.ts';
 import type { Namespace, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import {
@@ -172,7 +172,7 @@ describe('namespace offloading at the consumer', () => {
     await until(async () => expect(await offloading('selective')).toBeUndefined());
   });
 
-  test('B055 gives one remote name to one namespace only, and says who has it', async () => {
+  test('B055 gives one remote name to one namespace only, and names that namespace', async () => {
     await makeNamespace('first');
     await makeNamespace('second');
     const spec = { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: 'shared' } as const;
@@ -227,7 +227,7 @@ describe('namespaces at the provider', () => {
     });
   });
 
-  test('get their binding back when somebody changes or deletes it', async () => {
+  test('get their binding back when it is changed or deleted', async () => {
     const ref = { namespace: 'demo-cons', name: 'liqo-tenant-cons' };
     const group = 'rbac.authorization.k8s.io';
     await cluster.api.mergePatch(roleBindings, ref, { subjects: [{ apiGroup: group, kind: 'Group', name: 'thief' }] });
@@ -279,7 +279,7 @@ describe('namespaces at the provider', () => {
     expect((await namespace('taken'))?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test('are made for nobody else than the consumer of the tenant namespace', async () => {
+  test('are made only for the consumer of the tenant namespace', async () => {
     const forged = { namespace: 'liqo-tenant-cons', name: 'forged' };
     await makeMap(forged, { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'victim' });
     await cluster.api.mergePatch(namespaceMaps, forged, { spec: { desiredMapping: { x: 'x-victim' } } });
@@ -365,7 +365,7 @@ describe('ShadowPods', () => {
     await until(async () => expect((await pod('web'))?.metadata.labels).not.toHaveProperty('tier'));
   });
 
-  test('get a new pod when theirs is deleted here, also while nobody was looking', async () => {
+  test('get a new pod when theirs is deleted here, also while no agent runs', async () => {
     const first = (await pod('web'))?.metadata.uid;
     await kill('web');
     const second = await until(async () => {
@@ -397,7 +397,7 @@ describe('ShadowPods', () => {
     await until(async () => expect(await pod('marker')).toBeUndefined());
   });
 
-  test('made anew under the same name replace the pod of the old one', async () => {
+  test('recreated under the same name replace the pod of the old one', async () => {
     const old = (await made('web')).metadata.uid;
     await running.stop();
     await cluster.api.delete(shadowPods, at('web'), { propagationPolicy: 'Orphan' });
@@ -457,8 +457,8 @@ describe('ShadowPods', () => {
   });
 
   test('without the origin of the namespace come to nothing', async () => {
-    await shadow('stranger', spec(), { 'offloading.liqo.io/origin': 'somebody' });
-    await until(async () => expect(await events()).toMatch(/is somebody, but the namespace is that of cons/));
+    await shadow('stranger', spec(), { 'offloading.liqo.io/origin': 'other-cluster' });
+    await until(async () => expect(await events()).toMatch(/is other-cluster, but the namespace is that of cons/));
     expect(await pod('stranger')).toBeUndefined();
   });
 });

@@ -115,7 +115,7 @@ export function readCertificateRequest(pem: string): CertificateRequest {
   return { ...subject, publicKey };
 }
 
-/** Throws, in the words of the one who must correct it, unless the request asks for `subject` with `publicKey` (any key when undefined). */
+/** Throws, with a message for the author of the request, unless it asks for `subject` with `publicKey` (any key when undefined). */
 export function checkCertificateRequest(pem: string, subject: Subject, publicKey: KeyObject | undefined): void {
   const request = readCertificateRequest(pem);
   if (request.commonName !== subject.commonName) {

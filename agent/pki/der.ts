@@ -1,4 +1,4 @@
-/** The little of DER that certificate requests need: definite lengths only, and no byte that nobody accounts for. */
+/** The subset of DER that certificate requests need: definite lengths only, and every byte is accounted for. */
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const tag = {

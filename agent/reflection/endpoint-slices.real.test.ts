@@ -9,18 +9,18 @@ import { inOrder } from '#test/harness/in-order.ts';
 import {
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 import {
   type Running,
   sidesOf,
   startConsumer,
   startProvider,
-  startReflectionWorld,
-} from '#test/harness/reflection-world.ts';
+  startReflectionClusters,
+} from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let consumer: Running;
 let provider: Running;
 let sides: ReturnType<typeof sidesOf>;
@@ -74,7 +74,7 @@ async function linkIs(
 // In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   await configure('consumer', 'prov', ranges('10.20.0.0/16', '10.71.0.0/16'), ranges('10.20.0.0/16', '10.71.0.0/16'));
   await configure('consumer', 'third', ranges('10.30.0.0/16', '10.72.0.0/16'), ranges('10.130.0.0/16', '10.72.0.0/16'));

@@ -4,20 +4,25 @@ import {
   type ConnectProvider,
   createConnectProvider,
 } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { boundPod, createVirtualNode, mapNamespaces, type OffloadingWorld } from '#test/harness/offloading-world.ts';
-import { type Running, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+import {
+  boundPod,
+  createVirtualNode,
+  mapNamespaces,
+  type OffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   agent = startConsumer(world, { connectPeer: noting });
   await createVirtualNode(world, 'vn1');
   await mapNamespaces(world, ['demo']);
@@ -75,7 +80,7 @@ interface Flood {
   readonly count: number;
   readonly body: (namespace: string, name: string) => KubeObject;
   /** As what it is at the provider. */
-  readonly twin?: string;
+  readonly copy?: string;
 }
 
 const plain =
@@ -90,7 +95,7 @@ const floods: readonly Flood[] = [
     type: pods,
     count: 150,
     body: (namespace: string, name: string) => boundPod(namespace, name, 'vn1'),
-    twin: 'ShadowPod',
+    copy: 'ShadowPod',
   },
 ].map((flood) => flood as unknown as Flood);
 
@@ -106,13 +111,13 @@ async function fill(namespace: string, { type, count, body }: Flood): Promise<vo
 test.each(floods)(
   '$count objects of $type.kind in one namespace do not keep another namespace waiting',
   async (flood) => {
-    const { type, count, body, twin = type.kind } = flood;
+    const { type, count, body, copy = type.kind } = flood;
     const local = `flood-${type.plural}`;
     const { consumer, provider } = world;
     for (const [api, name] of [[consumer.api, local] as const, [provider.api, `${local}-cons`] as const])
       await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await fill(local, flood);
-    const flooded = (): number => written.filter((one) => one.startsWith(`${twin} ${local}-cons/many-`)).length;
+    const flooded = (): number => written.filter((one) => one.startsWith(`${copy} ${local}-cons/many-`)).length;
     const listening = new AbortController();
     const heard = consumer.caches.scoped(type, { namespace: 'demo' }, listening.signal);
     // The flood stands still until the single one is known: how fast it is, and how fast a test asks, decide nothing then.
@@ -124,13 +129,13 @@ test.each(floods)(
     listening.abort();
     const releasedAt = systemClock.now();
     release();
-    const single = `${twin} demo-cons/single`;
+    const single = `${copy} demo-cons/single`;
     await eventually('the single one at the provider', () => written.includes(single));
     const tookMs = systemClock.now() - releasedAt;
     const first = written
       .slice(0, written.indexOf(single))
       .filter((one) => one.includes(` ${local}-cons/many-`)).length;
-    console.info(`${twin}: ${first} of ${count} were written before the single one, ${tookMs} ms`);
+    console.info(`${copy}: ${first} of ${count} were written before the single one, ${tookMs} ms`);
     expect(first).toBeLessThan(count / 2);
     await eventually('all of the flood', () => flooded() >= count, { withinMs: 60_000 });
     await mapNamespaces(world, ['demo']);

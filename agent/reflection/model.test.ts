@@ -25,7 +25,7 @@ const step = fc.oneof(
     tier: fc.option(fc.constantFrom('front', 'back'), { nil: undefined }),
   }),
   fc.record({ do: fc.constant('remove' as const), name: fc.constantFrom('a', 'b') }),
-  /** Somebody at the provider edits, deletes, or makes an object of that name; `ours` is then never touched by us. */
+  /** At the provider an object of that name is edited, deleted or created by another client; `ours` is then never touched by us. */
   fc.record({
     do: fc.constant('meddle' as const),
     name: fc.constantFrom('a', 'b'),
@@ -165,7 +165,7 @@ function expectEqual(world: World): void {
   }
 }
 
-test('B112, B040, B101: whatever happens on both sides and however little of it is heard, both agree in the end, strangers keep theirs, and then nothing is written or said', async () => {
+test('B112, B040, B101: after any changes on both sides, however few of them are observed, both agree in the end, foreign owners keep theirs, and then nothing is written or reported', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const world = new World();

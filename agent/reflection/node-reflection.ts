@@ -69,7 +69,7 @@ export class NodeReflection {
     const { shared, provider } = this.#deps;
     await Promise.all([
       this.#tokens.run(this.#signal),
-      shared.turns.hold(provider, this.#signal, (until) => this.#reflect(until)),
+      shared.providerMutex.run(provider, this.#signal, (until) => this.#reflect(until)),
     ]);
   }
 
@@ -93,7 +93,7 @@ export class NodeReflection {
       reflection.follow(this.#wanted);
       await reflection.run(term.signal);
       this.#current = undefined;
-      // By itself it ends only when this cluster's caches have: then there is nothing to begin anew with.
+      // It ends by itself only when this cluster's caches have ended: then there is nothing to restart with.
       const isOver = !term.signal.aborted;
       term.abort();
       term.unlink();

@@ -1,8 +1,8 @@
 /** What each kind of object becomes at a provider. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { ReflectedWrites } from '#agent/testing/reflected-writes.ts';
 import { configMaps, coreEvents, ingresses, pods, secrets, services } from '#shared/domain/core-kinds.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -11,12 +11,12 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
-import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, sidesOf, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 const writes = new ReflectedWrites();
@@ -24,7 +24,7 @@ const writes = new ReflectedWrites();
 // In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   agent = startConsumer(world, { connectPeer: writes.connect });
   await createVirtualNode(world, 'vn1', {
@@ -84,7 +84,7 @@ test("B095: a node port is the provider's choice, unless it is forced", async ()
   expect((await sides.there(services, 'free'))?.metadata.uid).toBe(uid);
 });
 
-test('B096: a headless Service is headless there, and follows when it is made anew with an address', async () => {
+test('B096: a headless Service is headless there, and follows when it is recreated with an address', async () => {
   await sides.create(services, {
     metadata: { name: 'head' },
     spec: { clusterIP: 'None', selector: { app: 'h' }, ports: [port] },

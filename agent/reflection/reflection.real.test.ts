@@ -1,9 +1,9 @@
 /** Whose the objects at a provider are, and that they stay right over changes of the policy, of virtual nodes and of the leader. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { ReflectedWrites } from '#agent/testing/reflected-writes.ts';
 import { configMaps, ingresses, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
@@ -12,12 +12,12 @@ import { inOrder } from '#test/harness/in-order.ts';
 import {
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
-import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, sidesOf, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 const writes = new ReflectedWrites();
@@ -25,7 +25,7 @@ const writes = new ReflectedWrites();
 // In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   agent = startConsumer(world, { connectPeer: writes.connect });
   await createVirtualNode(world, 'vn1');
@@ -99,7 +99,7 @@ test.each<Conflict>([
 ])(
   "B040: a $type.kind of the provider's own is left alone, and taken its place when it is gone",
   async ({ type, name, theirs, mine, local = type }) => {
-    const labels = { 'offloading.liqo.io/origin': 'somebody' };
+    const labels = { 'offloading.liqo.io/origin': 'other-cluster' };
     const before = await sides.createThere(type, { metadata: { name, labels }, ...theirs });
     await sides.create(local, { metadata: { name }, ...mine });
     const said = await sides.said(name, 'FailedReflection');
@@ -149,7 +149,7 @@ test('B118: two virtual nodes of one provider reflect what they share once, and 
   expect(await uidOf(configMaps, 'shared')).toBe(uid);
 });
 
-test('B119: what was created and deleted while nobody led is made up for, and what is right is not written', async () => {
+test('B119: what was created and deleted while there was no leader is made up for, and what is right is not written', async () => {
   const before = await sides.there(configMaps, 'shared');
   await sides.create(services, { metadata: { name: 'old' }, spec: { ports: [port] } });
   await sides.arrived(services, 'old');

@@ -57,7 +57,7 @@ export class Reflection {
     this.#events?.follow(wanted);
   }
 
-  /** Lists everything anew, now: after an outage the watches would wait out their back-off. */
+  /** Lists everything again, now: after an outage the watches would wait out their back-off. */
   restart(): void {
     for (const reflector of this.#reflectors.values()) reflector.restart();
     this.#events?.restart();

@@ -24,7 +24,7 @@ export interface SharedReflectionDeps {
 export interface SharedReflection {
   readonly deps: SharedReflectionDeps;
   readonly scopes: SharedScopes;
-  readonly turns: KeyedMutex;
+  readonly providerMutex: KeyedMutex;
   options(virtualNode: VirtualNode): ReflectionOptions;
   /** Undefined: pods at that provider do not use it. */
   home(provider: string, options: ReflectionOptions): HomeApi | undefined;
@@ -40,7 +40,7 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
   return {
     deps,
     scopes: new SharedScopes(cluster.caches),
-    turns: new KeyedMutex(),
+    providerMutex: new KeyedMutex(),
     options: (virtualNode) =>
       reflectionOptions(virtualNode, templates.get(optionsTemplateRef(virtualNode, systemNamespace))),
     home(provider, { apiSupport, kinds }) {

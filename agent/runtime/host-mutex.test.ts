@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from './clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { acquireHostMutex } from './host-mutex.ts';
 
 const deps = { clock: systemClock, log: silentLog };

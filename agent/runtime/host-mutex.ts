@@ -1,13 +1,13 @@
 /**
- * There may be one of a kind on a node at a time, across pods and versions: the kernel hands the name out once in each network namespace and
- * takes it back when its process ends, however it ends.
+ * A mutex between processes of one node, across pods and versions, on an abstract Unix socket: the kernel gives the name to one process of each
+ * network namespace, and frees it when that process ends for any reason.
  */
 import { createServer } from 'node:net';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 
-export interface HoldDeps {
+export interface HostMutexDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -18,8 +18,15 @@ export interface Held {
 
 const lookAgainMs = 100;
 
-/** Waits until nobody else on this node holds the name; rejects with the signal's reason, or with `host_unsupported` where there are no such names. */
-export async function acquireHostMutex(name: string, { clock, log }: HoldDeps, signal: AbortSignal): Promise<Held> {
+/**
+ * Waits until no other process on this node holds the name. Rejects with the signal's reason, or with `host_unsupported` where abstract sockets do
+ * not exist.
+ */
+export async function acquireHostMutex(
+  name: string,
+  { clock, log }: HostMutexDeps,
+  signal: AbortSignal,
+): Promise<Held> {
   for (let waited = false; ; waited = true) {
     signal.throwIfAborted();
     const held = await take(name);
@@ -32,16 +39,16 @@ export async function acquireHostMutex(name: string, { clock, log }: HoldDeps, s
   }
 }
 
-/** Undefined: somebody else has it. */
+/** Undefined: another process holds it. */
 function take(name: string): Promise<Held | undefined> {
-  // Nothing is said here: whoever connects is let go.
+  // The socket carries no data: connections are closed at once.
   const server = createServer((caller) => caller.destroy());
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'EADDRINUSE') return resolve(undefined);
       reject(new AppError('host_unsupported', `cannot hold ${name} on this node: ${cause.message}`, { cause }));
     });
-    // A first NUL makes it a name in the kernel and no file.
+    // A leading NUL makes it an abstract name, not a file.
     server.listen({ path: `\0${name}`, exclusive: true }, () =>
       resolve({ release: () => new Promise((done) => server.close(() => done())) }),
     );

@@ -131,7 +131,7 @@ describe('looking for it', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('nobody looks any more once it is not wanted', async () => {
+  test('polling ends with the signal', async () => {
     const clock = new ManualClock();
     place(33);
     const stop = new AbortController();

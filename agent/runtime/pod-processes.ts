@@ -5,7 +5,7 @@ import { after, type Clock } from '#shared/ports/clock.ts';
 
 export interface PodProcess {
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat: with it a PID that was given to somebody else is not mistaken for ours. */
+  /** Field 22 of /proc/PID/stat: with it a reused PID is not mistaken for this process. */
   readonly startTime: string;
   /** What it runs, as the kernel calls it. */
   readonly command: string;
@@ -14,13 +14,13 @@ export interface PodProcess {
 export interface ProcessFinder {
   /** The process that holds the keys, which is the tunnel's; undefined while there is none. */
   find(podUid: string): PodProcess | undefined;
-  /** And runs what it ran: one file, which the kernel writes for whoever asks. */
+  /** Also checks that it still runs the same program, by reading one file of /proc. */
   isAlive(process: PodProcess): boolean;
-  /** Whether it, or another with its number, is there: a tenth of the work. */
+  /** Whether it, or another with its number, exists: a tenth of the work. */
   exists(process: PodProcess): boolean;
 }
 
-/** A process that ends is missed so soon; one that was replaced under the same number in every so many looks. */
+/** Poll interval for the end of a process; one that was replaced under the same number is found in every so many polls. */
 const look = { everyMs: 150, closelyEvery: 6 } as const;
 
 /** Resolves when the process has ended, or the signal aborts. */

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
-import { systemClock } from './clock.ts';
 import { createIds } from './ids.ts';
 import { createLog } from './log.ts';
+import { createPlainLog } from './plain-log.ts';
 
 describe('an identifier', () => {
-  test('has its prefix and 26 characters, and sorts by when it was made, whatever the clock does', () => {
+  test('has its prefix and 26 characters, and sorts by creation, also when the clock jumps', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 43 }), { minLength: 2, maxLength: 50 }), (times) => {
         let next = 0;
@@ -22,37 +22,6 @@ describe('an identifier', () => {
   test('starts with the time it was made at', () => {
     const [early, late] = [1_000, 2_000].map((time) => createIds(() => time).next('x'));
     expect((early ?? '') < (late ?? '')).toBe(true);
-  });
-});
-
-describe('the real clock', () => {
-  test('wakes a sleeper with the reason of its signal', async () => {
-    const stop = new AbortController();
-    const asleep = systemClock.sleep(60_000, stop.signal);
-    stop.abort(new Error('enough'));
-    await expect(asleep).rejects.toThrow('enough');
-    await expect(systemClock.sleep(1, stop.signal)).rejects.toThrow('enough');
-  });
-
-  test('does not end a sleep of months at once', async () => {
-    const stop = new AbortController();
-    const first = await Promise.race([
-      systemClock.sleep(2 ** 33, stop.signal).catch(() => 'aborted'),
-      systemClock.sleep(5).then(() => 'short'),
-    ]);
-    stop.abort();
-    expect(first).toBe('short');
-  });
-
-  test('calls back after its time, not at once after months, and not when it was told to let be', async () => {
-    const called: string[] = [];
-    const undo = ['now', 'months', 'undone'].map((what) =>
-      systemClock.after?.(what === 'months' ? 2 ** 33 : 5, () => called.push(what)),
-    );
-    undo[2]?.();
-    await systemClock.sleep(30);
-    undo[1]?.();
-    expect(called).toEqual(['now']);
   });
 });
 
@@ -80,5 +49,18 @@ describe('the log', () => {
     const { lines, log } = capture();
     log.info('enrolled', { token: 's3cret', user: { password: 's3cret', deep: { kubeconfig: 's3cret' } } });
     expect(lines[0]).not.toContain('s3cret');
+  });
+
+  test('of the controllers and of the node process holds no credential at any depth, nor in bound fields', () => {
+    const { lines, log } = capture();
+    const plain = createPlainLog('debug', {}, (line) => void lines.push(line));
+    const error = new Error('outer', { cause: Object.assign(new Error('inner'), { detail: { token: 's3cret' } }) });
+    for (const each of [log, plain]) {
+      each.with({ kubeconfig: 's3cret' }).info('joined', { a: [{ b: { c: new Map([['nonce', 's3cret']]) } }] });
+      each.error('failed', error);
+    }
+    expect(lines).toHaveLength(4);
+    expect(lines.join('')).not.toContain('s3cret');
+    expect(lines.filter((line) => line.includes('"inner"'))).toHaveLength(2);
   });
 });

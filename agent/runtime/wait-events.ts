@@ -1,4 +1,4 @@
-/** Tells users, as Kubernetes Events, what an object waits for: stalls at once, waits when they last. */
+/** Reports to users, as Kubernetes Events, what an object waits for: stalls at once, waits when they last. */
 import type { EventRecorder } from '#kube/model/types.ts';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import type { Outcome } from '#shared/domain/outcome.ts';
@@ -6,7 +6,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 
 /** Shorter waits are the normal course of things and would only be noise. */
 const patienceMs = 3_000;
-/** No wait of ours is looked at less often: what was not, is about an object that went away while it waited. */
+/** Every wait of ours has a pass more often than this: an entry without one is about an object that went away while it waited. */
 const forgetMs = 3_600_000;
 const mostWaits = 10_000;
 
@@ -18,9 +18,9 @@ interface Wait {
 
 export type ReportWait = (object: KubeObject, outcome: Outcome) => Outcome;
 
-/** Returns the outcome it was given, shortening a first wait so that it is looked at again when it begins to matter. */
-export function createExplain(events: EventRecorder, clock: Clock): ReportWait {
-  /** Whoever was looked at last stands last. */
+/** Returns the given outcome; a first wait is shortened so that the next pass comes when the wait is worth an Event. */
+export function createReportWait(events: EventRecorder, clock: Clock): ReportWait {
+  /** In the order of the last pass: the oldest first. */
   const waits = new Map<string, Wait>();
 
   function remember(key: string, wait: Wait): void {
@@ -41,7 +41,7 @@ export function createExplain(events: EventRecorder, clock: Clock): ReportWait {
     const since = known?.on === outcome.on ? known.since : now;
     remember(key, { on: outcome.on, since, seenAt: now });
     const leftMs = patienceMs - (now - since);
-    // Somebody looked early: without another look in time, a long wait would go unsaid until it ends.
+    // An early pass: without another one in time, a long wait would not be reported until it ends.
     if (leftMs > 0) return { ...outcome, afterMs: Math.min(outcome.afterMs, leftMs) };
     events.emit(object, 'Normal', 'Waiting', `waiting for ${outcome.on}`);
     return outcome;

@@ -28,7 +28,7 @@ export class Side {
     return this.#stored.get(name)?.object;
   }
 
-  /** As a user or somebody else would: replaces these members, keeps the uid. */
+  /** As a user or a third party would: replaces these members, keeps the uid. */
   put(
     name: string,
     namespace: string,

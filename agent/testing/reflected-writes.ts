@@ -7,8 +7,8 @@ import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { configMaps, coreEvents, ingresses, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 interface Clusters {
   readonly consumer: Pick<Cluster, 'api'>;

@@ -11,7 +11,7 @@ import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import { type BenchResult, median, thisMachine } from '../result.ts';
-import { quantile } from '../swarm/play.ts';
+import { quantile } from '../swarm/scenario.ts';
 
 const perSecond = 200;
 const warmUpSeconds = 5;

@@ -12,8 +12,8 @@ import {
   type ClientLimits,
   clear,
   offloaded,
-  openScaleWorld,
-  type ScaleWorld,
+  openScaleClusters,
+  type ScaleClusters,
 } from '../scale/scale-clusters.ts';
 import { cpuBetween, read, requests, requestsBetween, sides, total, watchEvents } from '../scale/usage.ts';
 
@@ -24,12 +24,18 @@ const afterMs = 5_000;
 type Figures = Record<string, number>;
 
 export async function run({ root, pods = 1_000, profile, log }: BenchOptions): Promise<BenchResult> {
-  const world = await openScaleWorld(root, pods, log);
+  const clusters = await openScaleClusters(root, pods, log);
   try {
     const phases: Figures = {};
     const raw: Record<string, unknown> = {};
     for (const limits of ['default', 'lifted'] as const) {
-      const measured = await once(world, { limits, pods, root, profile: profile === true && limits === 'lifted', log });
+      const measured = await once(clusters, {
+        limits,
+        pods,
+        root,
+        profile: profile === true && limits === 'lifted',
+        log,
+      });
       for (const [name, value] of Object.entries(measured.figures)) phases[`${limits} limits: ${name}`] = value;
       raw[limits] = measured.raw;
     }
@@ -44,7 +50,7 @@ export async function run({ root, pods = 1_000, profile, log }: BenchOptions): P
       machine: thisMachine(root),
     };
   } finally {
-    await world.close();
+    await clusters.close();
   }
 }
 
@@ -56,30 +62,30 @@ interface Sample {
   readonly log: (line: string) => void;
 }
 
-async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sample) {
-  await world.limitClients(limits);
+async function once(clusters: ScaleClusters, { limits, pods, root, profile, log }: Sample) {
+  await clusters.limitClients(limits);
   const withinMs = Math.max(120_000, pods * 200);
   for (const where of [alone, offloaded] as const) {
-    await burst(world, where, warmUpPods, withinMs);
-    await clear(world, where);
+    await burst(clusters, where, warmUpPods, withinMs);
+    await clear(clusters, where);
   }
-  const aloneBefore = await counts(world);
-  const without = await burst(world, alone, pods, withinMs);
-  const aloneRequests = differences(aloneBefore, await counts(world), pods);
-  await clear(world, alone);
+  const aloneBefore = await counts(clusters);
+  const without = await burst(clusters, alone, pods, withinMs);
+  const aloneRequests = differences(aloneBefore, await counts(clusters), pods);
+  await clear(clusters, alone);
   log(`${limits} limits: ${pods} pods alone in ${without.toFixed(1)} s`);
   await delay(afterMs);
 
-  const before = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
-  const countsBefore = await counts(world);
-  const toldBefore = await told(world);
-  const endProfiles = profile ? await startProfiles(root, world.world) : undefined;
-  const withUs = await burst(world, offloaded, pods, withinMs);
+  const before = { consumer: read(clusters.world, 'consumer'), provider: read(clusters.world, 'provider') };
+  const countsBefore = await counts(clusters);
+  const toldBefore = await told(clusters);
+  const endProfiles = profile ? await startProfiles(root, clusters.world) : undefined;
+  const withUs = await burst(clusters, offloaded, pods, withinMs);
   await delay(afterMs);
   for (const file of (await endProfiles?.()) ?? []) log(`profile: ${file}`);
-  const after = { consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') };
-  const asked = differences(countsBefore, await counts(world), pods);
-  const watched = differences(toldBefore, await told(world), pods);
+  const after = { consumer: read(clusters.world, 'consumer'), provider: read(clusters.world, 'provider') };
+  const requested = differences(countsBefore, await counts(clusters), pods);
+  const watched = differences(toldBefore, await told(clusters), pods);
   const figures: Figures = { 's alone': without, 's offloaded': withUs, 'offloaded / alone': withUs / without };
   const cpu = {
     consumer: cpuBetween(before.consumer, after.consumer),
@@ -92,22 +98,22 @@ async function once(world: ScaleWorld, { limits, pods, root, profile, log }: Sam
   }
   for (const side of sides) figures[`MiB with ${pods} pods, ${side}`] = total(after[side].residentMiB);
   for (const side of sides) {
-    figures[`API requests per pod, ${side}`] = asked[side].all ?? 0;
-    figures[`watch events per pod, ${side}, to all who watch`] = watched[side].all ?? 0;
+    figures[`API requests per pod, ${side}`] = requested[side].all ?? 0;
+    figures[`watch events per pod, ${side}, to all watchers`] = watched[side].all ?? 0;
   }
   figures['API requests per pod alone'] = aloneRequests.provider.all ?? 0;
-  figures['s until nothing is left'] = await clear(world, offloaded);
+  figures['s until nothing is left'] = await clear(clusters, offloaded);
   log(
     `${limits} limits: ${pods} pods offloaded in ${withUs.toFixed(1)} s, ${(withUs / without).toFixed(3)} times; ${figures['CPU ms per pod, both sides'].toFixed(1)} ms of CPU per pod`,
   );
-  return { figures, raw: { before, after, asked, watched, aloneRequests } };
+  return { figures, raw: { before, after, asked: requested, watched, aloneRequests } };
 }
 
-async function counts({ consumer, provider }: ScaleWorld) {
+async function counts({ consumer, provider }: ScaleClusters) {
   return { consumer: await requests(consumer.api), provider: await requests(provider.api) };
 }
 
-async function told({ consumer, provider }: ScaleWorld) {
+async function told({ consumer, provider }: ScaleClusters) {
   return { consumer: await watchEvents(consumer.api), provider: await watchEvents(provider.api) };
 }
 

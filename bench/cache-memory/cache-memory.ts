@@ -2,7 +2,6 @@
 import { performance } from 'node:perf_hooks';
 import v8 from 'node:v8';
 import vm from 'node:vm';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createCaches } from '#kube/cache/informer-factory.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import type { ClusterConnection } from '#kube/http/connection.ts';
@@ -11,6 +10,7 @@ import type { Cache, CacheOptions, KubeApi } from '#kube/model/types.ts';
 import { namespaces, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startApiServer } from '#test/harness/kube-apiserver.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type BenchResult, median, thisMachine } from '../result.ts';

@@ -11,13 +11,13 @@ import {
   burst,
   clear,
   offloaded,
-  openScaleWorld,
-  type ScaleWorld,
+  openScaleClusters,
+  type ScaleClusters,
   type Where,
 } from '../scale/scale-clusters.ts';
 import { cpuBetween, read, requests, requestsBetween, sides, total } from '../scale/usage.ts';
 import { byMinute, figuresOf, quantile, waitMs } from './figures.ts';
-import { type ChurnOptions, churn, lifeMs } from './lives.ts';
+import { type ChurnOptions, churn, lifeMs } from './pod-churn.ts';
 
 /** Without offloading: what does not grow within so long is not ours to find out. */
 const aloneSeconds = 120;
@@ -26,12 +26,12 @@ const pauseMs = 5_000;
 
 export async function run({ root, seconds = 300, perSecond = 20, log }: BenchOptions): Promise<BenchResult> {
   const most = (perSecond * lifeMs) / 1_000;
-  const world = await openScaleWorld(root, 5 * most, log);
+  const clusters = await openScaleClusters(root, 5 * most, log);
   try {
-    await world.limitClients('lifted');
+    await clusters.limitClients('lifted');
     for (const where of [alone, offloaded] as const) {
-      await burst(world, where, 20, 120_000);
-      await clear(world, where);
+      await burst(clusters, where, 20, 120_000);
+      await clear(clusters, where);
     }
     const phases: Record<string, number> = {};
     const raw: Record<string, unknown> = {};
@@ -39,7 +39,7 @@ export async function run({ root, seconds = 300, perSecond = 20, log }: BenchOpt
     for (const where of [alone, offloaded] as const) {
       await delay(pauseMs);
       const [name, lasting] = where === alone ? ['alone', Math.min(seconds, aloneSeconds)] : ['offloaded', seconds];
-      const measured = await once(world, where, { seconds: lasting, perSecond, log });
+      const measured = await once(clusters, where, { seconds: lasting, perSecond, log });
       for (const [what, value] of Object.entries(measured.figures)) phases[`${name}: ${what}`] = value;
       raw[name] = measured.raw;
       samples = measured.medians;
@@ -54,32 +54,32 @@ export async function run({ root, seconds = 300, perSecond = 20, log }: BenchOpt
       machine: thisMachine(root),
     };
   } finally {
-    await world.close();
+    await clusters.close();
   }
 }
 
-async function once(world: ScaleWorld, where: Where, options: ChurnOptions) {
-  const readings = () => ({ consumer: read(world.world, 'consumer'), provider: read(world.world, 'provider') });
-  const asked = async () => ({
-    consumer: await requests(world.consumer.api),
-    provider: await requests(world.provider.api),
+async function once(clusters: ScaleClusters, where: Where, options: ChurnOptions) {
+  const readings = () => ({ consumer: read(clusters.world, 'consumer'), provider: read(clusters.world, 'provider') });
+  const requested = async () => ({
+    consumer: await requests(clusters.consumer.api),
+    provider: await requests(clusters.provider.api),
   });
-  const [before, askedBefore, loadBefore] = [readings(), await asked(), readLoad(world)];
-  const lives = await churn(world, where, options);
-  const [loadAfter, askedAfter, after] = [readLoad(world), await asked(), readings()];
-  const figures: Record<string, number> = figuresOf(lives, options.seconds);
+  const [before, askedBefore, loadBefore] = [readings(), await requested(), readLoad(clusters)];
+  const lifecycles = await churn(clusters, where, options);
+  const [loadAfter, askedAfter, after] = [readLoad(clusters), await requested(), readings()];
+  const figures: Record<string, number> = figuresOf(lifecycles, options.seconds);
   const cpu = sides.map((side) => total(cpuBetween(before[side], after[side])));
   figures['our CPU ms per pod that came and went, both sides'] =
-    ((cpu[0] ?? 0) + (cpu[1] ?? 0)) * (1_000 / lives.length);
+    ((cpu[0] ?? 0) + (cpu[1] ?? 0)) * (1_000 / lifecycles.length);
   for (const [group, cores] of Object.entries(coresBetween(loadBefore, loadAfter))) figures[`cores, ${group}`] = cores;
   const perPod: Record<string, unknown> = {};
   for (const side of sides) {
-    const of = requestsBetween(askedBefore[side], askedAfter[side], lives.length);
+    const of = requestsBetween(askedBefore[side], askedAfter[side], lifecycles.length);
     figures[`API requests per pod, ${side}`] = of.all ?? 0;
     figures[`MiB after, ${side}`] = total(after[side].residentMiB);
     perPod[side] = of;
   }
-  const medians = byMinute(lives, options.seconds).map((of) => quantile(of.map(waitMs), 0.5) / 1_000);
+  const medians = byMinute(lifecycles, options.seconds).map((of) => quantile(of.map(waitMs), 0.5) / 1_000);
   options.log(`${where}: median s until Ready by minute ${medians.map((s) => s.toFixed(2)).join(', ')}`);
   return { figures, medians, raw: { before, after, requestsPerPod: perPod } };
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { byMinute, figuresOf, quantile, waitMs } from './figures.ts';
-import type { Life } from './lives.ts';
+import type { PodLifecycle } from './pod-churn.ts';
 
 /** One pod a second, each Ready after `ready` ms and gone 20 s later; undefined: never Ready. */
-const lives = (seconds: number, ready: (second: number) => number | undefined): Life[] =>
+const lifecycles = (seconds: number, ready: (second: number) => number | undefined): PodLifecycle[] =>
   Array.from({ length: seconds }, (_, second) => {
     const madeAt = 1_000_000 + second * 1_000;
     const wait = ready(second);
@@ -18,21 +18,21 @@ test('a quantile is a value that occurred', () => {
 test('minutes are those in which pods were made, and a short rest belongs to the last', () => {
   expect(
     byMinute(
-      lives(80, () => 100),
+      lifecycles(80, () => 100),
       80,
     ).map(({ length }) => length),
   ).toEqual([80]);
   expect(
     byMinute(
-      lives(150, () => 100),
+      lifecycles(150, () => 100),
       150,
     ).map(({ length }) => length),
   ).toEqual([60, 60, 30]);
 });
 
-test('a churn that keeps pace has nobody waiting', () => {
+test('a churn that keeps pace has an empty queue', () => {
   const figures = figuresOf(
-    lives(120, () => 400),
+    lifecycles(120, () => 400),
     120,
   );
   expect(figures).toMatchObject({
@@ -45,8 +45,8 @@ test('a churn that keeps pace has nobody waiting', () => {
   });
 });
 
-test('a queue that grows is seen, and who never became Ready counts with all his life', () => {
-  const growing = lives(120, (second) => (second < 110 ? second * 100 : undefined));
+test('a growing queue is seen, and a pod that never became Ready counts with its whole lifetime', () => {
+  const growing = lifecycles(120, (second) => (second < 110 ? second * 100 : undefined));
   const figures = figuresOf(growing, 120);
   expect(figures['s until Ready, minute 1, P50']).toBe(3);
   expect(figures['s until Ready, minute 2, P50']).toBe(9);
@@ -57,9 +57,9 @@ test('a queue that grows is seen, and who never became Ready counts with all his
 });
 
 test('stages are told of pods that were seen at both ends of them', () => {
-  const [life] = lives(1, () => 900);
-  const traced: Life = { ...(life as Life), boundAt: 1_000_200, shadowAt: 1_000_500 };
-  const figures = figuresOf([traced, ...lives(3, () => 900)], 60);
+  const [lifecycle] = lifecycles(1, () => 900);
+  const traced: PodLifecycle = { ...(lifecycle as PodLifecycle), boundAt: 1_000_200, shadowAt: 1_000_500 };
+  const figures = figuresOf([traced, ...lifecycles(3, () => 900)], 60);
   expect(figures['s from made to bound, P50']).toBe(0.2);
   expect(figures['s from bound to ShadowPod, P99']).toBe(0.3);
   expect(Object.keys(figures).some((name) => name.includes('remote pod to bound'))).toBe(false);

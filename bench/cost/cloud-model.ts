@@ -41,7 +41,7 @@ export interface Answer {
   readonly body: any;
 }
 
-export interface HttpCall {
+interface HttpCall {
   readonly method: string;
   /** With its query. */
   readonly path: string;
@@ -65,7 +65,7 @@ export interface CloudModel {
   sweep(): Promise<void>;
 }
 
-export interface SocketInput {
+interface SocketInput {
   readonly authorization?: string;
   readonly body?: string;
 }
@@ -73,7 +73,7 @@ export interface SocketInput {
 export interface CloudModelOptions {
   readonly clock?: ManualClock;
   readonly meter?: Meter;
-  /** Default: memory, counted by the sizes of items. Otherwise whoever hands it in counts. */
+  /** Default: memory, counted by the sizes of items. Otherwise the caller counts. */
   readonly store?: Store;
   readonly limits?: Limits;
 }

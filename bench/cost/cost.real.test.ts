@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type DynamoDbLocal, startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter, type Reading } from './meter.ts';
 import { meterClient } from './metered-client.ts';

@@ -7,7 +7,7 @@ import type { Item, Op, Store } from '#control/ports/store.ts';
 import type { Meter } from './meter.ts';
 
 /** Names and values in UTF-8; numbers take about half a byte per digit and one more. */
-export function itemBytes({ pk, sk, value, version, expiresAt }: Omit<Item, 'version'> & { version: number }): number {
+function itemBytes({ pk, sk, value, version, expiresAt }: Omit<Item, 'version'> & { version: number }): number {
   const number = (n: number) => Math.ceil(String(n).length / 2) + 1;
   const expiry = expiresAt === undefined ? 0 : 6 + number(expiresAt) + number(Number(expiryOf(expiresAt).ttl?.N));
   const text = Buffer.byteLength(JSON.stringify(value) ?? 'null');
@@ -15,8 +15,8 @@ export function itemBytes({ pk, sk, value, version, expiresAt }: Omit<Item, 'ver
   return 2 + pk.length + 2 + sk.length + 3 + text + 3 + number(version) + expiry + 19;
 }
 
-export const readUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 4_096));
-export const writeUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 1_024));
+const readUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 4_096));
+const writeUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 1_024));
 
 export function meteredStore(store: Store, meter: Meter): Store {
   const sized = async (op: Op): Promise<number> => {

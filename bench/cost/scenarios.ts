@@ -117,7 +117,7 @@ export async function openStage(options: CloudModelOptions = {}): Promise<Stage>
 const minus = (a: Reading, b: Reading): Reading => since(b, a);
 
 export interface CostReadings {
-  /** A day of a broker with one tenant and nobody connected. */
+  /** A day of a broker with one tenant and no connected agent. */
   readonly stackDay: Reading;
   /** What each connected cluster adds to that. */
   readonly clusterDay: Reading;
@@ -167,7 +167,7 @@ export async function measureCost(days = 1): Promise<CostReadings> {
 /** The provider's grant changes that often, and the consumer's agent says so each time. */
 export async function flap(stage: Stage, times: number): Promise<void> {
   const consumer = stage.agents.get('rome');
-  if (consumer === undefined) throw new Error('nobody to flap');
+  if (consumer === undefined) throw new Error('no agent to flap');
   for (let i = 0; i < times; i += 1) {
     consumer.cluster.touch(i);
     await consumer.step((id) => stage.agents.get(id)?.cluster);

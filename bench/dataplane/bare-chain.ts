@@ -1,7 +1,7 @@
 /** Two links in a row with nothing of ours in them: what wireguard-go itself leaves of one link's throughput on this machine. */
 import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { connect, type Netns, type NetnsWorld } from '#test/harness/netns.ts';
+import { connect, type Netns, type NetnsFixture } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 
 const name = 'liqo-tunnel';
@@ -17,18 +17,18 @@ export interface BareChain {
 }
 
 /** Four namespaces with a wireguard-go each: from - hub's first - hub's second - to. */
-export async function openBareChain(world: NetnsWorld, port: number): Promise<BareChain> {
+export async function openBareChain(clusters: NetnsFixture, port: number): Promise<BareChain> {
   const [from, first, second, to] = [
-    await world.add('bare-from'),
-    await world.add('bare-first'),
-    await world.add('bare-second'),
-    await world.add('bare-to'),
+    await clusters.add('bare-from'),
+    await clusters.add('bare-first'),
+    await clusters.add('bare-second'),
+    await clusters.add('bare-to'),
   ];
   await cable(from, first, '192.0.2');
   await cable(first, second, '198.51.100');
   await cable(second, to, '203.0.113');
-  await link(world, [from, first], '192.0.2', '10.99.1');
-  await link(world, [second, to], '203.0.113', '10.99.2');
+  await link(clusters, [from, first], '192.0.2', '10.99.1');
+  await link(clusters, [second, to], '203.0.113', '10.99.2');
   for (const netns of [first, second]) await netns.sysctl({ 'net.ipv4.ip_forward': 1 });
   await from.ip([`route add 10.99.2.0/24 dev ${name}`]);
   await first.ip(['route add 10.99.2.0/24 via 198.51.100.2']);
@@ -48,7 +48,12 @@ async function cable(a: Netns, b: Netns, range: string): Promise<void> {
   await b.ip([`address add ${range}.2/24 dev ${toA}`]);
 }
 
-async function link(world: NetnsWorld, ends: readonly [Netns, Netns], underlay: string, range: string): Promise<void> {
+async function link(
+  clusters: NetnsFixture,
+  ends: readonly [Netns, Netns],
+  underlay: string,
+  range: string,
+): Promise<void> {
   const keys = ends.map(() => wireGuardKeys());
   for (const [at, netns] of ends.entries()) {
     const [own, other] = [keys[at], keys[1 - at]];
@@ -66,7 +71,7 @@ async function link(world: NetnsWorld, ends: readonly [Netns, Netns], underlay: 
       mtu,
       address,
       listenPort,
-      privateKeyFile: world.file(own.privateKey),
+      privateKeyFile: clusters.file(own.privateKey),
       peer: { publicKey: other.publicKey, endpoint: `${underlay}.${2 - at}:${listenPort}` },
     });
   }

@@ -4,8 +4,8 @@ import { performance } from 'node:perf_hooks';
 import { type Namespace, openNamespace } from '#agent/network/kernel/namespace.ts';
 import type { GatewayModel } from '#agent/network/plan/gateway-model.ts';
 import { planGateway } from '#agent/network/plan/gateway-plan.ts';
-import { addressText } from '#shared/domain/ipv4.ts';
-import { connect, type Netns, NetnsWorld } from '#test/harness/netns.ts';
+import { formatAddress } from '#shared/domain/cidr.ts';
+import { connect, type Netns, NetnsFixture } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import { carried } from '#test/system/network/kernel/carried.ts';
 import { fromLeaf, openHub } from '#test/system/network/kernel/hub.ts';
@@ -34,14 +34,14 @@ const mbit = async (from: Netns, address: string, to: number): Promise<number> =
 
 /** One run after the other through all legs, so that a busy machine slows them alike. */
 async function legsBetweenPods(runs: number, log: (line: string) => void): Promise<Record<string, number>[]> {
-  const world = new NetnsWorld();
+  const clusters = new NetnsFixture();
   let pair: Pair | undefined;
   const samples: Record<string, number>[] = [];
   try {
-    pair = await openPair(world, identical);
+    pair = await openPair(clusters, identical);
     const { a, b } = pair;
     for (const { link } of [a, b]) await link.pod.netns.serve(barePort);
-    const ends = await openEnds(world);
+    const ends = await openEnds(clusters);
     for (let i = 0; i < runs; i += 1) {
       const nothing = await mbit(ends.from, ends.address, barePort);
       const whole = await mbit(a.pods[1].netns, a.view(b.pods[1].ip), port);
@@ -72,14 +72,14 @@ async function legsBetweenPods(runs: number, log: (line: string) => void): Promi
     }
   } finally {
     await pair?.close();
-    await world.close();
+    await clusters.close();
   }
   return samples;
 }
 
-/** What every transfer has, whatever is in between. */
-async function openEnds(world: NetnsWorld): Promise<{ from: Netns; address: string }> {
-  const [from, to] = [await world.add('sender'), await world.add('receiver')];
+/** Costs of every transfer, for every path. */
+async function openEnds(clusters: NetnsFixture): Promise<{ from: Netns; address: string }> {
+  const [from, to] = [await clusters.add('sender'), await clusters.add('receiver')];
   await connect({ netns: from, device: 'eth0' }, { netns: to, device: 'eth0' });
   await from.ip(['address add 192.0.2.1/24 dev eth0']);
   await to.ip(['address add 192.0.2.2/24 dev eth0']);
@@ -88,10 +88,10 @@ async function openEnds(world: NetnsWorld): Promise<{ from: Netns; address: stri
 }
 
 async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Record<string, number>[]> {
-  const world = new NetnsWorld();
+  const clusters = new NetnsFixture();
   const samples: Record<string, number>[] = [];
-  const hub = await openHub(world).catch(async (error) => {
-    await world.close();
+  const hub = await openHub(clusters).catch(async (error) => {
+    await clusters.close();
     throw error;
   });
   try {
@@ -103,7 +103,7 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
       return { speed, cpu: used.reduce((a, b) => a + b), busiest: Math.max(...used) };
     };
     const [, second] = hub.hub.links;
-    const bare = await openBareChain(world, barePort);
+    const bare = await openBareChain(clusters, barePort);
     for (let i = 0; i < runs; i += 1) {
       const single = await measured('10.71.1.5');
       const between = await measured(fromLeaf(hub.exposed.podB.exposed));
@@ -129,7 +129,7 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
     }
   } finally {
     await hub.close();
-    await world.close();
+    await clusters.close();
   }
   return samples;
 }
@@ -143,13 +143,13 @@ function cpuSeconds(pid: number): number {
 
 /** A gateway of a cluster of 200 nodes whose 5,000 pods are all outside their nodes' ranges. */
 async function programming(log: (line: string) => void): Promise<Record<string, number>> {
-  const world = new NetnsWorld();
+  const clusters = new NetnsFixture();
   let host: Namespace | undefined;
   try {
-    const netns = await world.add('large');
+    const netns = await clusters.add('large');
     await startWireGuard(netns);
     host = openNamespace({ pid: netns.pid });
-    const model = largeModel(world.file(wireGuardKeys().privateKey));
+    const model = largeModel(clusters.file(wireGuardKeys().privateKey));
     const space = host;
     const timed = async (work: () => Promise<unknown>): Promise<number> => {
       const started = performance.now();
@@ -173,16 +173,16 @@ async function programming(log: (line: string) => void): Promise<Record<string, 
     };
   } finally {
     await host?.close();
-    await world.close();
+    await clusters.close();
   }
 }
 
 function largeModel(privateKeyFile: string): GatewayModel {
   const nodes = Array.from({ length: large.nodes }, (_, i) => ({
     name: `node${i}`,
-    overlayAddress: addressText(0x0a50_0001 + i),
-    underlayAddress: addressText(0xac1e_0001 + i),
-    sources: [addressText(0xac1e_0001 + i)],
+    overlayAddress: formatAddress(0x0a50_0001 + i),
+    underlayAddress: formatAddress(0xac1e_0001 + i),
+    sources: [formatAddress(0xac1e_0001 + i)],
     podCidrs: [`10.200.${i}.0/24`],
     own: i === 0,
   }));
@@ -198,10 +198,10 @@ function largeModel(privateKeyFile: string): GatewayModel {
     overlay: { address: '10.80.9.1', vni: 77 },
     nodes,
     strayPods: Array.from({ length: large.pods }, (_, i) => ({
-      ip: addressText(0x0ac9_0001 + i),
+      ip: formatAddress(0x0ac9_0001 + i),
       node: `node${i % large.nodes}`,
     })),
-    exposed: nodes.map(({ overlayAddress }, i) => ({ ip: overlayAddress, exposed: addressText(0x0a46_0100 + i) })),
+    exposed: nodes.map(({ overlayAddress }, i) => ({ ip: overlayAddress, exposed: formatAddress(0x0a46_0100 + i) })),
     hosts: [],
     siblings: [],
     wireGuard: { implementation: 'userspace', listenPort: 51_840, privateKeyFile },

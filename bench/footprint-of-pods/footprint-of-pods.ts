@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
-import { burst, clear, offloaded, openScaleWorld, type ScaleWorld } from '../scale/scale-clusters.ts';
+import { burst, clear, offloaded, openScaleClusters, type ScaleClusters } from '../scale/scale-clusters.ts';
 import { read, sides, total } from '../scale/usage.ts';
 
 /** Read so long after the last change, several times; the highest reading counts. */
@@ -10,15 +10,15 @@ const settleMs = 15_000;
 const readings = 5;
 
 export async function run({ root, pods = 1_000, log }: BenchOptions): Promise<BenchResult> {
-  const world = await openScaleWorld(root, pods, log);
+  const clusters = await openScaleClusters(root, pods, log);
   try {
-    await world.limitClients('lifted');
-    await burst(world, offloaded, 20, 120_000);
-    await clear(world, offloaded);
-    const phases = await highest(world, 0, log);
-    const seconds = await burst(world, offloaded, pods, Math.max(120_000, pods * 60));
+    await clusters.limitClients('lifted');
+    await burst(clusters, offloaded, 20, 120_000);
+    await clear(clusters, offloaded);
+    const phases = await highest(clusters, 0, log);
+    const seconds = await burst(clusters, offloaded, pods, Math.max(120_000, pods * 60));
     log(`${pods} pods Ready after ${seconds.toFixed(0)} s`);
-    Object.assign(phases, await highest(world, pods, log));
+    Object.assign(phases, await highest(clusters, pods, log));
     const value = phases[`consumer, ${pods} pods`] ?? Number.NaN;
     return {
       name: 'footprint-of-pods',
@@ -29,12 +29,12 @@ export async function run({ root, pods = 1_000, log }: BenchOptions): Promise<Be
       machine: thisMachine(root),
     };
   } finally {
-    await world.close();
+    await clusters.close();
   }
 }
 
 async function highest(
-  { world }: ScaleWorld,
+  { world: clusters }: ScaleClusters,
   pods: number,
   log: (line: string) => void,
 ): Promise<Record<string, number>> {
@@ -42,7 +42,7 @@ async function highest(
   const most: Record<string, number> = {};
   for (let i = 0; i < readings; i++) {
     for (const side of sides) {
-      const { residentMiB } = read(world, side);
+      const { residentMiB } = read(clusters, side);
       const sum = total(residentMiB);
       if (sum <= (most[`${side}, ${pods} pods`] ?? 0)) continue;
       most[`${side}, ${pods} pods`] = sum;

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '#test/harness/eventually.ts';
 import { residentMiB } from '#test/harness/resident.ts';
 import type { BenchOptions } from '../main.ts';
-import { type BenchWorld, names, openBenchWorld } from '../peering/peering-clusters.ts';
+import { type BenchClusters, names, openBenchClusters } from '../peering/peering-clusters.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import { startProfiles } from '../scale/profile.ts';
 import { requests, requestsBetween } from '../scale/usage.ts';
@@ -22,7 +22,7 @@ const readings = 5;
 const idleSeconds = 120;
 
 export async function run({ root, log, seconds = idleSeconds, profile = false }: BenchOptions): Promise<BenchResult> {
-  const bench = await openBenchWorld(root, log);
+  const bench = await openBenchClusters(root, log);
   try {
     const phases: Record<string, number> = {};
     Object.assign(phases, await measure(bench, 'no link', log));
@@ -50,10 +50,10 @@ export async function run({ root, log, seconds = idleSeconds, profile = false }:
   }
 }
 
-async function startPods({ world }: BenchWorld, log: (line: string) => void): Promise<void> {
-  const cluster = world.cluster(names.consumer);
+async function startPods({ world: clusters }: BenchClusters, log: (line: string) => void): Promise<void> {
+  const cluster = clusters.cluster(names.consumer);
   await cluster.kubectl('create', 'namespace', namespace);
-  await world.mustIsthmus(
+  await clusters.mustIsthmus(
     'offload',
     'namespace',
     namespace,
@@ -77,7 +77,7 @@ async function startPods({ world }: BenchWorld, log: (line: string) => void): Pr
 }
 
 async function measure(
-  { world }: BenchWorld,
+  { world: clusters }: BenchClusters,
   when: string,
   log: (line: string) => void,
 ): Promise<Record<string, number>> {
@@ -86,7 +86,7 @@ async function measure(
   const shares = { consumer: '', provider: '' };
   for (let i = 0; i < readings; i += 1) {
     for (const side of ['consumer', 'provider'] as const) {
-      const parts = Object.entries(world.ownPids(names[side])).map(([what, pids]) => ({
+      const parts = Object.entries(clusters.ownPids(names[side])).map(([what, pids]) => ({
         what,
         mib: residentMiB(pids),
       }));
@@ -102,8 +102,8 @@ async function measure(
   return { [`consumer, ${when}`]: highest.consumer, [`provider, ${when}`]: highest.provider };
 }
 
-function cpuSeconds({ world }: BenchWorld): number {
-  const pids = [names.consumer, names.provider].flatMap((name) => Object.values(world.ownPids(name)).flat());
+function cpuSeconds({ world: clusters }: BenchClusters): number {
+  const pids = [names.consumer, names.provider].flatMap((name) => Object.values(clusters.ownPids(name)).flat());
   return pids.reduce((total, pid) => total + cpuOf(pid).own, 0);
 }
 
@@ -123,7 +123,7 @@ function machineSeconds(): number {
 }
 
 async function measureIdle(
-  bench: BenchWorld,
+  bench: BenchClusters,
   seconds: number,
   log: (line: string) => void,
 ): Promise<Record<string, number>> {
@@ -158,8 +158,8 @@ async function measureIdle(
     }
     figures[`${side}, idle, millicores`] = own + started;
     figures[`${side}, idle, millicores of what is started for a moment`] = started;
-    const asked = requestsBetween(before.asked[which] ?? {}, after.asked[which] ?? {}, took / 60);
-    log(`  ${side}'s API server is asked a minute, by everybody: ${JSON.stringify(asked)}`);
+    const requested = requestsBetween(before.asked[which] ?? {}, after.asked[which] ?? {}, took / 60);
+    log(`  ${side}'s API server is asked a minute, by everybody: ${JSON.stringify(requested)}`);
   });
   return figures;
 }

@@ -3,7 +3,7 @@ import v8 from 'node:v8';
 import vm from 'node:vm';
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { Ipam } from '#agent/network/ipam/ipam.ts';
-import { watchFabric } from '#agent/network/node/watch.ts';
+import { watchNodeAgentObjects } from '#agent/network/node/watch.ts';
 import type { Cache, CacheOptions, Caches, Cluster } from '#kube/model/types.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
@@ -79,7 +79,7 @@ export async function run(): Promise<BenchResult> {
   const stop = new AbortController().signal;
   const whole = sizeOf(objects((ip) => ip));
   const controller = sizeOf(objects(transformOf((caches) => void rangeIps(caches))));
-  const fabric = sizeOf(objects(transformOf((caches) => void watchFabric({ caches } as Cluster, stop))));
+  const fabric = sizeOf(objects(transformOf((caches) => void watchNodeAgentObjects({ caches } as Cluster, stop))));
   const grants = sizeOf(() => {
     const ipam = new Ipam();
     ipam.grantPrefix({ owner: 'Network liqo/external-cidr', wanted: '10.70.0.0/16' });

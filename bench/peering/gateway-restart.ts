@@ -4,10 +4,10 @@ import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
-import { podPlace } from '#test/system/network/places.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
+import { podPlace } from '#test/system/network/test-pods.ts';
 import { container, pod } from '#test/system/world/workloads.ts';
-import { type BenchWorld, names } from './peering-clusters.ts';
+import { type BenchClusters, names } from './peering-clusters.ts';
 
 const port = 9000;
 const namespace = 'default';
@@ -15,10 +15,10 @@ const streamMs = 20_000;
 
 /** Seconds without an answer to a datagram each 10 ms, for both sides; the clusters are to be linked. */
 export async function gatewayRestarts(
-  bench: BenchWorld,
+  bench: BenchClusters,
   log: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
-  const netns = new NetnsWorld();
+  const netns = new NetnsFixture();
   try {
     const [near, far] = [await place(bench, 'consumer', netns), await place(bench, 'provider', netns)];
     await far.netns.serve(port);
@@ -48,7 +48,7 @@ export async function gatewayRestarts(
   }
 }
 
-async function place(bench: BenchWorld, side: 'consumer' | 'provider', netns: NetnsWorld) {
+async function place(bench: BenchClusters, side: 'consumer' | 'provider', netns: NetnsFixture) {
   const { api } = bench[side];
   const ref = { namespace, name: 'crossing' };
   await api.create(
@@ -63,7 +63,7 @@ async function place(bench: BenchWorld, side: 'consumer' | 'provider', netns: Ne
 }
 
 /** What the consumer calls an address of the provider's pods. */
-async function viewOf({ consumer }: BenchWorld, ip: string): Promise<string> {
+async function viewOf({ consumer }: BenchClusters, ip: string): Promise<string> {
   const [configuration] = await consumer.api.list(networkKinds.configurations, {
     namespace: `liqo-tenant-${names.provider}`,
   });

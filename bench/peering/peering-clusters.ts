@@ -1,17 +1,17 @@
 /** Two joined clusters and the broker's REST API, for benches. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { send } from '#functions/local/scripted-agent.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { openWorld, type World } from '#test/harness/product-clusters.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { openProductClusters, type ProductClusters } from '#test/harness/product-clusters.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';
 
-export interface BenchWorld {
-  readonly world: World;
+export interface BenchClusters {
+  readonly world: ProductClusters;
   readonly consumer: Cluster;
   readonly provider: Cluster;
   /** Asks the broker; rejects with its answer unless the status is below 400. */
@@ -22,18 +22,18 @@ export interface BenchWorld {
 export const names = { consumer: 'rome', provider: 'milan' } as const;
 
 /** `cluster`: what both are asked to be. */
-export async function openBenchWorld(
+export async function openBenchClusters(
   root: string,
   log: (line: string) => void,
   cluster: Omit<ClusterRequest, 'name'> = {},
-): Promise<BenchWorld> {
+): Promise<BenchClusters> {
   const dir = path.join(root, '.build', 'bench-world');
   const clusters = [names.consumer, names.provider].map((name) => ({ name, ...cluster }));
-  const world = await openWorld({ root, dir, clusters, log, brokerPort: 7543 });
-  await Promise.all([world.join(names.consumer), world.join(names.provider)]);
+  const fixture = await openProductClusters({ root, dir, clusters, log, brokerPort: 7543 });
+  await Promise.all([fixture.join(names.consumer), fixture.join(names.provider)]);
   const stop = new AbortController();
   const open = async (name: string): Promise<Cluster> => {
-    const connection = await connectKubeconfig(readFileSync(world.cluster(name).kubeconfigPath, 'utf8'));
+    const connection = await connectKubeconfig(readFileSync(fixture.cluster(name).kubeconfigPath, 'utf8'));
     return openCluster(connection, { clock: systemClock, log: silentLog }, stop.signal);
   };
   const login = JSON.parse(readFileSync(path.join(dir, 'world', 'config.json'), 'utf8')) as {
@@ -42,7 +42,7 @@ export async function openBenchWorld(
     caPem: string;
   };
   return {
-    world,
+    world: fixture,
     consumer: await open(names.consumer),
     provider: await open(names.provider),
     async ask(method, route, body) {
@@ -56,7 +56,7 @@ export async function openBenchWorld(
     },
     async close() {
       stop.abort();
-      await world.close();
+      await fixture.close();
     },
   };
 }

@@ -11,7 +11,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import type { BenchOptions } from '../main.ts';
 import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
 import { gatewayRestarts } from './gateway-restart.ts';
-import { type BenchWorld, names, openBenchWorld } from './peering-clusters.ts';
+import { type BenchClusters, names, openBenchClusters } from './peering-clusters.ts';
 import { startStopwatch } from './stopwatch.ts';
 import { type Waits, waitLines, waitsUntilReady } from './waits.ts';
 
@@ -29,13 +29,13 @@ interface Run {
 }
 
 export async function run({ root, runs = 10, log }: BenchOptions): Promise<BenchResult> {
-  const world = await openBenchWorld(root, log);
+  const clusters = await openBenchClusters(root, log);
   try {
-    await world.world.cluster(names.consumer).kubectl('create', 'namespace', namespace);
-    await once(world); // warms up both sides: the first certificate of a cluster takes longer to sign
+    await clusters.world.cluster(names.consumer).kubectl('create', 'namespace', namespace);
+    await once(clusters); // warms up both sides: the first certificate of a cluster takes longer to sign
     const done: Run[] = [];
     for (let i = 0; i < runs; i += 1) {
-      const one = await once(world);
+      const one = await once(clusters);
       const { sample, steps, waits } = one;
       done.push(one);
       log(
@@ -43,7 +43,7 @@ export async function run({ root, runs = 10, log }: BenchOptions): Promise<Bench
       );
       if (Math.max(...Object.values(steps)) > tellsBeyondSeconds) for (const line of waitLines(steps, waits)) log(line);
     }
-    const restarts = await withLink(world, () => gatewayRestarts(world, log));
+    const restarts = await withLink(clusters, () => gatewayRestarts(clusters, log));
     const samples = done.map(({ sample }) => sample);
     const ready = samples.map((sample) => sample['node ready'] ?? Number.NaN);
     return {
@@ -56,13 +56,13 @@ export async function run({ root, runs = 10, log }: BenchOptions): Promise<Bench
       machine: thisMachine(root),
     };
   } finally {
-    await world.close();
+    await clusters.close();
   }
 }
 
 const slowest = (runs: readonly Run[]): number => Math.max(...runs.flatMap(({ steps }) => Object.values(steps)));
 
-async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Run> {
+async function once({ ask, consumer, provider, world: clusters }: BenchClusters): Promise<Run> {
   const { caches } = consumer;
   const kept = [
     caches.cache(identities),
@@ -121,13 +121,16 @@ async function once({ ask, consumer, provider, world }: BenchWorld): Promise<Run
   );
   const waits = await waiting;
   const steps = { ...Object.fromEntries(entries), 'peering Ready': waits.ready };
-  const pod = await firstPod({ consumer, world });
+  const pod = await firstPod({ consumer, world: clusters });
   const unpeer = await endPeering(ask, id);
   return { steps, waits, sample: { 'request accepted': accepted / 1000, ...steps, ...pod, unpeer } };
 }
 
 /** The namespace is offloaded and the pod created at once when the node is ready, as an impatient user would. */
-async function firstPod({ consumer, world }: Pick<BenchWorld, 'consumer' | 'world'>): Promise<Record<string, number>> {
+async function firstPod({
+  consumer,
+  world: clusters,
+}: Pick<BenchClusters, 'consumer' | 'world'>): Promise<Record<string, number>> {
   const begun = performance.now();
   const watch = startStopwatch(deadlineMs);
   const running = watch.first(
@@ -154,12 +157,12 @@ async function firstPod({ consumer, world }: Pick<BenchWorld, 'consumer' | 'worl
   const seconds = (await running) / 1000;
   const beforeEnd = performance.now();
   await consumer.api.delete(pods, { namespace, name: podOnTheProvider.metadata.name });
-  await world.mustIsthmus(
+  await clusters.mustIsthmus(
     'unoffload',
     'namespace',
     namespace,
     '--kubeconfig',
-    world.cluster(names.consumer).kubeconfigPath,
+    clusters.cluster(names.consumer).kubeconfigPath,
   );
   return {
     'first pod running after node ready': seconds,
@@ -181,15 +184,15 @@ const podOnTheProvider: Pod = {
   },
 };
 
-async function withLink<T>({ ask }: BenchWorld, work: () => Promise<T>): Promise<T> {
-  const asked = { consumer: names.consumer, provider: names.provider, network: {} };
-  const { id } = await ask<{ id: string }>('POST', '/v1/peerings?wait=25', asked);
+async function withLink<T>({ ask }: BenchClusters, work: () => Promise<T>): Promise<T> {
+  const requested = { consumer: names.consumer, provider: names.provider, network: {} };
+  const { id } = await ask<{ id: string }>('POST', '/v1/peerings?wait=25', requested);
   const done = await work();
   await endPeering(ask, id);
   return done;
 }
 
-async function endPeering(ask: BenchWorld['ask'], id: string): Promise<number> {
+async function endPeering(ask: BenchClusters['ask'], id: string): Promise<number> {
   const begun = performance.now();
   await ask('DELETE', `/v1/peerings/${id}`);
   await eventually(

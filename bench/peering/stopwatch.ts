@@ -1,5 +1,5 @@
 /** Notes when each of a list of things was first seen in a cluster, through watches, not polls. */
-import type { Cache, Cluster } from '#kube/model/types.ts';
+import type { Cache } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 
 export interface Stopwatch {
@@ -30,6 +30,3 @@ export function startStopwatch(deadlineMs: number): Stopwatch {
       }),
   };
 }
-
-/** The API of a cluster for watching it from outside. */
-export type Watched = Cluster;

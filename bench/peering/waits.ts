@@ -1,8 +1,8 @@
 /** What a peering waited for and for how long, as the broker said it, until it was Ready. */
 import { eventually } from '#test/harness/eventually.ts';
-import type { BenchWorld } from './peering-clusters.ts';
+import type { BenchClusters } from './peering-clusters.ts';
 
-export interface Wait {
+interface Wait {
   readonly phase: string;
   readonly waitingFor: string;
   /** Seconds after the request was accepted. */
@@ -24,7 +24,7 @@ interface Seen {
 const everyMs = 50;
 
 /** Rejects when the peering is not Ready by the deadline, and says what it waits for. */
-export async function waitsUntilReady(ask: BenchWorld['ask'], id: string, deadlineMs: number): Promise<Waits> {
+export async function waitsUntilReady(ask: BenchClusters['ask'], id: string, deadlineMs: number): Promise<Waits> {
   const began = performance.now();
   const seen: (Seen & { readonly from: number })[] = [];
   const ready = await eventually(

@@ -1,7 +1,7 @@
 /** Where the machine's cores go while something is measured: by group of processes, of both clusters, of ours and of the bench itself. */
 import { readFileSync } from 'node:fs';
 import { names } from '../peering/peering-clusters.ts';
-import type { ScaleWorld } from './scale-clusters.ts';
+import type { ScaleClusters } from './scale-clusters.ts';
 import { cpuSeconds, read, sides, ticksPerSecond, total } from './usage.ts';
 
 /** CPU seconds since boot or since each process began. */
@@ -13,12 +13,12 @@ export interface Load {
 
 const controlPlane = ['kube-apiserver', 'etcd', 'kube-controller-manager', 'kube-scheduler'] as const;
 
-export function readLoad({ world, hollow }: ScaleWorld): Load {
+export function readLoad({ world: clusters, hollow }: ScaleClusters): Load {
   const byGroup: Record<string, number> = {};
   for (const side of sides) {
-    const pids = world.cluster(names[side]).controlPlanePids();
+    const pids = clusters.cluster(names[side]).controlPlanePids();
     for (const component of controlPlane) byGroup[`${side}, ${component}`] = cpuSeconds(pids[component] ?? 0);
-    byGroup[`${side}, ours`] = total(read(world, side).cpu);
+    byGroup[`${side}, ours`] = total(read(clusters, side).cpu);
   }
   byGroup['hollow nodes'] = cpuSeconds(hollow.pid);
   byGroup['this bench'] = cpuSeconds(process.pid);

@@ -1,19 +1,19 @@
-/** CPU profiles of the controllers of both sides, for whoever looks for what a pod costs: `--profile`. */
+/** CPU profiles of the controllers of both sides, to find the cost of a pod: `--profile`. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { World } from '#test/harness/product-clusters.ts';
+import type { ProductClusters } from '#test/harness/product-clusters.ts';
 import { names } from '../peering/peering-clusters.ts';
 import { sides } from './usage.ts';
 
 /** Starts recording; the returned function ends it and gives back the files, which Chromium's developer tools and speedscope read. */
-export async function startProfiles(root: string, world: World): Promise<() => Promise<string[]>> {
+export async function startProfiles(root: string, clusters: ProductClusters): Promise<() => Promise<string[]>> {
   const folder = path.join(root, '.build', 'profiles');
   mkdirSync(folder, { recursive: true });
   const recordings: { readonly child: ChildProcess; readonly file: string }[] = [];
   for (const side of sides) {
-    const [pid] = world.ownPids(names[side]).agent;
+    const [pid] = clusters.ownPids(names[side]).agent;
     if (pid === undefined) continue;
     process.kill(pid, 'SIGUSR1');
     await delay(500);

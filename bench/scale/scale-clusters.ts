@@ -1,10 +1,12 @@
 /** Two joined clusters, peered, whose provider has hollow nodes: pods are offloaded to nodes that cost nothing. */
+
 import path from 'node:path';
 import type { KubeApi } from '#kube/model/types.ts';
 import { deployments, namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type BenchWorld, names, openBenchWorld } from '../peering/peering-clusters.ts';
+import { type BenchClusters, names, openBenchClusters } from '../peering/peering-clusters.ts';
 import { type HollowNodes, hollowLabel, startHollowNodes } from './hollow-nodes.ts';
 
 export const offloaded = 'bench-offloaded';
@@ -16,7 +18,7 @@ export const remoteNamespace = `${offloaded}-${names.consumer}`;
 
 export type ClientLimits = 'default' | 'lifted';
 
-export interface ScaleWorld extends BenchWorld {
+export interface ScaleClusters extends BenchClusters {
   readonly hollow: Pick<HollowNodes, 'pid'>;
   /** Of the controller manager and the scheduler of both clusters. */
   limitClients(limits: ClientLimits): Promise<void>;
@@ -33,13 +35,17 @@ const clientFlags: Readonly<Record<ClientLimits, Readonly<Record<string, readonl
     'kube-scheduler': ['--kube-api-qps=5000', '--kube-api-burst=5000'],
   },
 };
-/** Of the control planes, with and without offloading: two of them and what they serve have two cores, but memory enough, and nobody to be fair to. */
+/** Of the control planes, with and without offloading: two of them and what they serve have two cores, but memory enough, and no other clients to be fair to. */
 const sparing = { gcPercent: 800, apiServerFlags: ['--enable-priority-and-fairness=false'] } as const;
 /** A hollow node whose lease came late would lose its pods. */
 const patience = '--node-monitor-grace-period=15m';
 
-export async function openScaleWorld(root: string, pods: number, log: (line: string) => void): Promise<ScaleWorld> {
-  const bench = await openBenchWorld(root, log, sparing);
+export async function openScaleClusters(
+  root: string,
+  pods: number,
+  log: (line: string) => void,
+): Promise<ScaleClusters> {
+  const bench = await openBenchClusters(root, log, sparing);
   const closing: (() => Promise<void>)[] = [() => bench.close()];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
@@ -80,7 +86,7 @@ export async function openScaleWorld(root: string, pods: number, log: (line: str
   }
 }
 
-async function peer({ ask, consumer }: BenchWorld, pods: number, log: (line: string) => void): Promise<void> {
+async function peer({ ask, consumer }: BenchClusters, pods: number, log: (line: string) => void): Promise<void> {
   await ask('POST', '/v1/peerings?wait=25', {
     consumer: names.consumer,
     provider: names.provider,
@@ -94,7 +100,7 @@ async function peer({ ask, consumer }: BenchWorld, pods: number, log: (line: str
   log('peered, the virtual node is Ready');
 }
 
-async function prepareNamespaces({ consumer, provider }: BenchWorld): Promise<void> {
+async function prepareNamespaces({ consumer, provider }: BenchClusters): Promise<void> {
   const make = (api: KubeApi, name: string) =>
     api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await Promise.all([make(consumer.api, offloaded), make(provider.api, alone)]);
@@ -129,11 +135,12 @@ export const podSpec = (where: Where) => ({
   ],
 });
 
-export const clusterOf = (world: BenchWorld, where: Where) => (where === offloaded ? world.consumer : world.provider);
+export const clusterOf = (fixture: BenchClusters, where: Where) =>
+  where === offloaded ? fixture.consumer : fixture.provider;
 
 /** Seconds from the creation of a Deployment until `count` of its pods are Ready. They stay. */
-export async function burst(world: ScaleWorld, where: Where, count: number, withinMs: number): Promise<number> {
-  const { api, caches } = clusterOf(world, where);
+export async function burst(fixture: ScaleClusters, where: Where, count: number, withinMs: number): Promise<number> {
+  const { api, caches } = clusterOf(fixture, where);
   const stop = new AbortController();
   const known = caches.scoped(
     pods,
@@ -172,7 +179,7 @@ export async function burst(world: ScaleWorld, where: Where, count: number, with
     } as never);
     await eventually(`${count} pods of ${where} are Ready`, () => done > 0 || ready > count, { withinMs }).catch(
       (error: unknown) => {
-        throw new Error(`${ready} of ${count} pods were Ready: ${error instanceof Error ? error.message : error}`);
+        throw new Error(`${ready} of ${count} pods were Ready: ${messageOf(error)}`);
       },
     );
     return (done - begun) / 1000;
@@ -182,9 +189,9 @@ export async function burst(world: ScaleWorld, where: Where, count: number, with
 }
 
 /** Removes the Deployment and its pods; resolves with the seconds until nothing of them is left on either side. */
-export async function clear(world: ScaleWorld, where: Where): Promise<number> {
-  const cluster = world.world.cluster(where === offloaded ? names.consumer : names.provider);
-  const { api } = clusterOf(world, where);
+export async function clear(fixture: ScaleClusters, where: Where): Promise<number> {
+  const cluster = fixture.world.cluster(where === offloaded ? names.consumer : names.provider);
+  const { api } = clusterOf(fixture, where);
   const begun = performance.now();
   await api.delete(deployments, { namespace: where, name: 'many' }, { propagationPolicy: 'Background' });
   const replicaSets = `/apis/apps/v1/namespaces/${where}/replicasets`;
@@ -196,7 +203,7 @@ export async function clear(world: ScaleWorld, where: Where): Promise<number> {
       .length;
   await eventually(`no pod of ${where} is left`, () => isEmpty(api, where), { withinMs: 300_000, everyMs: 250 });
   if (where === offloaded) {
-    const left = () => isEmpty(world.provider.api, remoteNamespace);
+    const left = () => isEmpty(fixture.provider.api, remoteNamespace);
     await eventually(`no pod of ${remoteNamespace} is left`, left, { withinMs: 300_000, everyMs: 250 });
   }
   return (performance.now() - begun) / 1000;

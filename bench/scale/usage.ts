@@ -1,7 +1,7 @@
 /** What the processes of both sides take, and what the API servers are asked. */
 import { readFileSync } from 'node:fs';
 import type { KubeApi } from '#kube/model/types.ts';
-import type { OwnPids, World } from '#test/harness/product-clusters.ts';
+import type { OwnPids, ProductClusters } from '#test/harness/product-clusters.ts';
 import { names } from '../peering/peering-clusters.ts';
 
 export type Side = keyof typeof names;
@@ -32,8 +32,8 @@ const residentMiB = (pid: number): number =>
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-export function read(world: World, side: Side): Reading {
-  const pids = world.ownPids(names[side]);
+export function read(clusters: ProductClusters, side: Side): Reading {
+  const pids = clusters.ownPids(names[side]);
   const each = (figure: (pid: number) => number) =>
     Object.fromEntries(Object.entries(pids).map(([role, own]) => [role, sum(own.map(figure))]));
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { playSwarm, quantile } from './play.ts';
+import { playSwarm, quantile } from './scenario.ts';
 import { seeded } from './swarm.ts';
 
 test('forty agents enrol, peer, idle and come back, and each request is counted', async () => {

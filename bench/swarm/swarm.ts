@@ -1,13 +1,13 @@
 /** `npm run bench -- swarm --clusters N`: N agents on the memory store, and a fiftieth of them on DynamoDB Local. */
 import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter } from '../cost/meter.ts';
 import { meterClient } from '../cost/metered-client.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
-import { type Phase, playSwarm, quantile } from './play.ts';
+import { type Phase, playSwarm, quantile } from './scenario.ts';
 
 interface Options {
   readonly root: string;

@@ -1,4 +1,5 @@
 /** The REST API as the commands use it: typed answers, the broker's own errors, patience with a broker that is just restarting. */
+
 import { Agent, request } from 'node:https';
 import type { ZodType } from 'zod';
 import type { CliIo } from '#cli/output/io.ts';
@@ -10,12 +11,13 @@ import {
   type OperationName,
   operations,
 } from '#shared/api-client/broker-api.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
 
-export interface CallOptions {
+interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** A POST that may simply be repeated: no Idempotency-Key, hence no waiting for an attempt that a crash cut short. */
   readonly repeatable?: boolean;
@@ -77,7 +79,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
         ...(call.method === 'POST' && !options.repeatable && { 'idempotency-key': key }),
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       },
-      signal: AbortSignal.any([io.signal, AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs)]),
+      signal: abortsWith(io.signal, AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs)),
       ...(text !== undefined && { body: text }),
     });
   }

@@ -17,7 +17,7 @@ export type Login = z.infer<typeof Login>;
 /** Made by `isthmus broker serve`: makes tenants, and is in none. */
 export const isOperatorKey = (key: string): boolean => key.startsWith('iso_');
 
-export function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
+function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
   if (env.ISTHMUS_CONFIG) return env.ISTHMUS_CONFIG;
   const base = env.XDG_CONFIG_HOME || path.join(home, '.config');
   return path.join(base, 'isthmus', 'config.json');
@@ -41,7 +41,7 @@ export async function saveLogin(io: CliIo, login: Login): Promise<string> {
   return file;
 }
 
-/** Fails with `unauthenticated` when nobody logged in. */
+/** Fails with `unauthenticated` without a login. */
 export async function loadLogin(io: CliIo): Promise<Login> {
   const file = configFile(io);
   let text: string;

@@ -1,4 +1,4 @@
-/** How the command line comes to trust a broker whose certificate nobody else signed: by the hash of its CA. */
+/** Trust in a broker with a self-signed CA: by the hash of that CA. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
@@ -20,14 +20,14 @@ function chainOf(leaf: DetailedPeerCertificate | undefined): string[] {
   return chain;
 }
 
-export interface Shown {
+interface Shown {
   /** Whether the certificates that come with Node vouch for it, for this very name. */
   readonly publiclyTrusted: boolean;
   readonly chain: readonly string[];
 }
 
 /** Looks at the broker's certificate chain. Nothing is sent over this connection, so verification can wait until the hash is known. */
-export function certificatesOf(url: URL): Promise<Shown> {
+function certificatesOf(url: URL): Promise<Shown> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) => {
@@ -72,7 +72,7 @@ export async function trustBroker(url: URL, asked: { readonly caHash?: string })
         detail: {
           field: 'ca-hash',
           remedy:
-            'compare with the line that `isthmus broker serve` printed; if it differs, somebody else answers there',
+            'compare with the line that `isthmus broker serve` printed; if it differs, another server answers there',
         },
       },
     );
@@ -80,7 +80,7 @@ export async function trustBroker(url: URL, asked: { readonly caHash?: string })
   if (publiclyTrusted) return undefined;
   throw new AppError(
     'unauthenticated',
-    `nobody vouches for the certificate of ${url.origin}${root ? `; its CA has SHA-256 ${sha256Of(root)}` : ''}`,
+    `the certificate of ${url.origin} is signed by no trusted CA${root ? `; its CA has SHA-256 ${sha256Of(root)}` : ''}`,
     {
       detail: {
         field: 'ca-hash',

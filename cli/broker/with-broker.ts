@@ -1,4 +1,4 @@
-/** One command's conversation with the broker: opened with the login, closed whatever happens. */
+/** One command's conversation with the broker: opened with the login, closed on every path. */
 import type { CliIo } from '#cli/output/io.ts';
 import { type BrokerClient, openBroker } from './broker-client.ts';
 

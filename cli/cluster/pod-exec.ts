@@ -1,7 +1,7 @@
 /** Runs a program in a container, as `kubectl exec` does. */
 import { Writable } from 'node:stream';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type KubeTarget, loadKubeconfig } from './open.ts';
+import { type KubeTarget, loadKubeconfig } from './kubeconfig-files.ts';
 
 export interface ExecRequest {
   readonly namespace: string;
@@ -19,14 +19,19 @@ export async function podExec(
   { namespace, pod, container, ...request }: ExecRequest,
 ): Promise<void> {
   const { command, onLine, signal } = request;
-  const [{ Exec }, config] = await Promise.all([import('@kubernetes/client-node'), loadKubeconfig(target)]);
+  const { text, context } = await loadKubeconfig(target);
+  // Loaded late: it is the heaviest import of the command line, and no other command needs it.
+  const { Exec, KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  config.loadFromString(text);
+  config.setCurrentContext(context);
   const failed = (why: string, cause?: unknown) =>
     new AppError('kube_failed', `${command.slice(0, 3).join(' ')} in pod ${namespace}/${pod}: ${why}`, { cause });
   const out = lines(onLine);
-  let said = '';
+  let message = '';
   const errors = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      said = `${said}${chunk.toString()}`.slice(-2_000);
+      message = `${message}${chunk.toString()}`.slice(-2_000);
       done();
     },
   });
@@ -43,7 +48,7 @@ export async function podExec(
       false,
       (status) => {
         if (status.status === 'Success') resolve();
-        else reject(failed(`${status.message ?? 'failed'} ${said}`.trim()));
+        else reject(failed(`${status.message ?? 'failed'} ${message}`.trim()));
       },
     );
     started.then(

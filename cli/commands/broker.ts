@@ -32,7 +32,7 @@ export const brokerCommand = (io: CliIo): Command =>
       .option('--allow-private-webhooks', 'webhooks may have private addresses, and plain HTTP on loopback')
       .option(
         '--aws-principal <arn>',
-        'who this process is at AWS: tenants may have events put into their buses and queues by roles that trust it',
+        'ARN of the AWS identity of this process: tenants name it in the trust policies of roles for their event targets',
       )
       .option(
         '--longest-wait <seconds>',

@@ -62,7 +62,7 @@ const paths = (root: Command): string =>
     .map((path) => `'${path}'`)
     .join('|');
 
-export const bashCompletion = (root: Command): string => `# bash completion of isthmus
+const bashCompletion = (root: Command): string => `# bash completion of isthmus
 _isthmus() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" where='' word offer='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -82,7 +82,7 @@ ${cases(root)}
 complete -F _isthmus isthmus
 `;
 
-export const zshCompletion = (root: Command): string => `#compdef isthmus
+const zshCompletion = (root: Command): string => `#compdef isthmus
 _isthmus() {
   local previous="\${words[CURRENT-1]}" where='' word offer='' i
   for ((i = 2; i < CURRENT; i++)); do

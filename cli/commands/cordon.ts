@@ -46,7 +46,7 @@ async function setCondition(
   target: Target,
   tenantCondition: string,
 ): Promise<[KubeClient, Tenant]> {
-  const kube = await openCluster(target, io.signal);
+  const kube = await openCluster(target, io);
   const tenant = await findTenant(kube, name);
   await kube.mergePatch(tenants, refOf(tenant), { spec: { tenantCondition } });
   return [kube, tenant];
@@ -58,7 +58,7 @@ async function annotate(
   target: Target,
   annotations: Readonly<Record<string, string | null>>,
 ): Promise<[KubeClient, ResourceSlice]> {
-  const kube = await openCluster(target, io.signal);
+  const kube = await openCluster(target, io);
   const slice = await findGuestSlice(kube, name, target.consumer);
   await kube.mergePatch(resourceSlices, refOf(slice), { metadata: { annotations } });
   return [kube, slice];

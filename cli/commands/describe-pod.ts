@@ -31,7 +31,7 @@ export const describePodCommand = (io: CliIo): Command =>
     .addHelpText('after', '\nExamples:\n  isthmus describe pod demo/web-0 --kubeconfig rome.kubeconfig')
     .action(
       async (ref: PodRef, options: { kubeconfig: string; context?: string; output: 'text' | 'json' | 'yaml' }) => {
-        const kube = await openCluster(options, io.signal);
+        const kube = await openCluster(options, io);
         const pod = await kube.get(pods, ref);
         if (pod === undefined) {
           throw new AppError(

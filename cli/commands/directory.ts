@@ -65,7 +65,7 @@ interface PublishOptions extends ResourceOptions {
 
 const publishCommand = (io: CliIo): Command =>
   resourceOptions(new Command('publish'), 'to show as a hint')
-    .description('show a cluster of yours to all tenants, or describe it anew; they may then ask for it')
+    .description('show a cluster of yours to all tenants, or replace its description; they may then ask for it')
     .argument('<cluster>', 'your cluster', clusterName)
     .option('--region <name>', 'where it is')
     .option('--labels <labels>', 'KEY=VALUE, more than one separated by commas', labelList, {})

@@ -88,7 +88,7 @@ Example:
     );
 
 /** What the role needs, ready for `aws iam create-role` and `put-role-policy`. */
-export function policiesOf({ arn, type, principal, externalId }: EventTarget): object {
+function policiesOf({ arn, type, principal, externalId }: EventTarget): object {
   const Version = '2012-10-17';
   return {
     trust: {

@@ -98,7 +98,7 @@ Example:
   isthmus generate peering-user rome --kubeconfig milan.kubeconfig > rome-at-milan.kubeconfig`,
     )
     .action(async (consumer: string, options: UserOptions) => {
-      const kube = await openCluster(options, io.signal);
+      const kube = await openCluster(options, io);
       const text = await createPeeringUser(io, kube, consumer, options.lifetime);
       io.stdout.write(text);
       io.stderr.write(
@@ -114,7 +114,7 @@ export const deleteCommand = (io: CliIo): Command =>
       .addOption(changingKubeconfigOption())
       .addOption(contextOption())
       .action(async (consumer: string, options: Omit<UserOptions, 'lifetime'>) => {
-        const kube = await openCluster(options, io.signal);
+        const kube = await openCluster(options, io);
         const removed = await deletePeeringUser(kube, consumer);
         io.stdout.write(
           removed ? `peering user of ${consumer} has no rights any more\n` : `${consumer} has no peering user here\n`,

@@ -123,7 +123,7 @@ function peeringColumns(io: CliIo): Column<Peering>[] {
 
 const auditCommand = (io: CliIo): Command =>
   new Command('audit')
-    .description('who changed what, newest first')
+    .description('changes with their principals, newest first')
     .option('--limit <n>', 'how many records', positiveInt, 50)
     .option('--subject <subject>', 'only those about this, for example cluster/rome')
     .addOption(outputOption())

@@ -5,6 +5,7 @@ import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/inst
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
+import { patient } from '../install/patience.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
@@ -25,9 +26,10 @@ liqoctl. It may join a broker later: isthmus join ID. Running it again updates t
 Example:
   isthmus install --kubeconfig rome.kubeconfig --cluster-id rome`,
     )
-    .action(async (options: InstallOptions) => install(io, await openCluster(options, io.signal), options));
+    .action(async (options: InstallOptions) => install(io, await openCluster(options, io), options));
 
-export async function install(io: CliIo, kube: KubeClient, options: InstallOptions): Promise<void> {
+export async function install(io: CliIo, client: KubeClient, options: InstallOptions): Promise<void> {
+  const kube = patient(io, client);
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);

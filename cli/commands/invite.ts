@@ -37,11 +37,11 @@ const createCommand = (io: CliIo): Command =>
     .option('--class <name>', 'resource class that may be asked for, * for all; may be repeated', collect, [])
     .option('--expires-in <duration>', 'for example 12h or 30d; default: 7d', lifetime)
     .option('--uses <n>', 'how many peerings it makes; default: 1', positiveInt)
-    .option('--note <text>', 'a note for yourselves; nobody else sees it')
+    .option('--note <text>', 'a note that only your tenant sees')
     .addHelpText(
       'after',
       `
-Whoever has the code can use it: send it as you would a password. What is not limited here is limited by the PeeringPolicy of the
+Possession of the code is enough to use it: send it as you would a password. What is not limited here is limited by the PeeringPolicy of the
 cluster alone. The tenant that uses it runs: isthmus redeem CODE CLUSTER
 
 Examples:

@@ -6,6 +6,7 @@ import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
+import { patient } from '#cli/install/patience.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -35,7 +36,7 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
   try {
     const progress = createProgress(io);
     const startedAt = io.clock.now();
-    const kube = await openCluster(options, io.signal);
+    const kube = patient(io, await openCluster(options, io));
     const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
     const state = await lookAt(
       progress,
@@ -60,7 +61,7 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
     });
     const cluster = await during(progress, 'broker', () =>
       waitForConnection(io, broker, name, {
-        // An agent that enrols is heard anew; one that is only updated may be as quiet as it was.
+        // An agent that enrols has to report again; one that is only updated may stay as silent as it was.
         heardSince: token === undefined ? undefined : before?.lastSeenAt,
         timeoutMs: deadline - io.clock.now(),
       }),

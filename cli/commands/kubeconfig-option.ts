@@ -1,7 +1,6 @@
 /** `--kubeconfig` and `--context` of every command that works on one cluster, settled in one place before the command runs. */
 import { type Command, Option } from 'commander';
-import { findKubeconfig } from '#cli/cluster/kubeconfig-files.ts';
-import { type KubeTarget, loadKubeconfig } from '#cli/cluster/open.ts';
+import { findKubeconfig, type KubeTarget, loadKubeconfig } from '#cli/cluster/kubeconfig-files.ts';
 import type { CliIo } from '#cli/output/io.ts';
 
 const searched = 'default: KUBECONFIG, then ~/.kube/config';
@@ -55,7 +54,6 @@ export async function settleKubeconfig(io: CliIo, command: Command): Promise<voi
 
 /** Says on stderr which cluster a command is about to change. */
 export async function announceCluster(io: CliIo, target: KubeTarget, from: string): Promise<void> {
-  const config = await loadKubeconfig(target);
-  const server = config.getCurrentCluster()?.server;
-  io.stderr.write(`acting on context ${config.getCurrentContext()} at ${server}, from ${from}\n`);
+  const { context, server } = await loadKubeconfig(target);
+  io.stderr.write(`acting on context ${context} at ${server}, from ${from}\n`);
 }

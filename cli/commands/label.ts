@@ -38,7 +38,7 @@ interface Target<T extends Labelled> {
   ) => Promise<T>;
 }
 
-/** Somebody labels at the same time, or an agent just reported. */
+/** A concurrent label command, or a report of the agent, changed the version. */
 const attempts = 5;
 
 /** Without changes, shows the labels. */

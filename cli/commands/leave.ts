@@ -29,7 +29,7 @@ export const leaveCommand = (io: CliIo): Command =>
     .argument('<name>', 'name of the cluster', clusterName)
     .option('--kubeconfig <file>', 'kubeconfig of the cluster; without it the agent stays, cut off')
     .addOption(contextOption())
-    .option('--force', 'end its peerings first, whatever state they are in')
+    .option('--force', 'end its peerings first, in any state')
     .option('--purge', 'also remove tenant namespaces and custom resource definitions, with every object of theirs')
     .addOption(dryRunOption())
     .addOption(timeoutOption('2m'))
@@ -47,7 +47,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
     const progress = createProgress(io);
     const { kubeconfig, context } = options;
     if (kubeconfig !== undefined) await announceCluster(io, { kubeconfig, context }, kubeconfig);
-    const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io.signal);
+    const kube = kubeconfig === undefined ? undefined : await openCluster({ kubeconfig, context }, io);
     if (kube) await mustBe(kube, name);
     const open = await broker.all((page) => broker.api.listPeerings({ query: { ...page, cluster: name } }));
     if (options.dryRun) {

@@ -19,7 +19,7 @@ export const loginCommand = (io: CliIo): Command =>
     .description('log in to a broker; `isthmus broker serve` prints the line to paste')
     .argument('<url>', 'URL of the broker, https://HOST:PORT')
     .requiredOption('--key <key>', 'API key or operator key; - reads it from standard input')
-    .option('--ca-hash <sha256>', "SHA-256 of the broker's CA certificate, when nobody else vouches for it")
+    .option('--ca-hash <sha256>', "SHA-256 of the broker's CA certificate, when no trusted CA signed it")
     .option('--ca-file <file>', "the broker's CA certificate, as an alternative to its hash")
     .addHelpText(
       'after',
@@ -62,9 +62,9 @@ async function login(io: CliIo, text: string, options: LoginOptions): Promise<vo
   const target = { url: url.href.replace(/\/+$/, ''), key, ...(caPem !== undefined && { caPem }) };
   const broker = createBrokerClient(io, target);
   try {
-    const who = await whoIs(broker, key);
+    const principal = await principalOf(broker, key);
     const file = await saveLogin(io, target);
-    io.stdout.write(`logged in to ${target.url} as ${who}\n`);
+    io.stdout.write(`logged in to ${target.url} as ${principal}\n`);
     if (caPem !== undefined) io.stderr.write(`trusting the broker by its CA, SHA-256 ${sha256Of(caPem)}\n`);
     io.stderr.write(`saved in ${file}; key ${fingerprint(key)}\n`);
   } finally {
@@ -73,7 +73,7 @@ async function login(io: CliIo, text: string, options: LoginOptions): Promise<vo
 }
 
 /** Operators are in no tenant: what they may do is the proof. */
-async function whoIs(broker: BrokerClient, key: string): Promise<string> {
+async function principalOf(broker: BrokerClient, key: string): Promise<string> {
   if (isOperatorKey(key)) {
     await broker.api.listTenants({ query: { limit: 1 } });
     return 'operator of the broker';

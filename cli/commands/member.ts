@@ -1,4 +1,4 @@
-/** isthmus member: who logs in to the tenant at an identity provider, and what they may do. */
+/** isthmus member: the users that log in to the tenant through an identity provider, and their roles. */
 import { Command, Option } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import { age } from '#cli/output/duration.ts';
@@ -30,7 +30,7 @@ interface AddOptions {
 
 const addCommand = (io: CliIo): Command =>
   new Command('add')
-    .description('let somebody in who logs in at a registered identity provider')
+    .description('add a user of a registered identity provider')
     .option('--email <address>', 'by e-mail address, as the provider verified it')
     .option('--issuer <url>', 'or by issuer and subject: URL of the provider')
     .option('--subject <subject>', 'and its name for the member')

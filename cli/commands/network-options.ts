@@ -34,12 +34,12 @@ export const networkOptions = (command: Command): Command =>
 /** Undefined: nothing was said about the network. */
 export function askedNetwork(options: NetworkOptions): NewPeeringNetwork | undefined {
   const { network, gatewayLocation, mtu: bytes, gatewayServiceType, inBand } = options;
-  const asked: NewPeeringNetwork = {
+  const requested: NewPeeringNetwork = {
     ...(network !== undefined && { enabled: network }),
     ...(gatewayLocation !== undefined && { gatewayLocation }),
     ...(bytes !== undefined && { mtu: bytes }),
     ...(gatewayServiceType !== undefined && { serviceType: gatewayServiceType }),
     ...(inBand !== undefined && { inBand }),
   };
-  return Object.keys(asked).length > 0 ? asked : undefined;
+  return Object.keys(requested).length > 0 ? requested : undefined;
 }

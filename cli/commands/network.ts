@@ -1,11 +1,12 @@
 /** isthmus network test: the whole matrix between two clusters, and where packets end. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type KubeTarget, openCluster } from '#cli/cluster/open.ts';
+import type { KubeTarget } from '#cli/cluster/kubeconfig-files.ts';
+import { openCluster } from '#cli/cluster/open.ts';
 import { halfOf, testHomeHalf } from '#cli/network-test/home-half.ts';
-import { removeTest } from '#cli/network-test/place.ts';
 import { reportText } from '#cli/network-test/print.ts';
 import { type Report, testNetwork } from '#cli/network-test/run.ts';
 import { mustBeCluster, readSide } from '#cli/network-test/side.ts';
+import { removeTest } from '#cli/network-test/test-pods.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { paintFor } from '#cli/output/style.ts';
@@ -83,7 +84,7 @@ async function networkTest(
   await announceCluster(io, targets[0], targets[0].kubeconfig);
   await announceCluster(io, targets[1], targets[1].kubeconfig);
   const clusters = await during(progress, 'clusters', async () => {
-    const opened = [await openCluster(targets[0], io.signal), await openCluster(targets[1], io.signal)] as const;
+    const opened = [await openCluster(targets[0], io), await openCluster(targets[1], io)] as const;
     await mustBeCluster(opened[0], consumer, '--kubeconfig');
     await mustBeCluster(opened[1], provider, '--peer-kubeconfig');
     return opened;
@@ -101,19 +102,19 @@ async function networkTest(
         { target: targets[1], kube: clusters[1], side: await readSide(clusters[1], provider, consumer) },
       ] as const;
       const { basic = false, nodePort = false, externalIp: external } = options;
-      const asked = { basic, nodePort, timeoutMs: timeoutMsOf(options), ...(external && { external }) };
+      const requested = { basic, nodePort, timeoutMs: timeoutMsOf(options), ...(external && { external }) };
       const outside = { clock: io.clock, progress, signal: io.signal };
       const halved = halfOf(grounds);
-      return halved ? testHomeHalf(halved, asked, outside) : testNetwork(grounds, asked, outside);
+      return halved ? testHomeHalf(halved, requested, outside) : testNetwork(grounds, requested, outside);
     },
     () => removeAll(io, progress, targets, 'removing the test'),
   );
   if (options.output === 'json') io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else io.stdout.write(reportText(report, paintFor(io.stdout, io.env)));
-  judge(report);
+  validateOptions(report);
 }
 
-/** `after` runs whatever happens; the first failure counts. */
+/** `after` runs on every path; the first failure counts. */
 async function cleanly<T>(work: () => Promise<T>, after: () => Promise<unknown>): Promise<T> {
   let result: T;
   try {
@@ -131,7 +132,7 @@ const removeAll = (io: CliIo, progress: Progress, targets: readonly KubeTarget[]
     (await Promise.all(targets.map((target) => removeTest(target, io.clock)))).includes(true),
   );
 
-function judge({ rows, missing }: Report): void {
+function validateOptions({ rows, missing }: Report): void {
   const failed = rows.filter(({ ok }) => !ok);
   const [first] = failed;
   if (first?.failing !== undefined) {

@@ -135,7 +135,7 @@ async function refuseUnusable(kube: KubeClient, name: string): Promise<void> {
 
 async function offload(io: CliIo, name: string, options: OffloadOptions): Promise<void> {
   const spec = specOf(options);
-  const kube = await openCluster(options, io.signal);
+  const kube = await openCluster(options, io);
   await refuseUnusable(kube, name);
   const ref = { namespace: name, name: namespaceOffloadingName };
   try {
@@ -276,7 +276,7 @@ async function unoffload(
   name: string,
   options: { readonly kubeconfig: string; readonly context?: string; readonly timeout: string },
 ): Promise<void> {
-  const kube = await openCluster(options, io.signal);
+  const kube = await openCluster(options, io);
   const ref = { namespace: name, name: namespaceOffloadingName };
   if (!(await kube.delete(namespaceOffloadings, ref))) {
     io.stdout.write(`namespace ${name} is not offloaded; nothing to do\n`);

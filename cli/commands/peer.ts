@@ -52,7 +52,7 @@ const peerTerms = (): Command =>
     .option('--class <name>', 'resource class at the provider')
     .option('--labels <labels>', 'labels for your own lists, KEY=VALUE separated by commas', labelList, {});
 
-const asked = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
+const requested = ({ cpu, memory, pods, resource }: PeerOptions): Record<string, string> => ({
   ...resource,
   ...(cpu !== undefined && { cpu }),
   ...(memory !== undefined && { memory }),
@@ -68,7 +68,7 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
         body: {
           consumer,
           provider,
-          resources: asked(options),
+          resources: requested(options),
           ...(options.class && { class: options.class }),
           ...(network && { network }),
           ...(Object.keys(options.labels).length > 0 && { labels: options.labels }),
@@ -129,7 +129,7 @@ export const unpeerCommand = (io: CliIo): Command =>
     .option('--force', 'do not wait for a side that is gone for ever; refused while both answer')
     .option('--kubeconfig <file>', 'with --force, for a peering without a broker: the side that is left')
     .addOption(contextOption())
-    .option('--yes', 'with --kubeconfig: you know that the other side is gone, whatever the link says')
+    .option('--yes', 'with --kubeconfig: you know that the other side is gone, even if the link still answers')
     .addOption(timeoutOption('2m'))
     .addHelpText(
       'after',
@@ -137,7 +137,7 @@ export const unpeerCommand = (io: CliIo): Command =>
 The end always comes: a side that is unreachable is cleaned by its agent when it is back. Unpeering twice does no harm.
 
 With --force the side that is left stops waiting for the other, after two looks that found it gone, and the command says what stays behind
-there. With --kubeconfig nobody but that cluster is asked, whichever way the peering was made, except by a broker.
+there. With --kubeconfig only that cluster is asked, for every peering that no broker made.
 
 Examples:
   isthmus unpeer rome milan --wait

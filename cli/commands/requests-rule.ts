@@ -69,7 +69,7 @@ const listCommand = (io: CliIo): Command =>
             { head: 'used', cell: ({ used, uses }) => `${used}/${uses}` },
           ],
           name: ({ id }) => `approval-rule/${id}`,
-          none: 'no rules: every request waits for somebody',
+          none: 'no rules: every request waits for a member',
         });
       }),
     );

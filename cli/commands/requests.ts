@@ -1,11 +1,11 @@
-/** isthmus requests: ask other tenants for published clusters, and answer those who ask for yours. */
+/** isthmus requests: ask other tenants for published clusters, and answer requests for yours. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
 import { resourcesText } from '#cli/peerings/describe.ts';
-import { type PeeringRequest, RequestState } from '#shared/schema/api/across.ts';
+import { type PeeringRequest, RequestState } from '#shared/schema/api/cross-tenant.ts';
 import {
   askedResources,
   clusterName,
@@ -19,7 +19,7 @@ import { ruleCommand } from './requests-rule.ts';
 export const requestsCommand = (io: CliIo): Command =>
   new Command('requests')
     .alias('request')
-    .description('ask other tenants for published clusters, and answer those who ask for yours')
+    .description('ask other tenants for published clusters, and answer requests for yours')
     .addCommand(listCommand(io))
     .addCommand(decisionCommand(io, 'approve'))
     .addCommand(decisionCommand(io, 'reject'))

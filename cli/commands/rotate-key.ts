@@ -38,7 +38,7 @@ const inPem = (): { readonly privateKey: string; readonly publicKey: string } =>
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 async function rotateKey(io: CliIo, options: Options): Promise<void> {
-  const kube = await openCluster(options, io.signal);
+  const kube = await openCluster(options, io);
   const ref = { namespace: systemNamespace, name: authenticationKeysSecret };
   const secret = await kube.get(secrets, ref);
   const { privateKey, publicKey, [keyFields.previousPrivate]: unfinished } = secret?.data ?? {};

@@ -83,7 +83,7 @@ async function tenantNamespaceOf(kube: KubeClient, provider: string): Promise<st
 }
 
 async function create(io: CliIo, name: string, options: CreateOptions): Promise<void> {
-  const kube = await openCluster(options, io.signal);
+  const kube = await openCluster(options, io);
   const { provider } = options;
   const namespace = await tenantNamespaceOf(kube, provider);
   const ref = { namespace, name };
@@ -131,7 +131,7 @@ const verdictOf = (slice: ResourceSlice, type: string): string =>
   slice.status?.conditions?.find((condition) => condition.type === type)?.status ?? 'Pending';
 
 async function list(io: CliIo, options: { kubeconfig: string; context?: string; output: Format }): Promise<void> {
-  const kube = await openCluster(options, io.signal);
+  const kube = await openCluster(options, io);
   const [items, limits] = await Promise.all([kube.list(resourceSlices), kube.list(quotas)]);
   const quotaOf = (slice: ResourceSlice): Quota | undefined =>
     limits.find(

@@ -89,7 +89,7 @@ const issuerCommand = (io: CliIo): Command =>
         .description('accept tokens of an identity provider (OpenID Connect)')
         .argument('<url>', 'its issuer URL')
         .requiredOption('--audience <text>', 'the audience that its tokens for this broker have')
-        .option('--subject-claim <name>', 'where its tokens name who it is (default: sub)')
+        .option('--subject-claim <name>', 'claim of its tokens that holds the subject (default: sub)')
         .option('--email-claim <name>', 'where they hold the e-mail address (default: email)')
         .option('--role-claim <name>', 'where they hold words that --map turns into roles, for example groups')
         .option('--map <word=role>', 'a word of the role claim and the role it gives; may be repeated', roleWord, {})

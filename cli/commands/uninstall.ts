@@ -34,7 +34,7 @@ export const uninstallCommand = (io: CliIo): Command =>
 Refused while the cluster has peerings or offloaded namespaces; it says which. The agent is stopped first, then what it and the
 installation made is removed, then the cluster is looked through for what is left. Interrupted, it goes on when run again.`,
     )
-    .action(async (options: UninstallOptions) => uninstall(io, await openCluster(options, io.signal), options));
+    .action(async (options: UninstallOptions) => uninstall(io, await openCluster(options, io), options));
 
 export async function uninstall(io: CliIo, kube: KubeClient, options: UninstallOptions): Promise<void> {
   const progress = createProgress(io);

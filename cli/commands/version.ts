@@ -1,17 +1,19 @@
 /** isthmus version. */
+
 import { Command, Option } from 'commander';
 import { createBrokerClient } from '#cli/broker/broker-client.ts';
 import { loadLogin } from '#cli/broker/login-config.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { agentImage, version } from '#cli/output/version.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 
 const patienceMs = 3_000;
 
 export const versionCommand = (io: CliIo): Command =>
   new Command('version')
     .description('print the versions of this program and of the broker it is logged in to')
-    .option('--client', 'this program only; asks nobody')
+    .option('--client', 'this program only; makes no request')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'))
     .action(async ({ client, output }: { client?: boolean; output: 'text' | 'json' | 'yaml' }) => {
       const broker = client ? undefined : await brokerVersion(io);
@@ -24,7 +26,7 @@ export const versionCommand = (io: CliIo): Command =>
 async function brokerVersion(io: CliIo): Promise<{ url: string; version?: string; problem?: string } | undefined> {
   const login = await loadLogin(io).catch(() => undefined);
   if (login === undefined) return undefined;
-  const impatient = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(patienceMs)]) };
+  const impatient = { ...io, signal: abortsWith(io.signal, AbortSignal.timeout(patienceMs)) };
   const broker = createBrokerClient(impatient, login);
   try {
     const health = await broker.api.getHealth();

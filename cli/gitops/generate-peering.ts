@@ -48,7 +48,7 @@ export async function generatePeering(io: CliIo, options: PeeringOptions): Promi
     provider: await certificateOption(options.sealProvider, '--seal-provider'),
   };
   const progress = createProgress(io);
-  const target = (kubeconfig: string, context: string | undefined) => openCluster({ kubeconfig, context }, io.signal);
+  const target = (kubeconfig: string, context: string | undefined) => openCluster({ kubeconfig, context }, io);
   const consumerKube = await target(options.consumer, options.consumerContext);
   const providerKube = await target(options.provider, options.providerContext);
   const consumer = await during(progress, 'consumer', () => readClusterFacts(consumerKube, 'consumer'));
@@ -108,7 +108,7 @@ function linkOf(options: PeeringOptions, consumer: ClusterFacts, provider: Clust
   const byDefault = serviceType === 'NodePort' ? nodes : loadBalancerIp === undefined ? [] : [loadBalancerIp];
   const addresses = options.serverAddress.length > 0 ? options.serverAddress : byDefault;
   if (addresses.length === 0) {
-    throw new AppError('invalid_input', `nobody knows where the ${server}'s gateway will be reached`, {
+    throw new AppError('invalid_input', `the address of the ${server}'s gateway is unknown`, {
       detail: {
         field: 'server-address',
         remedy: 'say it: --server-address HOST, or --load-balancer-ip ADDRESS with --server-type LoadBalancer',

@@ -88,7 +88,7 @@ describe('the manifests of a peering', () => {
   });
 });
 
-test('a kubeconfig is YAML, whatever the names', () => {
+test('a kubeconfig is YAML, for all names', () => {
   const text = kubeconfigText({
     cluster: 'yes',
     user: '123',

@@ -1,5 +1,5 @@
 /**
- * Both halves of a peering as plain objects (docs/design/control-plane.md#what-makes-a-peering-from-manifests-alone): whoever applies them, in whatever
+ * Both halves of a peering as plain objects (docs/design/control-plane.md#what-makes-a-peering-from-manifests-alone): applied by any tool, in any
  * order, gets a peering. Pure.
  */
 import {
@@ -17,7 +17,7 @@ import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import type { GatewayKeys } from './wireguard-keys.ts';
 
-export interface Side {
+interface Side {
   readonly id: string;
   readonly podCidrs: readonly string[];
   readonly externalCidrs: readonly string[];
@@ -58,8 +58,8 @@ export interface Half {
   readonly secrets: readonly Secret[];
 }
 
-export const keysSecret = 'gw-keys';
-export const credentialsSecret = 'cplane-secret';
+const keysSecret = 'gw-keys';
+const credentialsSecret = 'cplane-secret';
 const liqo = { template: systemNamespace } as const;
 
 export function peeringManifests(plan: PeeringPlan): { readonly consumer: Half; readonly provider: Half } {

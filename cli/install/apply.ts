@@ -53,7 +53,7 @@ export function typeOf(object: KubeObject): ResourceType {
   return type;
 }
 
-export const installManager = 'isthmus-cli';
+const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
 
 /** `ask` until it answers; fails with `deadline_exceeded` in the words of `late`. */
@@ -137,7 +137,7 @@ export async function pastWebhooks<T>(io: Pick<CliIo, 'clock' | 'signal'>, write
   return done.value;
 }
 
-/** The path of a fresh CRD answers 404 for a moment after it is established. */
+/** The path of a fresh CRD answers 404, or 429, for a moment after it is established. */
 const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): Promise<true> =>
   poll(
     io,
@@ -147,7 +147,7 @@ const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): P
         await pastWebhooks(io, write);
         return true;
       } catch (error) {
-        if (codeOf(error) === 'kube_not_found') return undefined;
+        if (codeOf(error) === 'kube_not_found' || codeOf(error) === 'kube_throttled') return undefined;
         throw error;
       }
     },

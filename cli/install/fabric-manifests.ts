@@ -41,7 +41,7 @@ const clusterRole = (name: string, rules: Rule[]): ClusterRole => ({
 
 const networking = 'networking.liqo.io';
 
-export const fabricRules = (): Rule[] => [
+const fabricRules = (): Rule[] => [
   rule('', ['nodes', 'pods'], read),
   rule(
     networking,
@@ -72,7 +72,7 @@ export const fabricRules = (): Rule[] => [
 ];
 
 /** In tenant namespaces: which replica of a gateway is active. */
-export const fabricTenantRules = (): Rule[] => [
+const fabricTenantRules = (): Rule[] => [
   rule('coordination.k8s.io', ['leases'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
   rule('', ['pods'], ['patch']),
 ];

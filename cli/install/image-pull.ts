@@ -32,15 +32,14 @@ export function pullTroubleOf({ spec, status }: Pod): PullTrouble | undefined {
   return undefined;
 }
 
-export const pullText = ({ image, node, said }: PullTrouble): string =>
-  `node ${node} cannot get the image ${image}: ${said}`;
+const pullText = ({ image, node, said }: PullTrouble): string => `node ${node} cannot get the image ${image}: ${said}`;
 
 export const pullRemedy = ({ image }: PullTrouble): string =>
   `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --out agent.tar\` writes it, and on each node \`ctr --namespace k8s.io images import agent.tar\` loads it`;
 
-/** Says each trouble once, however often the kubelet tries and whatever words it has for it. */
+/** Reports each failure once, however often the kubelet retries and rewords it. */
 export function createPullWatch(note: (text: string) => void): (pods: readonly Pod[]) => PullTrouble | undefined {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (pods) => {
     let first: PullTrouble | undefined;
     for (const pod of pods) {
@@ -48,9 +47,9 @@ export function createPullWatch(note: (text: string) => void): (pods: readonly P
       if (trouble === undefined) continue;
       first ??= trouble;
       const key = `${trouble.node}\0${trouble.image}`;
-      if (told.has(key)) continue;
-      const isFirst = ![...told].some((known) => known.endsWith(`\0${trouble.image}`));
-      told.add(key);
+      if (reported.has(key)) continue;
+      const isFirst = ![...reported].some((known) => known.endsWith(`\0${trouble.image}`));
+      reported.add(key);
       note(pullText(trouble));
       if (isFirst) note(`to do: ${pullRemedy(trouble)}; this command goes on as soon as the image is there`);
     }

@@ -18,8 +18,8 @@ const fabricPatienceMs = 30_000;
 const loopback = /^(localhost|127\.|\[::1\])/;
 
 /** How peers reach the API server: what was said, else what the kubeconfig names. Fails with `invalid_input` for what peers cannot use. */
-export function peerUrl(asked: string | undefined, server: string): string {
-  const text = asked ?? server;
+export function peerUrl(requested: string | undefined, server: string): string {
+  const text = requested ?? server;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:') {
     throw new AppError(
@@ -30,7 +30,7 @@ export function peerUrl(asked: string | undefined, server: string): string {
       },
     );
   }
-  if (asked === undefined && loopback.test(url.host)) {
+  if (requested === undefined && loopback.test(url.host)) {
     throw new AppError('invalid_input', `the kubeconfig names the API server ${server}, which peers cannot reach`, {
       detail: {
         field: 'api-server-url',

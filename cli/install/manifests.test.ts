@@ -82,7 +82,7 @@ describe('the manifests of the agent', () => {
     expect(atLeast(startupProbe)).toBeGreaterThanOrEqual(300);
     expect(atLeast(livenessProbe)).toBeGreaterThanOrEqual(60);
     for (const probe of [startupProbe, livenessProbe]) expect(probe?.timeoutSeconds).toBeGreaterThanOrEqual(10);
-    // Who is silent for longer than this cannot decide about pods in time either: another replica may.
+    // A replica that is silent for longer than this cannot decide about pods in time either: another replica takes over.
     expect(atLeast(readinessProbe)).toBeLessThan(10);
     expect(readinessProbe?.timeoutSeconds).toBe(5);
   });
@@ -119,7 +119,7 @@ describe('the manifests of the agent', () => {
 describe('the network', () => {
   const fabric = () => find<DaemonSet>('DaemonSet', 'isthmus-fabric').spec?.template.spec;
 
-  test('runs one process on every node but virtual ones, whatever taints they have, and nothing of it listens', () => {
+  test('runs one process on every node but virtual ones, regardless of taints, and opens no listening port', () => {
     expect(fabric()).toMatchObject({ hostNetwork: true, hostPID: true, tolerations: [{ operator: 'Exists' }] });
     const [term] =
       fabric()?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];

@@ -30,7 +30,7 @@ export interface InstallOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Absent: the cluster is enrolled already and only updated. */
   readonly joinToken?: string;
-  /** Changes with each token, so that a running agent starts anew and finds it. */
+  /** Changes with each token, so that a running agent restarts and finds it. */
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
@@ -47,7 +47,7 @@ export interface NetworkInstallOptions {
 }
 
 export const agentName = 'isthmus-agent';
-export const joinSecret = 'isthmus-join';
+const joinSecret = 'isthmus-join';
 export const defaultPolicy = 'default';
 
 /** On the pod template. */

@@ -15,10 +15,10 @@ export interface NodeProcessFacts {
 }
 
 /** Pure. What is installed stays, if it can. Fails with `invalid_input` for what does not go together. */
-export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodeProcessFacts): NodeProcess {
+export function settleNodeProcess(requested: NodeProcess | undefined, facts: NodeProcessFacts): NodeProcess {
   const { nodes: names, replicas = 1, hasNetwork, installed = nodeProcess.shared } = facts;
   const isSmall = names.length === 1 && replicas === 1 && hasNetwork;
-  if (asked !== nodeProcess.shared || isSmall) return asked ?? (isSmall ? installed : nodeProcess.own);
+  if (requested !== nodeProcess.shared || isSmall) return requested ?? (isSmall ? installed : nodeProcess.own);
   const why = !hasNetwork
     ? 'with --no-network there is none'
     : replicas > 1
@@ -27,7 +27,7 @@ export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodePro
   throw new AppError('invalid_input', `--node-process is shared, but ${why}`, {
     detail: {
       field: 'node-process',
-      value: asked,
+      value: requested,
       accepted: `${nodeProcess.own}; ${nodeProcess.shared} on a cluster of one node with one replica and a network`,
     },
   });
@@ -36,8 +36,3 @@ export function settleNodeProcess(asked: NodeProcess | undefined, facts: NodePro
 /** Before the DaemonSet is there, or it would start a process that has to end at once. From then on the agent keeps the mark. */
 export const markServed = (kube: KubeClient, node: string): Promise<void> =>
   kube.mergePatch(nodes, { name: node }, { metadata: { labels: { [nodeProcessLabel]: nodeProcess.shared } } });
-
-export async function unmarkServed(kube: KubeClient): Promise<void> {
-  for (const { metadata } of await kube.list(nodes, nodeProcessLabel))
-    await kube.mergePatch(nodes, { name: metadata.name }, { metadata: { labels: { [nodeProcessLabel]: null } } });
-}

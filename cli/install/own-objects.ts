@@ -36,8 +36,8 @@ import { defaultPolicy, installLabel } from './manifests.ts';
 import { listPatiently } from './patience.ts';
 import { ourConfigurations } from './webhooks.ts';
 
-/** `unmark`: somebody else's object, from which a mark of ours is taken. */
-export type Fate = 'remove' | 'unmark' | 'keep';
+/** `unmark`: an object of another owner, from which our mark is taken. */
+type Fate = 'remove' | 'unmark' | 'keep';
 
 export interface OwnObject {
   readonly type: ResourceType;

@@ -51,7 +51,7 @@ const serviceCidrKinds = ['v1', 'v1beta1'].map((version) =>
 );
 const calicoPools = clusterKind('crd.projectcalico.org', 'v1', 'IPPool', 'ippools');
 
-export async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
+async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
   const data = async (name: string, namespace: string = within.namespace): Promise<Record<string, string>> =>
     (await kube.get(configMaps, { namespace, name }))?.data ?? {};
   const [allNodes, systemPods, kubernetes, pools, ...serviceCidrs] = await Promise.all([
@@ -128,17 +128,22 @@ export function settleRanges(
   const own = installed.filter(({ metadata }) => metadata.namespace === systemNamespace);
   const installedOf = (type: string): string[] =>
     own.filter(({ metadata }) => metadata.labels?.[networkLabel.networkType] === type).map(({ spec }) => spec.cidr);
-  const choose = (flag: string, type: string, asked: readonly string[], find: () => Found | undefined): Found => {
+  const choose = (flag: string, type: string, requested: readonly string[], find: () => Found | undefined): Found => {
     const before = installedOf(type);
     if (before.length > 0) {
-      if (asked.length > 0 && asked.join() !== before.join()) {
-        throw fault(flag, asked.join(), `is ${asked.join()}, but ${before.join()} is installed and known to peers`, {
-          remedy: `leave the flag out, or let the cluster leave and join anew`,
-        });
+      if (requested.length > 0 && requested.join() !== before.join()) {
+        throw fault(
+          flag,
+          requested.join(),
+          `is ${requested.join()}, but ${before.join()} is installed and known to peers`,
+          {
+            remedy: `leave the flag out, or let the cluster leave and join again`,
+          },
+        );
       }
       return { cidrs: before, source: 'as installed' };
     }
-    if (asked.length > 0) return { cidrs: asked, source: `--${flag}` };
+    if (requested.length > 0) return { cidrs: requested, source: `--${flag}` };
     const found = find();
     if (!found) {
       throw fault(

@@ -32,7 +32,7 @@ const isOfInstallation = ({ metadata }: KubeObject): boolean =>
   metadata.annotations?.[networkAnnotation.preinstalled] !== undefined || metadata.labels?.[label.managed] === 'true';
 
 /** `milan (networking, offloading)`; undefined when nothing is shared with it any more. Pure. */
-export function sharedWith({ spec, status }: ForeignCluster): string | undefined {
+function sharedWith({ spec, status }: ForeignCluster): string | undefined {
   const { networking, authentication, offloading } = status?.modules ?? {};
   const on = Object.entries({ networking, authentication, offloading })
     .filter(([, module]) => module?.enabled === true)

@@ -110,7 +110,7 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
   await remove(going.filter(isSystemNamespace));
 }
 
-/** What is taken off an object that somebody else made. */
+/** Our marks, which are taken off objects of other owners. */
 function unmarking({ type, object }: OwnObject): unknown {
   if (type.plural === nodes.plural) return { metadata: { labels: { [nodeProcessLabel]: null } } };
   if (type.plural === namespaces.plural) return { metadata: { labels: { [label.schedulingEnabled]: null } } };

@@ -1,6 +1,6 @@
 /**
  * Ends the agent's processes in a cluster. Node processes first: as they end they ask whether their DaemonSet is gone, and then sweep the kernel;
- * the controllers may be one of them. Whatever has ended already is fine.
+ * the controllers may be one of them. Processes that have already ended are no error.
  */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';

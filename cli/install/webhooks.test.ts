@@ -16,7 +16,7 @@ import { ourConfigurations, removeOrphanedWebhooks, unregister } from './webhook
 
 type Stored = KubeObject & { rules?: unknown };
 
-/** Keeps objects; who may do what is answered from the rules of the agent's role, `lag` questions late. */
+/** Keeps objects; answers access reviews from the rules of the agent's role, `lag` questions late. */
 function cluster(objects: readonly [ResourceType, Stored][], lag = 0) {
   const left = new Map(objects.map(([type, object]) => [`${type.plural}/${object.metadata.name}`, { type, object }]));
   const log: string[] = [];

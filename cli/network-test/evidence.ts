@@ -42,7 +42,7 @@ export type What =
 
 export interface Evidence {
   readonly what: What;
-  /** Where the caller is, and where who is called is. */
+  /** Nodes of the caller and of the called pod. */
   readonly from: EndEvidence;
   readonly to: EndEvidence;
   /** Undefined: the probe got through, but the source or large packets were not as they should be. */
@@ -51,7 +51,7 @@ export interface Evidence {
   readonly largeOnly: boolean;
   /** Set when it got through with another source than it should have. */
   readonly source?: { readonly seen: string; readonly expected: string };
-  /** Whether somebody else in the same cluster as who is called got an answer from there. Undefined: nobody tried. */
+  /** Whether another caller in the cluster of the called pod got an answer from there. Undefined: none tried. */
   readonly answersLocally?: boolean;
   /** Whether the pods behind a Service or NodePort answered the same caller directly. */
   readonly directly?: boolean;

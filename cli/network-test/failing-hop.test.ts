@@ -67,7 +67,7 @@ describe('the failing hop', () => {
       why: 'no pod: TemplateMissing: no template wireguard-server',
     },
     {
-      name: 'no active replica, whatever else is silent',
+      name: 'no active replica, regardless of what else is silent',
       to: { activeNode: undefined as never, leg: 'silent' },
       hop: 'target gateway at milan',
       why: 'none of the gateway pods is active',

@@ -162,12 +162,12 @@ function legOf(end: EndEvidence, name: 'source node to gateway' | 'target gatewa
   const { node, activeNode, leg } = end;
   if (node === undefined || leg === undefined || leg === 'works') return undefined;
   if (leg === 'small-only') return smallOnly(end, node);
-  const way = node === activeNode ? 'to the gateway pod on the same node' : `to the gateway pod on ${activeNode}`;
+  const route = node === activeNode ? 'to the gateway pod on the same node' : `to the gateway pod on ${activeNode}`;
   const broken = end.gatewayLeg === 'silent' && node !== activeNode ? `, nor does that of ${activeNode} itself` : '';
   return hop(
     name,
     place(end),
-    `the overlay of ${node} ${way} does not answer${broken}`,
+    `the overlay of ${node} ${route} does not answer${broken}`,
     `let UDP 6091 pass between ${node} and the gateway pod, both ways (firewalls and security groups of nodes, NetworkPolicies); what is ours there is repaired within 5 s`,
   );
 }
@@ -187,13 +187,13 @@ function betweenGateways({ from, to, now }: Evidence): FailingHop | undefined {
   if (from.gatewayLeg === 'silent') return ownGateway(from, 'source gateway');
   if (to.gatewayLeg === 'silent') return ownGateway(to, 'target gateway');
   const handshake = Math.max(mine?.handshakeAt ?? 0, theirs?.handshakeAt ?? 0);
-  const told = `${from.cluster} says ${mine?.value ?? 'nothing'}, ${to.cluster} says ${theirs?.value ?? 'nothing'}`;
+  const advice = `${from.cluster} says ${mine?.value ?? 'nothing'}, ${to.cluster} says ${theirs?.value ?? 'nothing'}`;
   const at = `${from.cluster} - ${to.cluster}`;
   if (handshake > 0 && now - handshake < freshHandshakeMs) {
     return hop(
       'tunnel',
       at,
-      `WireGuard shook hands ${Math.round((now - handshake) / 1_000)} s ago, but pings do not cross (${told})`,
+      `WireGuard shook hands ${Math.round((now - handshake) / 1_000)} s ago, but pings do not cross (${advice})`,
       'pass UDP both ways between the gateways, and look at the log of the node processes there',
     );
   }
@@ -201,7 +201,7 @@ function betweenGateways({ from, to, now }: Evidence): FailingHop | undefined {
   return hop(
     'tunnel',
     at,
-    `${never} (${told})`,
+    `${never} (${advice})`,
     'let the dialling side reach UDP at the endpoint of the other (status.endpoint of the GatewayServer), and compare PublicKey with the Secret of the peer',
   );
 }
@@ -223,7 +223,7 @@ function sizes({ largeOnly, from, to }: Evidence): FailingHop | undefined {
     'path MTU',
     `${from.cluster} - ${to.cluster}`,
     `small packets pass, large ones do not; the path was found to take ${mine ?? '?'} bytes from ${from.cluster} and ${theirs ?? '?'} from ${to.cluster}`,
-    'something on the way drops large packets silently: peer anew with a smaller `--mtu`, at least 1280',
+    'something on the way drops large packets silently: peer again with a smaller `--mtu`, at least 1280',
   );
 }
 
@@ -267,8 +267,8 @@ function theTarget({ what, to, failure, answersLocally }: Evidence): FailingHop 
     ? hop(
         'target pod',
         place(to),
-        'something answers there that nobody listens',
-        'the address belongs to another pod by now: run the test anew',
+        'a host answers there that no process listens on the port',
+        'the address belongs to another pod by now: run the test again',
       )
     : undefined;
 }

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import type { ProbeResult } from '#shared/domain/network-probe.ts';
 import type { What } from './evidence.ts';
 import { halfOf, halfReport } from './home-half.ts';
-import type { Ground } from './place.ts';
 import { legs, type TestSide } from './plan.ts';
 import { reportText } from './print.ts';
 import type { Side } from './side.ts';
+import type { Ground } from './test-pods.ts';
 
 const node = (name: string) => ({ name, address: '192.0.2.1', ready: true, process: true, overlay: true });
 const rome: Side = {

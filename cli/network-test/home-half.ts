@@ -7,10 +7,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { EndEvidence, FailingHop } from './evidence.ts';
 import { failingHop } from './failing-hop.ts';
 import { testNamespace } from './manifests.ts';
-import { type Ground, placePods, runningPods } from './place.ts';
 import { legs, type TestSide } from './plan.ts';
 import { type Outside, probeAll, type Report, type TestOptions } from './run.ts';
 import { readSide, type Side } from './side.ts';
+import { type Ground, placePods, runningPods } from './test-pods.ts';
 import { endOf, type Outcome, type Verdict } from './verdict.ts';
 
 export interface Halved {

@@ -6,7 +6,7 @@ import { probeNameEnv, probePort, probeProgram } from '#shared/domain/network-pr
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 
 export const testNamespace = 'isthmus-network-test';
-export const testLabels = { 'app.kubernetes.io/part-of': 'isthmus-network-test' } as const;
+const testLabels = { 'app.kubernetes.io/part-of': 'isthmus-network-test' } as const;
 /** `pod` or `host`: the network that a test pod is in. */
 export const networkLabelKey = 'network-test.isthmus.dev/network';
 export const container = 'probe';

@@ -129,7 +129,7 @@ describe('verdicts', () => {
   });
 
   test('blame the overlay of one node for all that fails there, Services and NodePorts included', () => {
-    // Whatever passes through that node: its pods, itself, and calls of its NodePort by others.
+    // All traffic through that node: of its pods, of itself, and calls of its NodePort.
     const through = [
       'rome-2/milan/',
       'milan-1/rome/rome-2',
@@ -148,7 +148,7 @@ describe('verdicts', () => {
     expect(text).toContain('let UDP 6091 pass between rome-2 and the gateway pod');
   });
 
-  test('fail a probe that got through with the source of somebody else', () => {
+  test('fail a probe that got through with a foreign source address', () => {
     const wrong = (id: string) => (id.startsWith('pod-to-pod/rome/rome-1') ? { sources: ['10.72.0.1'] } : undefined);
     const failed = verdictsOf(matrix, outcomeOf(answers(matrix, wrong))).filter(({ ok }) => !ok);
     expect(failed).toMatchObject([{ from: 'rome/rome-1', ms: 3, failing: { hop: 'source address' } }]);

@@ -22,7 +22,7 @@ export interface TestSide {
 }
 
 /** What asked: a test pod, or this machine. */
-export type Asker = { readonly cluster: string; readonly pod: TestPod } | 'here';
+type Asker = { readonly cluster: string; readonly pod: TestPod } | 'here';
 
 export interface Row {
   readonly id: string;
@@ -30,7 +30,7 @@ export interface Row {
   readonly by: Asker;
   /** Cluster and node from which the packets go to the peer; for NodePorts the node that is called. */
   readonly from: { readonly cluster: string; readonly node: string };
-  /** Cluster of who is called; the node where it is one pod. */
+  /** Cluster of the called pod; its node when the target is one pod. */
   readonly to: { readonly cluster: string; readonly node?: string; readonly pod?: string };
   readonly address: string;
   readonly probes: readonly Probe[];

@@ -1,15 +1,17 @@
 /** A network test from the first pod to the last verdict. */
+
 import { request } from 'node:http';
 import { podExec } from '#cli/cluster/pod-exec.ts';
 import type { Progress } from '#cli/output/progress.ts';
 import { during } from '#cli/output/progress.ts';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { type Probe, type ProbeOrder, type ProbeResult, probeProgram } from '#shared/domain/network-probe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { container, testNamespace } from './manifests.ts';
-import { type Ground, placePods, placeServices, runningPods, type Wait } from './place.ts';
 import { type Matrix, matrixOf, type TestSide } from './plan.ts';
 import { readSide } from './side.ts';
+import { type Ground, placePods, placeServices, runningPods, type Wait } from './test-pods.ts';
 import { type Verdict, verdictsOf } from './verdict.ts';
 
 export interface TestOptions {
@@ -47,13 +49,13 @@ export async function testNetwork(
   const placed = await during(progress, 'test pods', async (step) => {
     await Promise.all(grounds.map(placePods));
     const news = new Map<string, string>();
-    const told = (cluster: string) => ({
+    const printed = (cluster: string) => ({
       update(latest: string) {
         news.set(cluster, latest);
         step.update([...news.values()].join(', '));
       },
     });
-    return Promise.all(grounds.map((ground) => runningPods(ground, wait, told(ground.side.cluster))));
+    return Promise.all(grounds.map((ground) => runningPods(ground, wait, printed(ground.side.cluster))));
   });
   const [a, b] = await during(progress, 'Services', () =>
     prepare(
@@ -77,7 +79,7 @@ export async function testNetwork(
     const count = matrix.rows.reduce((sum, row) => sum + row.probes.length, matrix.inner.length);
     let done = 0;
     const late = AbortSignal.timeout(Math.max(wait.deadline - clock.now(), 3 * patienceMs));
-    return probeAll(grounds, matrix, { clock, signal: AbortSignal.any([signal, late]) }, () => {
+    return probeAll(grounds, matrix, { clock, signal: abortsWith(signal, late) }, () => {
       done += 1;
       const tenth = Math.ceil(count / 10);
       if (done === count || done % tenth === 0) step.update(`${done} of ${count}`);
@@ -170,7 +172,7 @@ function callFromHere(probe: Probe, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const sent = request(probe.url, {
       agent: false,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
+      signal: abortsWith(signal, AbortSignal.timeout(probeTimeoutMs)),
     });
     sent.on('response', (response) => {
       response.resume();

@@ -18,7 +18,7 @@ import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 
 /** Real ranges of the peer, and what this cluster calls them. */
-export interface RangeView {
+interface RangeView {
   readonly real: string;
   readonly view: string;
 }
@@ -29,7 +29,7 @@ export interface ConnectionFacts {
   readonly handshakeAt?: number;
 }
 
-export interface NodeFacts {
+interface NodeFacts {
   readonly name: string;
   readonly address: string;
   readonly ready: boolean;

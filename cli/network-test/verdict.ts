@@ -92,7 +92,7 @@ function evidenceOf(row: Row, rows: readonly Row[], outcome: Outcome): Evidence 
   };
 }
 
-/** Of several answers: whether one was good; undefined when nobody asked. */
+/** Of several answers: whether one was good; undefined without answers. */
 const anyOf = (answers: readonly boolean[]): boolean | undefined =>
   answers.length === 0 ? undefined : answers.includes(true);
 

@@ -79,7 +79,7 @@ function unscheduled(facts: PodFacts): Omit<PodStory, 'pod' | 'phase'> {
     return {
       where,
       why: `it is held back by scheduling gates: ${gates.join(', ')}`,
-      waitsFor: held ?? `whoever removes ${gates.join(', ')}`,
+      waitsFor: held ?? `the controller that removes ${gates.join(', ')}`,
       side: 'consumer',
       ...(offloading?.status?.offloadingPhase && {
         todo: `NamespaceOffloading is ${offloading.status.offloadingPhase}; see kubectl -n ${pod.metadata.namespace} describe namespaceoffloading offloading`,
@@ -94,7 +94,7 @@ function unscheduled(facts: PodFacts): Omit<PodStory, 'pod' | 'phase'> {
   }
   if (strategy !== 'Local' && !tolerates(pod)) {
     const why = 'it was made before its namespace was offloaded: it does not tolerate virtual nodes';
-    return { ...waiting, why, todo: 'delete the pod; its controller makes it anew' };
+    return { ...waiting, why, todo: 'delete the pod; its controller makes it again' };
   }
   const closed = virtualNodes.flatMap((node) => {
     const cordoned = node.spec?.taints?.some(({ key }) => key === 'isthmus.dev/cordoned') || node.spec?.unschedulable;
@@ -139,7 +139,7 @@ function offloaded(pod: Pod, node: Node, provider: string): Waiting {
       return {
         waitsFor: `nothing: ${message}`,
         side: 'consumer',
-        todo: 'delete the pod; its controller makes it anew',
+        todo: 'delete the pod; its controller makes it again',
       };
     default:
       return running(pod, provider);

@@ -1,6 +1,8 @@
 /** An error as the user sees it: what happened, what to do about it, and the exit code for scripts. */
+
 import { codeOf } from '#shared/errors/app-error.ts';
 import { codes } from '#shared/errors/codes.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 
 export interface Failure {
   readonly exit: number;
@@ -26,7 +28,7 @@ const fieldErrors = (detail: Readonly<Record<string, unknown>>): readonly FieldE
 
 export function explain(error: unknown): Failure {
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (code === undefined) {
     const stack = error instanceof Error && error.stack ? `\n${error.stack}` : '';
     return { exit: codes.internal.exit, text: `error: ${message}\nto do: ${codes.internal.remedy}${stack}\n` };

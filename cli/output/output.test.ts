@@ -74,7 +74,7 @@ describe('a table', () => {
     ).toBe('NAME          N    END\na long name   -    x\nb             10   x\n');
   });
 
-  test('puts every cell of a column at the same place, whatever is in it', () => {
+  test('puts every cell of a column at the same place, for all contents', () => {
     const word = fc
       .string({ minLength: 1, maxLength: 12 })
       .filter((text) => !text.includes('x') && !text.includes('\n'));
@@ -157,7 +157,7 @@ describe('an error', () => {
     );
   });
 
-  test('that nobody foresaw is a defect', () => {
+  test('of an unknown type is a defect', () => {
     expect(explain(new TypeError('oops'))).toMatchObject({ exit: 1, text: expect.stringContaining('error: oops') });
   });
 });

@@ -85,8 +85,8 @@ export function describePeering(peering: Peering, paint: Paint, now: number): st
     lines.push('', `Conditions of ${title}:`, ...here.flatMap((condition) => conditionLines(condition, paint, now)));
   }
   if (peering.warnings?.length) {
-    const told = peering.warnings.map(({ side, message }) => `  ${peering[side]}: ${message}`);
-    lines.push('', 'Reports that could not be read in full:', ...told);
+    const shown = peering.warnings.map(({ side, message }) => `  ${peering[side]}: ${message}`);
+    lines.push('', 'Reports that could not be read in full:', ...shown);
   }
   if (peering.leftBehind.length > 0) {
     lines.push('', 'Left behind on a dead side:', ...peering.leftBehind.map((what) => `  ${what}`));

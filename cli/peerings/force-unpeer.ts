@@ -34,7 +34,7 @@ interface Side {
 
 export async function forceUnpeer(io: CliIo, consumer: string, provider: string, target: ForceTarget): Promise<void> {
   const progress = createProgress(io);
-  const kube = patient(io, await openCluster(target, io.signal));
+  const kube = patient(io, await openCluster(target, io));
   const self = (await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap }))?.data?.CLUSTER_ID;
   if (self !== consumer && self !== provider) {
     throw new AppError(

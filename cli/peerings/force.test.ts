@@ -30,7 +30,7 @@ describe('a peer is taken for gone', () => {
       kind: 'alive',
     },
     {
-      when: 'not while the link answers, whatever the API server does',
+      when: 'not while the link answers, even when the API server does not',
       said: foreign([dead], [condition('NetworkConnectionStatus', 'Established', 90_000)]),
       kind: 'alive',
     },

@@ -21,12 +21,12 @@ const witnesses = [
 
 /** One witness that sees the peer outweighs any that does not. */
 export function evidenceOf({ status }: ForeignCluster, nowMs: number): Evidence {
-  const said: readonly ForeignClusterCondition[] = [
+  const evidence: readonly ForeignClusterCondition[] = [
     ...(status?.conditions ?? []),
     ...(status?.modules.networking.conditions ?? []),
   ];
   const seen = witnesses.flatMap(({ type, good, what }) => {
-    const condition = said.find((one) => one.type === type);
+    const condition = evidence.find((one) => one.type === type);
     return condition === undefined ? [] : [{ what, isGood: condition.status === good, since: sinceOf(condition) }];
   });
   const alive = seen.find(({ isGood }) => isGood);
@@ -56,7 +56,7 @@ export interface Shared {
   readonly remoteNamespace: string | undefined;
 }
 
-/** What nobody can take away at a peer that does not answer, a line each. */
+/** What stays behind at a peer that does not answer, a line each. */
 export function leftBehind({ self, peer, slices, pods, isProvider, isLinked, remoteNamespace }: Shared): string[] {
   const where = remoteNamespace ?? `the tenant namespace of ${self}`;
   const copies = slices.map(({ metadata }) => metadata.name).join(', ');

@@ -1,4 +1,4 @@
-/** Who is calling and what they may do. Every use case takes a caller and can only reach the caller's tenant. */
+/** The authenticated caller and its rights. Every use case takes a caller and can only reach the caller's tenant. */
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const roleNames = ['viewer', 'operator', 'admin'] as const;
@@ -24,7 +24,7 @@ export interface Caller extends Principal {
   readonly scopes?: readonly Permission[];
 }
 
-/** Who runs the deployment: makes, suspends and limits tenants, and is a member of none. */
+/** The operator of the deployment: makes, suspends and limits tenants, and is a member of none. */
 export interface OperatorCaller extends Origin {
   /** `operator/ok_…` */
   readonly principal: string;

@@ -1,4 +1,4 @@
-/** Who changed what, from where, before and after: written by the transaction that makes the change. */
+/** Audit records: principal, address, and the object before and after. Written by the transaction that makes the change. */
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';

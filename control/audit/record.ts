@@ -8,7 +8,7 @@ import { key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */
-export const auditKeptMs = 400 * 86_400_000;
+const auditKeptMs = 400 * 86_400_000;
 
 export interface Change {
   readonly action: string;
@@ -22,18 +22,18 @@ interface Recorder {
   readonly ids: Ids;
 }
 
-export function auditOp({ clock, ids }: Recorder, who: Principal, change: Change): Op {
+export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Change): Op {
   const at = clock.now();
   const id = ids.next('au');
   const record: AuditRecord = {
     id,
     at,
-    principal: who.principal,
-    from: who.from,
-    requestId: who.requestId,
+    principal: actor.principal,
+    from: actor.from,
+    requestId: actor.requestId,
     ...change,
   };
-  return { op: 'put', ...key.audit(who.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
+  return { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
 }
 
 export function eventOf(

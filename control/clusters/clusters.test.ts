@@ -2,21 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
 import { newAgentKeys, signRequest, type ToSign } from '../testing/agent-keys.ts';
-import { adminOf, brokerUrl, createWorld, origin, type World } from '../testing/broker-clusters.ts';
+import { adminOf, type BrokerClusters, brokerUrl, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 
 const admin = adminOf('default');
 const keys = newAgentKeys();
 const enrolPath = '/v1/agent/enroll';
 
-async function tokenFor(world: World, clusterId: string): Promise<string> {
-  const { token } = await world.control.clusters.createJoinToken(admin, clusterId);
+async function tokenFor(clusters: BrokerClusters, clusterId: string): Promise<string> {
+  const { token } = await clusters.control.clusters.createJoinToken(admin, clusterId);
   return (JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as { secret: string })
     .secret;
 }
 
 async function enroll(
-  world: World,
+  clusters: BrokerClusters,
   token: string,
   options: { keys?: typeof keys; clusterId?: string; tenant?: string } = {},
 ) {
@@ -28,37 +28,44 @@ async function enroll(
     tenant,
     clusterId,
     audience: brokerUrl,
-    now: world.clock.now(),
+    now: clusters.clock.now(),
     path: enrolPath,
     body: JSON.stringify(body),
   };
-  return world.control.clusters.enroll(body, await signRequest(request));
+  return clusters.control.clusters.enroll(body, await signRequest(request));
 }
 
 async function joined() {
-  const world = createWorld();
-  await world.control.tenants.bootstrap('default', origin);
-  await enroll(world, await tokenFor(world, 'rome'));
+  const clusters = createBrokerClusters();
+  await clusters.control.tenants.bootstrap('default', origin);
+  await enroll(clusters, await tokenFor(clusters, 'rome'));
   const sign = (more: Partial<ToSign> = {}) =>
-    signRequest({ keys, tenant: 'default', clusterId: 'rome', audience: brokerUrl, now: world.clock.now(), ...more });
-  return { world, sign };
+    signRequest({
+      keys,
+      tenant: 'default',
+      clusterId: 'rome',
+      audience: brokerUrl,
+      now: clusters.clock.now(),
+      ...more,
+    });
+  return { world: clusters, sign };
 }
 
 describe('joining', () => {
   test('takes a token that names broker, tenant and cluster, and pins the key', async () => {
-    const world = createWorld({ deps: { broker: () => ({ url: brokerUrl, caHash: 'a'.repeat(64) }) } });
-    await world.control.tenants.bootstrap('default', origin);
-    const issued = await world.control.clusters.createJoinToken(admin, 'rome');
+    const clusters = createBrokerClusters({ deps: { broker: () => ({ url: brokerUrl, caHash: 'a'.repeat(64) }) } });
+    await clusters.control.tenants.bootstrap('default', origin);
+    const issued = await clusters.control.clusters.createJoinToken(admin, 'rome');
     expect(JSON.parse(Buffer.from(issued.token.slice(9), 'base64url').toString())).toMatchObject({
       url: brokerUrl,
       tenant: 'default',
       clusterId: 'rome',
       caHash: 'a'.repeat(64),
     });
-    expect(issued.expiresAt - world.clock.now()).toBe(15 * 60_000);
-    const answer = await enroll(world, await tokenFor(world, 'rome'));
+    expect(issued.expiresAt - clusters.clock.now()).toBe(15 * 60_000);
+    const answer = await enroll(clusters, await tokenFor(clusters, 'rome'));
     expect(answer).toEqual({ clusterId: 'rome', tenant: 'default', protocolVersion, heartbeatSeconds: 300 });
-    expect(await world.control.clusters.get(admin, 'rome')).toMatchObject({
+    expect(await clusters.control.clusters.get(admin, 'rome')).toMatchObject({
       id: 'rome',
       state: 'joined',
       online: true,
@@ -66,42 +73,42 @@ describe('joining', () => {
   });
 
   test('keeps no token in clear', async () => {
-    const world = createWorld();
-    await world.control.tenants.bootstrap('default', origin);
-    const secret = await tokenFor(world, 'rome');
-    const stored = await world.store.query({ partition: 't/default/join-tokens', limit: 10 });
-    expect(JSON.stringify([stored, await world.store.outbox(undefined, 50)])).not.toContain(secret);
+    const clusters = createBrokerClusters();
+    await clusters.control.tenants.bootstrap('default', origin);
+    const secret = await tokenFor(clusters, 'rome');
+    const stored = await clusters.store.query({ partition: 't/default/join-tokens', limit: 10 });
+    expect(JSON.stringify([stored, await clusters.store.outbox(undefined, 50)])).not.toContain(secret);
   });
 
   test('may repeat itself when the answer was lost, but not with another key', async () => {
-    const world = createWorld();
-    await world.control.tenants.bootstrap('default', origin);
-    const token = await tokenFor(world, 'rome');
-    const first = await enroll(world, token);
-    expect(await enroll(world, token)).toEqual(first);
-    await expect(enroll(world, token, { keys: newAgentKeys() })).rejects.toMatchObject({ code: 'join_token_used' });
+    const clusters = createBrokerClusters();
+    await clusters.control.tenants.bootstrap('default', origin);
+    const token = await tokenFor(clusters, 'rome');
+    const first = await enroll(clusters, token);
+    expect(await enroll(clusters, token)).toEqual(first);
+    await expect(enroll(clusters, token, { keys: newAgentKeys() })).rejects.toMatchObject({ code: 'join_token_used' });
   });
 
   test('is refused with an unknown, foreign or expired token', async () => {
-    const world = createWorld();
-    await world.control.tenants.bootstrap('default', origin);
-    await world.control.tenants.bootstrap('acme', origin);
-    const token = await tokenFor(world, 'rome');
+    const clusters = createBrokerClusters();
+    await clusters.control.tenants.bootstrap('default', origin);
+    await clusters.control.tenants.bootstrap('acme', origin);
+    const token = await tokenFor(clusters, 'rome');
     const unknown = { code: 'join_token_unknown' };
-    await expect(enroll(world, 'never-issued')).rejects.toMatchObject(unknown);
-    await expect(enroll(world, token, { tenant: 'acme' })).rejects.toMatchObject(unknown);
-    await expect(enroll(world, token, { clusterId: 'milan' })).rejects.toMatchObject(unknown);
-    world.clock.advance(15 * 60_000);
-    await expect(enroll(world, token)).rejects.toMatchObject({ code: 'join_token_expired' });
-    expect((await world.control.clusters.list(admin)).items).toEqual([]);
+    await expect(enroll(clusters, 'never-issued')).rejects.toMatchObject(unknown);
+    await expect(enroll(clusters, token, { tenant: 'acme' })).rejects.toMatchObject(unknown);
+    await expect(enroll(clusters, token, { clusterId: 'milan' })).rejects.toMatchObject(unknown);
+    clusters.clock.advance(15 * 60_000);
+    await expect(enroll(clusters, token)).rejects.toMatchObject({ code: 'join_token_expired' });
+    expect((await clusters.control.clusters.list(admin)).items).toEqual([]);
   });
 
   test('must be signed with the key that is to be pinned', async () => {
-    const world = createWorld();
-    await world.control.tenants.bootstrap('default', origin);
+    const clusters = createBrokerClusters();
+    await clusters.control.tenants.bootstrap('default', origin);
     const body = {
       clusterId: 'rome',
-      token: await tokenFor(world, 'rome'),
+      token: await tokenFor(clusters, 'rome'),
       publicKey: newAgentKeys().publicKey,
       facts: openFacts,
     };
@@ -110,41 +117,45 @@ describe('joining', () => {
       tenant: 'default',
       clusterId: 'rome',
       audience: brokerUrl,
-      now: world.clock.now(),
+      now: clusters.clock.now(),
       path: enrolPath,
     };
     const signed = await signRequest({ ...request, body: JSON.stringify(body) });
-    await expect(world.control.clusters.enroll(body, signed)).rejects.toMatchObject({ code: 'signature_invalid' });
+    await expect(clusters.control.clusters.enroll(body, signed)).rejects.toMatchObject({ code: 'signature_invalid' });
   });
 
   test('again with a new token replaces the key', async () => {
-    const { world, sign } = await joined();
+    const { world: clusters, sign } = await joined();
     const next = newAgentKeys();
-    await enroll(world, await tokenFor(world, 'rome'), { keys: next });
-    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
+    await enroll(clusters, await tokenFor(clusters, 'rome'), { keys: next });
+    await expect(clusters.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
       code: 'signature_invalid',
     });
-    expect((await world.control.clusters.authenticateAgent(await sign({ keys: next }))).clusterId).toBe('rome');
-    const { items } = await world.control.audit.list(admin, { subject: 'cluster/rome' });
+    expect((await clusters.control.clusters.authenticateAgent(await sign({ keys: next }))).clusterId).toBe('rome');
+    const { items } = await clusters.control.audit.list(admin, { subject: 'cluster/rome' });
     expect(items.filter((record) => record.action === 'cluster.enroll')).toHaveLength(2);
   });
 
   test.each(['Rome', 'a/b', '', 'x'.repeat(64)])('is refused for the name %j', async (name) => {
-    const { world } = await joined();
-    await expect(world.control.clusters.createJoinToken(admin, name)).rejects.toMatchObject({ code: 'invalid_input' });
+    const { world: clusters } = await joined();
+    await expect(clusters.control.clusters.createJoinToken(admin, name)).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
   });
 
   test('needs an operator', async () => {
-    const { world } = await joined();
+    const { world: clusters } = await joined();
     const viewer: Caller = { ...admin, role: 'viewer' };
-    await expect(world.control.clusters.createJoinToken(viewer, 'milan')).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(clusters.control.clusters.createJoinToken(viewer, 'milan')).rejects.toMatchObject({
+      code: 'forbidden',
+    });
   });
 });
 
 describe('an agent request', () => {
   test('is known by its signature', async () => {
-    const { world, sign } = await joined();
-    expect(await world.control.clusters.authenticateAgent(await sign())).toMatchObject({
+    const { world: clusters, sign } = await joined();
+    expect(await clusters.control.clusters.authenticateAgent(await sign())).toMatchObject({
       tenant: 'default',
       clusterId: 'rome',
       principal: 'cluster/rome',
@@ -170,98 +181,102 @@ describe('an agent request', () => {
     { what: 'from a minute and a half ago', change: (now) => ({ now: now - 90_000 }), code: 'request_expired' },
     { what: 'from the future', change: (now) => ({ now: now + 30_000 }), code: 'request_expired' },
   ])('$what is refused', async ({ change, code }) => {
-    const { world, sign } = await joined();
-    const signed = await sign(change(world.clock.now()));
-    await expect(world.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({ code });
+    const { world: clusters, sign } = await joined();
+    const signed = await sign(change(clusters.clock.now()));
+    await expect(clusters.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({ code });
   });
 
   test.each([undefined, 'Bearer', 'Bearer x.y', 'Basic abc', 'Bearer a.b.c'])(
     'with authorization %j is refused',
     async (authorization) => {
-      const { world, sign } = await joined();
+      const { world: clusters, sign } = await joined();
       const code = authorization === 'Bearer a.b.c' ? 'signature_invalid' : 'unauthenticated';
       await expect(
-        world.control.clusters.authenticateAgent({ ...(await sign()), authorization }),
+        clusters.control.clusters.authenticateAgent({ ...(await sign()), authorization }),
       ).rejects.toMatchObject({ code });
     },
   );
 
   test('counts once, also when both copies arrive together', async () => {
-    const { world, sign } = await joined();
+    const { world: clusters, sign } = await joined();
     const signed = await sign();
-    const results = await Promise.allSettled([1, 2].map(() => world.control.clusters.authenticateAgent(signed)));
+    const results = await Promise.allSettled([1, 2].map(() => clusters.control.clusters.authenticateAgent(signed)));
     expect(results.map((r) => r.status).sort()).toEqual(['fulfilled', 'rejected']);
-    await expect(world.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({ code: 'request_replayed' });
-    world.clock.advance(55_000);
-    await expect(world.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({ code: 'request_replayed' });
+    await expect(clusters.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({
+      code: 'request_replayed',
+    });
+    clusters.clock.advance(55_000);
+    await expect(clusters.control.clusters.authenticateAgent(signed)).rejects.toMatchObject({
+      code: 'request_replayed',
+    });
   });
 });
 
 describe('a cluster', () => {
   test('is offline after three silent heartbeats and online again when heard', async () => {
-    const { world, sign } = await joined();
-    world.clock.advance(90_000);
-    expect((await world.control.clusters.get(admin, 'rome')).online).toBe(false);
-    await world.control.clusters.authenticateAgent(await sign());
-    expect((await world.control.clusters.get(admin, 'rome')).online).toBe(true);
+    const { world: clusters, sign } = await joined();
+    clusters.clock.advance(90_000);
+    expect((await clusters.control.clusters.get(admin, 'rome')).online).toBe(false);
+    await clusters.control.clusters.authenticateAgent(await sign());
+    expect((await clusters.control.clusters.get(admin, 'rome')).online).toBe(true);
   });
 
   test('writes its heartbeats at most every third of one', async () => {
-    const { world } = await joined();
-    const seen = () => world.store.get('t/default/cluster/rome', 'seen');
+    const { world: clusters } = await joined();
+    const seen = () => clusters.store.get('t/default/cluster/rome', 'seen');
     const before = await seen();
-    world.clock.advance(9_000);
-    await world.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
+    clusters.clock.advance(9_000);
+    await clusters.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
     expect(await seen()).toEqual(before);
-    world.clock.advance(1_000);
-    await world.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
+    clusters.clock.advance(1_000);
+    await clusters.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
     expect((await seen())?.version).toBe(2);
   });
 
   test('of version 2 is offline after three of the heartbeats that it was told, and asked for more of them when busy', async () => {
-    const { world, sign } = await joined();
-    const hear = async () => world.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
-    const online = async () => (await world.control.clusters.get(admin, 'rome')).online;
+    const { world: clusters, sign } = await joined();
+    const hear = async () => clusters.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
+    const online = async () => (await clusters.control.clusters.get(admin, 'rome')).online;
     await hear();
-    world.clock.advance(899_000);
+    clusters.clock.advance(899_000);
     expect(await online()).toBe(true);
-    world.clock.advance(1_000);
+    clusters.clock.advance(1_000);
     expect(await online()).toBe(false);
     const at = { pk: 't/default/cluster/rome', sk: 'revision' };
-    await world.store.transact([{ op: 'put', ...at, value: { revision: 1, at: world.clock.now() } }]);
+    await clusters.store.transact([{ op: 'put', ...at, value: { revision: 1, at: clusters.clock.now() } }]);
     await hear();
-    world.clock.advance(44_000);
+    clusters.clock.advance(44_000);
     expect(await online()).toBe(true);
-    world.clock.advance(1_000);
+    clusters.clock.advance(1_000);
     expect(await online()).toBe(false);
   });
 
   test('whose doorbell closed is offline unless it is heard again within two minutes', async () => {
-    const { world, sign } = await joined();
+    const { world: clusters, sign } = await joined();
     const rome = { tenant: 'default', clusterId: 'rome' };
-    const online = async () => (await world.control.clusters.get(admin, 'rome')).online;
-    await world.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
-    await world.control.clusters.lost(rome);
-    world.clock.advance(119_000);
-    await world.control.clusters.heard({ ...rome, protocol: 2, ping: true });
-    world.clock.advance(2_000);
+    const online = async () => (await clusters.control.clusters.get(admin, 'rome')).online;
+    await clusters.control.clusters.authenticateAgent(await sign({ claims: { ver: 2 } }));
+    await clusters.control.clusters.lost(rome);
+    clusters.clock.advance(119_000);
+    await clusters.control.clusters.heard({ ...rome, protocol: 2, ping: true });
+    clusters.clock.advance(2_000);
     expect(await online()).toBe(true);
-    await world.control.clusters.lost(rome);
-    world.clock.advance(119_000);
+    await clusters.control.clusters.lost(rome);
+    clusters.clock.advance(119_000);
     expect(await online()).toBe(true);
-    world.clock.advance(1_000);
+    clusters.clock.advance(1_000);
     expect(await online()).toBe(false);
   });
 
   test('that has left is refused, hidden, and may join again', async () => {
-    const { world, sign } = await joined();
-    expect(await world.control.clusters.remove(admin, 'rome')).toMatchObject({ state: 'left', online: false });
-    await expect(world.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
+    const { world: clusters, sign } = await joined();
+    expect(await clusters.control.clusters.remove(admin, 'rome')).toMatchObject({ state: 'left', online: false });
+    await expect(clusters.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
       code: 'signature_invalid',
     });
-    expect((await world.control.clusters.list(admin)).items).toEqual([]);
-    expect((await world.control.clusters.list(admin, { includeLeft: true })).items).toHaveLength(1);
-    await enroll(world, await tokenFor(world, 'rome'));
-    expect((await world.control.clusters.get(admin, 'rome')).state).toBe('joined');
+    expect((await clusters.control.clusters.list(admin)).items).toEqual([]);
+    expect((await clusters.control.clusters.list(admin, { includeLeft: true })).items).toHaveLength(1);
+    await enroll(clusters, await tokenFor(clusters, 'rome'));
+    expect((await clusters.control.clusters.get(admin, 'rome')).state).toBe('joined');
   });
 });

@@ -57,7 +57,7 @@ export interface Clusters {
     page?: PageRequest & { readonly includeLeft?: boolean; readonly labels?: readonly LabelRequirement[] },
     signal?: AbortSignal,
   ): Promise<Page<ClusterView>>;
-  /** Replaces its labels. They stay with its name, also when it joins anew. */
+  /** Replaces its labels. They stay with its name, also over leaving and joining again. */
   label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<ClusterView>;
   /**
    * The cluster leaves: its key is no longer accepted. `in_use` while it has peerings, unless `force`, which ends them all and treats this
@@ -101,7 +101,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
     return clusterView(item.value, item.version, seen?.value, clock.now());
   }
 
-  /** A signed request counts once: whoever puts its `jti` first is served. */
+  /** Replay protection: a signed request counts once. The process that puts its `jti` first serves it. */
   async function spend(tenant: string, clusterId: string, jti: string, signal?: AbortSignal): Promise<void> {
     const expiresAt = clock.now() + (maxAgeSeconds + 3 * clockSkewSeconds) * 1_000;
     const op: Op = { op: 'put', ...key.spent(tenant, clusterId, sha256Hex(jti)), value: {}, expiresAt };
@@ -216,7 +216,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const at = key.cluster(tenant, clusterId);
       const seenAt = key.seen(tenant, clusterId);
       const subject = `cluster/${clusterId}`;
-      const who = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
+      const actor = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
       await store.transact(
         [
           spendToken(stored, thumbprint, now),
@@ -226,7 +226,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           seen
             ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
             : { op: 'put', ...seenAt, value: heardNow },
-          auditOp(deps, who, {
+          auditOp(deps, actor, {
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
@@ -312,7 +312,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         );
       }
       const record: ClusterRecord = { ...item.value, state: 'left', leftAt: clock.now() };
-      // Nobody can ask for what has left.
+      // A cluster that has left can no longer be asked for.
       const shown = key.directory(tenant, id);
       const published = await store.get<DirectoryEntry>(shown.pk, shown.sk, signal);
       const subject = `cluster/${id}`;

@@ -1,14 +1,14 @@
-/** Labels of clusters are the tenant's own: set by operators, kept over reports and joining anew, found by selectors page by page. */
+/** Labels of clusters are the tenant's own: set by operators, kept over reports and over leaving and joining again, found by selectors page by page. */
 import { describe, expect, test } from 'vitest';
 import { parseSelector } from '#shared/domain/label-selector.ts';
-import { adminOf, createWorld } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '../testing/broker-clusters.ts';
 
 const admin = adminOf('default');
 
 async function started() {
-  const world = createWorld();
-  for (const name of ['rome', 'milan', 'turin']) await world.join(name);
-  return { ...world, clusters: world.control.clusters };
+  const fixture = createBrokerClusters();
+  for (const name of ['rome', 'milan', 'turin']) await fixture.join(name);
+  return { ...fixture, clusters: fixture.control.clusters };
 }
 
 describe('labels of a cluster', () => {
@@ -29,7 +29,7 @@ describe('labels of a cluster', () => {
     expect(events.filter(({ type }) => type === 'cluster.labels-changed')).toHaveLength(2);
   });
 
-  test('are not written over a version that nobody saw', async () => {
+  test('are not written over a version that the caller has not read', async () => {
     const { clusters } = await started();
     const { version } = await clusters.get(admin, 'rome');
     await clusters.label(admin, 'rome', { labels: { tier: 'gold' }, ifVersion: version });
@@ -39,7 +39,7 @@ describe('labels of a cluster', () => {
     expect((await clusters.get(admin, 'rome')).labels).toEqual({ tier: 'gold' });
   });
 
-  test('stay when the cluster leaves and joins anew', async () => {
+  test('stay when the cluster leaves and joins again', async () => {
     const { clusters, join } = await started();
     await clusters.label(admin, 'rome', { labels: { tier: 'gold' } });
     await clusters.remove(admin, 'rome');
@@ -64,7 +64,7 @@ describe('labels of a cluster', () => {
     { selector: 'tier=gold', found: ['rome'] },
     { selector: 'tier=gold,zone=b', found: [] },
     { selector: 'zone', found: ['turin'] },
-  ])('find clusters by $selector, whatever the size of the pages', async ({ selector, found }) => {
+  ])('find clusters by $selector, for every page size', async ({ selector, found }) => {
     const { clusters } = await started();
     await clusters.label(admin, 'rome', { labels: { tier: 'gold' } });
     await clusters.label(admin, 'milan', { labels: { tier: 'silver' } });

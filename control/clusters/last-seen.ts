@@ -63,7 +63,7 @@ export function createLiveness({ store, clock, heartbeatSeconds }: LivenessDeps,
       const { seen } = await read(cluster, signal);
       if (!seen || seen.value.lostAt !== undefined) return;
       await write(cluster, seen, { ...seen.value, lostAt: clock.now() }, signal);
-      // So that somebody looks when its time to come back is over.
+      // So that the sweep looks when its time to come back is over.
       await coordinator.lookAtCluster(cluster, signal);
     },
   };

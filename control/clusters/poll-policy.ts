@@ -11,7 +11,7 @@ const busy: Pace = { heartbeatSeconds: 15, pollSeconds: 5 };
 const idlePollSeconds = 60;
 /** Longer than a peering takes to be made, or an end to be given up. */
 export const busyForMs = 3 * 60_000;
-/** What agents of protocol version 1 do, whatever they are told. */
+/** What agents of protocol version 1 do; they ignore the interval they are given. */
 const unpacedSeconds = 30;
 /** So many heartbeats must be missing. */
 const missing = 3;

@@ -25,7 +25,7 @@ test('others see exactly the listed fields', async () => {
     expect(JSON.stringify(seen)).not.toContain(secret);
 });
 
-test('publishing again describes it anew and keeps since when', async () => {
+test('publishing again replaces the description and keeps the time of first publication', async () => {
   const { control, clock } = await twoTenants();
   const first = await control.directory.publish(bolt, entry);
   clock.advance(1_000);
@@ -60,15 +60,19 @@ describe('a list', () => {
     { filter: { class: 'huge' }, found: ['bolt/turin'] },
     { filter: { mine: true }, found: [] },
   ])('filtered by $filter', async ({ filter, found }) => {
-    const world = await twoTenants();
-    await world.join('turin', { tenant: 'bolt', facts: worldlyFacts });
-    await world.control.directory.publish(bolt, entry);
-    await world.control.directory.publish(bolt, { cluster: 'turin', classes: ['*'] });
+    const clusters = await twoTenants();
+    await clusters.join('turin', { tenant: 'bolt', facts: worldlyFacts });
+    await clusters.control.directory.publish(bolt, entry);
+    await clusters.control.directory.publish(bolt, { cluster: 'turin', classes: ['*'] });
     const list = async (caller: typeof acme) => {
       const names: string[] = [];
       let cursor: string | undefined;
       do {
-        const page = await world.control.directory.list(caller, { ...filter, limit: 1, ...(cursor ? { cursor } : {}) });
+        const page = await clusters.control.directory.list(caller, {
+          ...filter,
+          limit: 1,
+          ...(cursor ? { cursor } : {}),
+        });
         names.push(...page.items.map(({ tenant, cluster }) => `${tenant}/${cluster}`));
         cursor = page.cursor;
       } while (cursor !== undefined);

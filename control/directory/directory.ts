@@ -12,7 +12,7 @@ import { pageOf } from '../store/pages.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { checkEntry } from './entry.ts';
 
-export interface DirectoryFilter extends PageRequest {
+interface DirectoryFilter extends PageRequest {
   readonly region?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly class?: string;
@@ -21,13 +21,13 @@ export interface DirectoryFilter extends PageRequest {
 }
 
 export interface Directory {
-  /** Publishes a cluster of the caller's tenant, or describes it anew (`created: false`). */
+  /** Publishes a cluster of the caller's tenant, or replaces its description (`created: false`). */
   publish(
     caller: Caller,
     input: NewEntry,
     signal?: AbortSignal,
   ): Promise<{ readonly entry: DirectoryEntry; readonly created: boolean }>;
-  /** From then on nobody sees it or can ask for it. Peerings stay. */
+  /** From then on no tenant sees it or can ask for it. Peerings stay. */
   unpublish(caller: Caller, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
   list(caller: Caller, filter?: DirectoryFilter, signal?: AbortSignal): Promise<Page<DirectoryEntry>>;
   get(caller: Caller, tenant: string, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;

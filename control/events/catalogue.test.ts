@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Store } from '#control/ports/store.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
 import type { NewEvent } from '../ports/store.ts';
-import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
-import { createWebhookWorld, hook, queueTarget } from '../webhooks/testing/webhook-world.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
+import { createWebhookFixture, hook, queueTarget } from '../webhooks/testing/webhook-fixture.ts';
 import { catalogue } from './catalogue.ts';
 import { cloudEventOf, type DeliveredType, publicTypes, testType, typeName } from './cloud-event.ts';
 import { isPublic } from './types.ts';
@@ -68,17 +68,17 @@ test('what the broker says about its life is as the catalogue says', async () =>
     heard = listening(store);
     return heard.store;
   };
-  const world = createWorld({ wrap });
-  const { control } = world;
+  const clusters = createBrokerClusters({ wrap });
+  const { control } = clusters;
   const admin = adminOf('default');
-  await world.join('rome');
-  await world.join('milan');
+  await clusters.join('rome');
+  await clusters.join('milan');
   const { peering } = await control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
-  await world.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Ready');
+  await clusters.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Ready');
   await control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '1' } });
   await control.peerings.label(admin, peering.id, { labels: { 'example.com/team': 'shop' } });
   await control.peerings.unpeer(admin, peering.id);
-  await world.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Gone');
+  await clusters.until(async () => (await control.peerings.get(admin, peering.id)).phase === 'Gone');
   const { key } = await control.tenants.createKey(admin, { name: 'ci', role: 'viewer' });
   const { key: next } = await control.tenants.rotateKey(admin, key.id, 0);
   await control.tenants.revokeKey(admin, next.id);
@@ -89,7 +89,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
   await control.invitations.revoke(admin, invitation.id);
   await control.directory.publish(admin, { cluster: 'milan', region: 'eu-1' });
   await control.tenants.bootstrap('bolt', origin);
-  await world.join('oslo', { tenant: 'bolt' });
+  await clusters.join('oslo', { tenant: 'bolt' });
   const asked = { consumer: 'oslo', providerTenant: 'default', provider: 'milan', resources: {} };
   const sent = await control.requests.ask(adminOf('bolt'), asked);
   await control.requests.reject(admin, sent.request.id, 'no');
@@ -134,7 +134,7 @@ test('what the broker says about its life is as the catalogue says', async () =>
 
 test('what it says about webhooks is as the catalogue says', async () => {
   let heard: ReturnType<typeof listening> | undefined;
-  const w = await createWebhookWorld({
+  const w = await createWebhookFixture({
     wrap: (store) => {
       heard = listening(store);
       return heard.store;
@@ -160,7 +160,7 @@ test('what it says about webhooks is as the catalogue says', async () => {
 
 test('what it says about event targets is as the catalogue says', async () => {
   let heard: ReturnType<typeof listening> | undefined;
-  const w = await createWebhookWorld({
+  const w = await createWebhookFixture({
     wrap: (store) => {
       heard = listening(store);
       return heard.store;

@@ -78,11 +78,11 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     'The deletion of the tenant was confirmed; from now on it can only be read.',
     tenant,
   ),
-  'member.added': entry('Somebody became a member.', member, z.strictObject({ role: Role }), { role: 'operator' }),
+  'member.added': entry('A member was added.', member, z.strictObject({ role: Role }), { role: 'operator' }),
   'member.changed': entry('A member has another role or name.', member, z.strictObject({ role: Role }), {
     role: 'admin',
   }),
-  'member.removed': plain('Somebody is a member no longer.', member),
+  'member.removed': plain('A member was removed.', member),
   'issuer.registered': entry(
     'An identity provider was registered.',
     issuer,
@@ -99,7 +99,7 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   }),
   'api-key.revoked': plain('An API key is useless now.', apiKey),
   'cluster.join-token-created': entry(
-    'Somebody may enroll a cluster under this name until the token expires.',
+    'A join token was issued: its holder may enroll a cluster under this name until it expires.',
     cluster,
     z.strictObject({ expiresAt: Time }),
     { expiresAt: '2026-01-01T00:15:00.000Z' },
@@ -112,7 +112,7 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   ),
   'cluster.left': plain('The cluster was removed.', cluster),
   'cluster.labels-changed': entry(
-    'Somebody labelled the cluster.',
+    'The labels of the cluster changed.',
     cluster,
     z.strictObject({ labels: z.record(Text, Text).describe('All that it has now.') }),
     { labels: { tier: 'gold' } },
@@ -126,7 +126,7 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   'peering.requested': entry('A peering was asked for.', peering, Terms, terms),
   'peering.changed': entry('A peering was asked for on other terms.', peering, Terms, terms),
   'peering.labels-changed': entry(
-    'Somebody labelled the peering. Across tenants: somebody of this tenant, and no other tenant hears of it.',
+    'The labels of the peering changed. Of a peering across tenants, only the tenant that labelled it gets this event.',
     peering,
     z.strictObject({ ...Pair, labels: z.record(Text, Text).describe('All that it has now.') }),
     { consumer: 'rome', provider: 'milan', labels: { team: 'shop' } },
@@ -137,12 +137,17 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     z.strictObject({ ...Pair, from: Text, to: Text }),
     { consumer: 'rome', provider: 'milan', from: 'Negotiating', to: 'Ready' },
   ),
-  'peering.unpeer-requested': entry('Somebody ended the peering; its removal begins.', peering, z.strictObject(Pair), {
-    consumer: 'rome',
-    provider: 'milan',
-  }),
+  'peering.unpeer-requested': entry(
+    'Unpeering was requested; the removal of the peering begins.',
+    peering,
+    z.strictObject(Pair),
+    {
+      consumer: 'rome',
+      provider: 'milan',
+    },
+  ),
   'invitation.created': entry(
-    'A cluster is offered to whoever has the code.',
+    'A cluster is offered to the holder of the code.',
     invitation,
     z.strictObject({ cluster: Text, uses: z.int(), expiresAt: Time }),
     { cluster: 'milan', uses: 1, expiresAt: '2026-01-08T00:00:00.000Z' },
@@ -159,7 +164,7 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     },
   ),
   'invitation.revoked': entry(
-    'Nobody can use the invitation any more.',
+    'The invitation can no longer be used.',
     invitation,
     z.strictObject({ peerings: z.array(Text).describe('Made with it.') }),
     { peerings: ['pe_06f0example0000000000000001'] },
@@ -172,7 +177,7 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
   }),
   'request.rejected': entry('The asked tenant said no.', asked, Decided, { ...request, answer: 'not this week' }),
   'request.withdrawn': entry('The asking tenant took it back.', asked, Decided, request),
-  'request.expired': entry('Nobody answered in time.', asked, Decided, request),
+  'request.expired': entry('The request was not answered in time.', asked, Decided, request),
   'approval-rule.created': entry('Requests that match are approved by themselves from now on.', rule, Named, {
     name: 'partners',
   }),
@@ -200,9 +205,9 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     z.strictObject({ oldSecretExpiresAt: Time }),
     { oldSecretExpiresAt: '2026-01-02T00:00:00.000Z' },
   ),
-  'webhook.enabled': plain('Somebody switched the webhook on.', webhook),
+  'webhook.enabled': plain('The webhook was switched on.', webhook),
   'webhook.disabled': entry(
-    'The webhook gets nothing more: somebody switched it off, or it failed for too long.',
+    'The webhook gets nothing more: it was switched off by request, or it failed for too long.',
     webhook,
     z.strictObject({ reason: Text }),
     { reason: 'every delivery failed since 2026-01-01T00:00:00.000Z' },
@@ -217,9 +222,9 @@ export const catalogue: Readonly<Record<DeliveredType, CatalogueEntry>> = {
     { types: ['*'] },
   ),
   'event-target.deleted': plain('An event target was deleted; what waited for it is dropped.', eventTarget),
-  'event-target.enabled': plain('Somebody switched the event target on.', eventTarget),
+  'event-target.enabled': plain('The event target was switched on.', eventTarget),
   'event-target.disabled': entry(
-    'The event target gets nothing more: somebody switched it off, or it failed for too long.',
+    'The event target gets nothing more: it was switched off by request, or it failed for too long.',
     eventTarget,
     z.strictObject({ reason: Text }),
     { reason: 'every delivery failed since 2026-01-01T00:00:00.000Z' },

@@ -5,7 +5,7 @@ import { decodeCursor, encodeCursor, limitOf } from '../store/pages.ts';
 import { type CloudEvent, cloudEventOf } from './cloud-event.ts';
 import { isPublic } from './types.ts';
 
-export interface FeedEvent {
+interface FeedEvent {
   readonly id: string;
   readonly type: string;
   readonly subject: string;

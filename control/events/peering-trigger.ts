@@ -1,9 +1,9 @@
 /**
  * Events as hints: each one that may matter to peerings makes the coordinator look again. The use cases looked already; this is for crashes in
- * between. What other clusters ask for in vain is tried again here only: whoever joins or reports does not wait for that.
+ * between. Unmet requests of other clusters are retried here only, so that the cluster that joins or reports does not wait for them.
  */
 import type { Coordinator } from '../model/coordinator.ts';
-import type { Asks } from '../model/peering-requests.ts';
+import type { InClusterRequests } from '../model/peering-requests.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import type { EventType } from './types.ts';
 
@@ -20,7 +20,7 @@ const types: readonly EventType[] = [
 
 interface Reacting {
   readonly coordinator: Pick<Coordinator, 'look' | 'lookAtCluster'>;
-  readonly asks: Pick<Asks, 'reviewAbout'>;
+  readonly asks: Pick<InClusterRequests, 'reviewAbout'>;
 }
 
 export const peeringTrigger = ({ coordinator, asks }: Reacting): Subscriber => ({

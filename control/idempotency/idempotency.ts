@@ -6,7 +6,7 @@ import type { ControlDeps } from '../model/deps.ts';
 import type { Item } from '../ports/store.ts';
 import { key as keys } from '../store/keys.ts';
 
-export interface StoredResponse {
+interface StoredResponse {
   readonly status: number;
   /** JSON. Must hold no secret unless `keep` is false. */
   readonly body: unknown;

@@ -20,7 +20,7 @@ export interface NewInvitation {
   readonly note?: string;
 }
 
-export type InvitationState = 'open' | 'used' | 'expired' | 'revoked';
+type InvitationState = 'open' | 'used' | 'expired' | 'revoked';
 
 export interface InvitationView {
   readonly id: string;
@@ -35,12 +35,12 @@ export interface InvitationView {
   readonly createdBy: string;
   readonly expiresAt: number;
   readonly revokedAt?: number;
-  /** Who used it: the peering and the tenant of its consumer. */
+  /** Its uses: the peering and the tenant of its consumer. */
   readonly redemptions: readonly Redemption[];
   readonly version: number;
 }
 
-export const defaultLifeSeconds = 7 * 86_400;
+const defaultLifeSeconds = 7 * 86_400;
 const maxLifeSeconds = 366 * 86_400;
 const maxUses = 100;
 const maxNote = 500;
@@ -74,7 +74,7 @@ export function checkNew(input: NewInvitation): CheckedInvitation {
   return { cluster, limits, classes: checkClasses(input.classes ?? ['default']), uses, note, lifeMs: life * 1_000 };
 }
 
-export function stateOf(record: InvitationRecord, now: number): InvitationState {
+function stateOf(record: InvitationRecord, now: number): InvitationState {
   if (record.revokedAt !== undefined) return 'revoked';
   if (record.redemptions.length >= record.uses) return 'used';
   return record.expiresAt <= now ? 'expired' : 'open';
@@ -90,7 +90,7 @@ export function invitationView({ hash: _, ...record }: InvitationRecord, version
   };
 }
 
-/** What whoever holds the code is told when it is too late. */
+/** The refusal that the holder of the code gets when it is too late. */
 export function mustBeOpen(record: InvitationRecord, now: number): void {
   const state = stateOf(record, now);
   if (state === 'open') return;

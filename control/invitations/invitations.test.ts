@@ -1,8 +1,8 @@
-/** Invitations: who may make, see, use and take back what, for how long and how often. */
+/** Invitations: rights to create, read, use and revoke them, for how long and how often. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { Crash, createTroubled } from '../testing/troubled-store.ts';
+import { Crash, createFaultyStore } from '../testing/faulty-store.ts';
 import { acme, bolt, corp, twoTenants, worldlyFacts } from '../testing/two-tenants.ts';
 import { codeText, type NewInvitation, parseCode } from './invitation.ts';
 
@@ -101,7 +101,7 @@ describe('using one', () => {
       detail: { field: 'resources.cpu', accepted: 'at most 4' },
     });
     await expect(redeem({}, 'huge')).rejects.toMatchObject({ code: 'consent_exceeded', detail: { field: 'class' } });
-    // The cluster itself allows class default only, whatever its tenant wrote into the invitation.
+    // The cluster itself allows class default only, regardless of what its tenant wrote into the invitation.
     await expect(redeem({}, 'gpu')).rejects.toMatchObject({
       code: 'policy_refused',
       message: expect.not.stringContaining('PeeringPolicy'),
@@ -121,10 +121,10 @@ describe('using one', () => {
   });
 
   test('more often than allowed is refused, and says so', async () => {
-    const world = await twoTenants();
-    const { control } = world;
-    await world.join('turin', { tenant: 'acme', facts: worldlyFacts });
-    await world.join('oslo', { tenant: 'corp', facts: worldlyFacts });
+    const clusters = await twoTenants();
+    const { control } = clusters;
+    await clusters.join('turin', { tenant: 'acme', facts: worldlyFacts });
+    await clusters.join('oslo', { tenant: 'corp', facts: worldlyFacts });
     const { code } = await control.invitations.create(bolt, { cluster: 'milan', uses: 2 });
     await control.invitations.redeem(acme, { code, consumer: 'rome' });
     await control.invitations.redeem(corp, { code, consumer: 'oslo' });
@@ -135,10 +135,10 @@ describe('using one', () => {
   });
 
   test('by many at once makes as many peerings as it may, and no more', async () => {
-    const world = await twoTenants();
-    const { control } = world;
+    const clusters = await twoTenants();
+    const { control } = clusters;
     const names = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6'];
-    for (const name of names) await world.join(name, { tenant: 'acme', facts: worldlyFacts });
+    for (const name of names) await clusters.join(name, { tenant: 'acme', facts: worldlyFacts });
     const { code, invitation } = await control.invitations.create(bolt, { cluster: 'milan', uses: 3 });
     const all = await Promise.allSettled(names.map((consumer) => control.invitations.redeem(acme, { code, consumer })));
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
@@ -192,13 +192,13 @@ describe('taking one back', () => {
   });
 
   test('midway, before both clusters agreed, ends the peering at both tenants', async () => {
-    const world = await twoTenants();
-    const { control, view } = world;
-    world.rome.facts = {
+    const clusters = await twoTenants();
+    const { control, view } = clusters;
+    clusters.rome.facts = {
       ...worldlyFacts,
       policies: worldlyFacts.policies.map((p) => ({ ...p, asConsumer: { ...p.asConsumer, autoAccept: false } })),
     };
-    await world.step();
+    await clusters.step();
     const { code, invitation } = await control.invitations.create(bolt, { cluster: 'milan' });
     const { peering } = await control.invitations.redeem(acme, { code, consumer: 'rome' });
     expect(peering.phase).toBe('Proposed');
@@ -208,8 +208,8 @@ describe('taking one back', () => {
       expect(over.phase).toBe('Gone');
       expect(over.conditions[0]).toMatchObject({ type: 'Consented', reason: 'Withdrawn' });
     }
-    world.rome.facts = worldlyFacts;
-    await world.step();
+    clusters.rome.facts = worldlyFacts;
+    await clusters.step();
     expect((await view(acme, peering.id)).phase).toBe('Gone');
   });
 
@@ -227,26 +227,26 @@ test('dying at any write of a redemption or a revocation leaves all of it or not
   for (const when of ['before', 'after'] as const) {
     for (let at = 1; at <= 4; at += 1) {
       for (const dying of ['redeem', 'revoke'] as const) {
-        const troubled = createTroubled();
-        const world = await twoTenants({ wrap: troubled.wrap });
-        const { control } = world;
+        const faulty = createFaultyStore();
+        const clusters = await twoTenants({ wrap: faulty.wrap });
+        const { control } = clusters;
         const { code, invitation } = await control.invitations.create(bolt, { cluster: 'milan' });
         const redeem = () => control.invitations.redeem(acme, { code, consumer: 'rome' });
         const revoke = () => control.invitations.revoke(bolt, invitation.id);
         if (dying === 'revoke') await redeem();
-        Object.assign(troubled.trouble, { in: at, when });
+        Object.assign(faulty.fault, { in: at, when });
         await (dying === 'redeem' ? redeem() : revoke()).catch((error: unknown) => {
           if (!(error instanceof Crash)) throw error;
         });
-        troubled.trouble.in = 0;
+        faulty.fault.in = 0;
         const { redemptions } = await control.invitations.get(bolt, invitation.id);
         const [ofAcme, ofBolt] = [await control.peerings.list(acme), await control.peerings.list(bolt)];
         const ids = redemptions.map(({ peering }) => peering);
         expect(ofAcme.items.map(({ id }) => id)).toEqual(ids);
         expect(ofBolt.items.map(({ id }) => id)).toEqual(ids);
-        // Whoever comes back repeats what he was not answered, and the sweep does the rest.
+        // Each client repeats its unanswered requests, and the sweep does the rest.
         const { peering } = dying === 'redeem' ? await redeem() : { peering: ofAcme.items[0] };
-        await world.untilPhase(peering?.id ?? '', 'Ready');
+        await clusters.untilPhase(peering?.id ?? '', 'Ready');
       }
     }
   }

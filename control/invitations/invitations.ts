@@ -1,4 +1,4 @@
-/** Invitations: a tenant lends one of its clusters to whoever brings the code, within limits, until it takes that back. */
+/** Invitations: a tenant offers one of its clusters to the holder of a code, within limits, until it revokes the invitation. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
@@ -10,7 +10,7 @@ import type { PageRequest } from '../model/deps.ts';
 import type { InvitationRecord } from '../model/invitation.ts';
 import type { PeeringView, Resources } from '../model/peering.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
-import { type AcrossDeps, planAcross } from '../peerings/cross-tenant/create.ts';
+import { type CrossTenantDeps, planCrossTenant } from '../peerings/cross-tenant/create.ts';
 import { checkTerms, upTo } from '../peerings/terms/terms.ts';
 import { peeringView } from '../peerings/use-cases/peerings.ts';
 import type { Item, Page } from '../ports/store.ts';
@@ -28,7 +28,7 @@ import {
   parseCode,
 } from './invitation.ts';
 
-export interface Redeem {
+interface Redeem {
   readonly code: string;
   /** A cluster of the redeeming tenant. */
   readonly consumer: string;
@@ -47,7 +47,7 @@ export interface Invitations {
   ): Promise<{ readonly invitation: InvitationView; readonly code: string }>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
   list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<InvitationView>>;
-  /** Nobody can use it any more. Peerings that both clusters have agreed to stay; the others end. */
+  /** Revokes it: it cannot be used any more. Peerings that both clusters have agreed to stay; the others end. */
   revoke(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
   /** Makes the peering, once per consumer and invitation. `invitation_unknown`, `invitation_closed`, `consent_exceeded`, `cluster_id_taken`. */
   redeem(
@@ -57,7 +57,7 @@ export interface Invitations {
   ): Promise<{ readonly peering: PeeringView; readonly created: boolean }>;
 }
 
-type InvitationDeps = AcrossDeps;
+type InvitationDeps = CrossTenantDeps;
 
 export function createInvitations(deps: InvitationDeps, coordinator: Coordinator): Invitations {
   const { store, clock, ids } = deps;
@@ -72,7 +72,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
   const view = ({ value, version }: Item<InvitationRecord>): InvitationView =>
     invitationView(value, version, clock.now());
 
-  /** The same words whatever is wrong with the code: a guess teaches nothing. */
+  /** The same words for every fault of the code: a guess teaches nothing. */
   async function byCode(code: string, signal?: AbortSignal): Promise<Item<InvitationRecord> & { tenant: string }> {
     const parsed = parseCode(code);
     const { pk, sk } = key.invitation(parsed?.tenant ?? 'none', parsed?.id ?? 'none');
@@ -92,13 +92,13 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
     }
     const { id, cluster, limits, classes, expiresAt } = value;
     const [first = 'default'] = classes;
-    const asked = checkTerms({
+    const requested = checkTerms({
       consumer: input.consumer,
       provider: cluster,
       resources: input.resources ?? {},
       class: input.class ?? (first === '*' ? 'default' : first),
     });
-    const terms = { ...asked, resources: upTo(limits, asked.resources) };
+    const terms = { ...requested, resources: upTo(limits, requested.resources) };
     const across: CrossTenant = {
       consumer: caller.tenant,
       provider,
@@ -106,7 +106,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
     };
     const before = value.redemptions.find((r) => r.tenant === caller.tenant && r.cluster === terms.consumer);
     if (!before) mustBeOpen(value, clock.now());
-    const plan = await planAcross(deps, { who: caller, across, terms }, signal);
+    const plan = await planCrossTenant(deps, { who: caller, across, terms }, signal);
     if (!plan.created) return plan;
     mustBeOpen(value, clock.now());
     const redemption = { peering: plan.id, tenant: caller.tenant, cluster: terms.consumer, at: clock.now() };

@@ -1,5 +1,5 @@
-/** Labels: a tenant's own words about what it has, for its lists and for nobody else. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+/** Labels: a tenant's own words about its objects, for its own lists only. */
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Caller } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';

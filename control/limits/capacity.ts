@@ -9,7 +9,7 @@ import type { PeeringRecord } from '../model/peering-records.ts';
 import type { KnownTenants } from '../model/tenant.ts';
 import { partition } from '../store/keys.ts';
 
-export type Counted = 'clusters' | 'peerings';
+type Counted = 'clusters' | 'peerings';
 
 export interface Capacity {
   count(tenant: string, what: Counted, signal?: AbortSignal): Promise<number>;

@@ -5,7 +5,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { Store } from '../ports/store.ts';
-import { adminOf, createWorld } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '../testing/broker-clusters.ts';
 import { countingIds } from '../testing/counting-ids.ts';
 import { hostedLimits } from './limits.ts';
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts';
@@ -78,7 +78,7 @@ describe('in one process', () => {
     );
   });
 
-  test('who waits as long as it is told gets in', async () => {
+  test('a caller that waits for the stated Retry-After is admitted', async () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 50, maxLength: 150 });
     await fc.assert(
       fc.asyncProperty(gaps, fc.integer({ min: 1, max: 30 }), async (waits, limit) => {
@@ -156,7 +156,7 @@ describe('what a tenant has', () => {
   const limits = { ...hostedLimits, clusters: 2, peerings: 1 };
 
   test('is limited in clusters: leaving makes room, joining again needs none', async () => {
-    const { join, control } = createWorld({ deps: { limits } });
+    const { join, control } = createBrokerClusters({ deps: { limits } });
     await join('rome');
     await join('milan');
     await expect(join('turin')).rejects.toMatchObject({
@@ -170,21 +170,21 @@ describe('what a tenant has', () => {
   });
 
   test('is limited in peerings that have not ended', async () => {
-    const world = createWorld({ deps: { limits: { ...limits, clusters: 3 } } });
-    for (const name of ['rome', 'milan', 'turin']) await world.join(name);
-    const { peerings } = world.control;
+    const clusters = createBrokerClusters({ deps: { limits: { ...limits, clusters: 3 } } });
+    for (const name of ['rome', 'milan', 'turin']) await clusters.join(name);
+    const { peerings } = clusters.control;
     const admin = adminOf('default');
     const { peering } = await peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: {} });
     await peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '1' } });
     const another = () => peerings.request(admin, { consumer: 'rome', provider: 'turin', resources: {} });
     await expect(another()).rejects.toMatchObject({ code: 'limit_reached', detail: { of: 'peerings' } });
     await peerings.unpeer(admin, peering.id);
-    await world.until(async () => (await peerings.get(admin, peering.id)).phase === 'Gone');
+    await clusters.until(async () => (await peerings.get(admin, peering.id)).phase === 'Gone');
     expect((await another()).created).toBe(true);
   });
 
   test('follows the limit that the operator sets', async () => {
-    const { join, control } = createWorld({ deps: { limits } });
+    const { join, control } = createBrokerClusters({ deps: { limits } });
     await join('rome');
     await join('milan');
     const operator = { from: 'x', requestId: 'y', principal: 'operator/ok_1' };

@@ -2,8 +2,8 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Limits } from '../model/limits.ts';
 
-export const limitNames = ['clusters', 'peerings', 'requestsPerMinute', 'eventsPerMinute'] as const;
-export type LimitName = (typeof limitNames)[number];
+const limitNames = ['clusters', 'peerings', 'requestsPerMinute', 'eventsPerMinute'] as const;
+type LimitName = (typeof limitNames)[number];
 
 /** For strangers: the default of a deployment that says nothing else. */
 export const hostedLimits: Limits = {
@@ -21,7 +21,7 @@ export const selfHostedLimits: Limits = {
   eventsPerMinute: 1_000_000,
 };
 
-export const maxLimitValue = 10_000_000;
+const maxLimitValue = 10_000_000;
 
 export function checkLimits(limits: Readonly<Partial<Record<string, unknown>>>): void {
   for (const [field, value] of Object.entries(limits)) {

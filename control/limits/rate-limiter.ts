@@ -1,10 +1,10 @@
 /**
  * How many requests a tenant may send, counted without a hot item: a sliding window of one minute that each process keeps in memory and
- * shares in blocks. A process writes its own item per (tenant, kind, minute) - nobody else writes it, so it never conflicts - and only after
+ * shares in blocks. A process writes its own item per (tenant, kind, minute) - it is the only writer, so there are no conflicts - and only after
  * each further fiftieth of the limit; with the same visit it reads what the others wrote. Hence:
  *
  * - a tenant below a fiftieth of its limit per process costs no read and no write at all (an idle cluster stays free);
- * - a tenant at its limit causes about 50 small writes and queries a minute, whatever the limit is;
+ * - a tenant at its limit causes about 50 small writes and queries a minute, independent of the limit;
  * - `processes x limit / 50` requests may pass beyond the limit in one minute, `processes` being those that served this tenant in it. In local
  *   mode there is one process, and the count is exact.
  *

@@ -12,7 +12,7 @@ import type { WebhookSender } from '../ports/webhook-sender.ts';
 import type { Limits } from './limits.ts';
 
 /** How agents reach this broker; the audience of what they sign. */
-export interface BrokerAddress {
+interface BrokerAddress {
   /** Without a trailing slash. */
   readonly url: string;
   /** Hex SHA-256 of the broker CA certificate's DER, when it is self-made. */

@@ -7,7 +7,7 @@ export interface NewEntry {
   readonly labels?: Readonly<Record<string, string>>;
   /** Default `default`. */
   readonly classes?: readonly string[];
-  /** A hint, in the owner's words: nobody checks it against the cluster. */
+  /** A hint in the owner's words, not checked against the cluster. */
   readonly capacity?: Resources;
   readonly description?: string;
 }

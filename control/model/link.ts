@@ -14,7 +14,7 @@ export interface LinkLayout {
   readonly at: number;
 }
 
-export interface LinkRanges {
+interface LinkRanges {
   readonly pod: readonly string[];
   readonly external: readonly string[];
 }

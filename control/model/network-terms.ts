@@ -7,7 +7,7 @@ export interface NetworkTerms {
   /** The side that is dialled. */
   readonly gatewayLocation: PeeringRole;
   readonly mtu: number;
-  /** Absent: whatever is known to work where the gateway is. */
+  /** Absent: the value known to work where the gateway runs. */
   readonly serviceType?: GatewayServiceType;
   /** The provider's API server is reached through the link. */
   readonly inBand: boolean;

@@ -37,7 +37,7 @@ export interface PeeringSpec {
     readonly owner?: PeeringOwner;
   };
   readonly unpeerRequestedAt?: number;
-  /** When somebody said not to wait for a silent side. */
+  /** When a caller forced the removal: a silent side is no longer waited for. */
   readonly forcedAt?: number;
   /** Present when the two clusters are of two tenants. */
   readonly across?: CrossTenant;
@@ -50,7 +50,7 @@ export interface Signed {
   readonly signedNonce: string;
   readonly csr: string;
   readonly publicKey: string;
-  /** The consumer's former key signs this one: a provider that knows that one needs nobody's consent. */
+  /** The consumer's former key signs this one: a provider that knows that one needs no new consent. */
   readonly succession?: string | undefined;
 }
 
@@ -159,7 +159,7 @@ export interface SideInput {
   readonly offlineFrom: number;
   /** From which addresses its agent was seen lately, the newest first. */
   readonly publicAddresses?: readonly string[];
-  /** The cluster left the tenant: nobody will ever report for it. */
+  /** The cluster left the tenant: no agent will ever report for it. */
   readonly left: boolean;
   readonly observed?: ObservedSet;
   /** What it is asked for at present. */

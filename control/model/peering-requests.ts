@@ -11,7 +11,7 @@ import type { PeeringRecord, PeeringSpec } from './peering-records.ts';
 
 export type Answer = z.infer<typeof AskAnswer>;
 
-export interface Asks {
+export interface InClusterRequests {
   /** Takes over what the cluster asks for now: all of it. */
   accept(agent: AgentCaller, asks: readonly PeeringAsk[], signal?: AbortSignal): Promise<void>;
   /** Tries again what was refused: a policy may have changed, an earlier peering may have ended. */
@@ -24,15 +24,15 @@ export interface Asks {
 /** As people and portals ask, or a `Peering` object does. */
 export type Ask = NonNullable<PeeringSpec['ask']>;
 
-export type Asked = PeeringRequest & { readonly ask?: Ask };
+export type RequestWithOrigin = PeeringRequest & { readonly ask?: Ask };
 
 export interface Requests {
   request(
-    who: Principal,
-    input: Asked,
+    actor: Principal,
+    input: RequestWithOrigin,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }>;
-  unpeer(who: Principal, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<void>;
+  unpeer(actor: Principal, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<void>;
   /** The `Peering` object of this UID no longer has to do with the peering, which goes on. */
   release(tenant: string, id: string, uid: string, signal?: AbortSignal): Promise<void>;
   loadPair(

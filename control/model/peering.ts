@@ -94,7 +94,7 @@ export interface PeeringView {
     readonly lapsesAt: number;
     readonly endedBy?: PeeringRole;
   };
-  /** Who may change it: a `Peering` object in the consumer cluster, or whoever may use the API. */
+  /** The only writer of its terms: a `Peering` object in the consumer cluster, or the API. */
   readonly owner: { readonly kind: 'object'; readonly name: string } | { readonly kind: 'broker' };
   /** For ETag and If-Match. */
   readonly version: number;

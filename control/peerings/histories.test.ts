@@ -8,10 +8,10 @@ import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import type { DesiredRecord, PeeringRecord } from '../model/peering-records.ts';
-import { adminOf, createWorld, type World } from '../testing/broker-clusters.ts';
+import { adminOf, type BrokerClusters, createBrokerClusters } from '../testing/broker-clusters.ts';
+import { Crash, createFaultyStore, type FaultyStore } from '../testing/faulty-store.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
-import { Crash, createTroubled, type Troubled } from '../testing/troubled-store.ts';
 
 const names = ['rome', 'milan', 'turin'] as const;
 const admin = adminOf('default');
@@ -90,24 +90,24 @@ function seededRandom(seed: number): () => number {
 }
 
 interface Setting {
-  readonly world: World;
+  readonly world: BrokerClusters;
   readonly bus: LocalBus;
-  readonly troubled: Troubled;
+  readonly troubled: FaultyStore;
   readonly linking: readonly string[];
 }
 
 async function setUp(random: () => number, linking: readonly string[]): Promise<Setting> {
   const clock = new ManualClock();
-  const troubled = createTroubled();
-  const store = troubled.wrap(createMemoryStore({ clock }));
+  const faulty = createFaultyStore();
+  const store = faulty.wrap(createMemoryStore({ clock }));
   const mischief = { random, shuffle: 0.5, duplicate: 0.3, delay: 0.3, delayMs: 20_000, drop: 0.2 };
   const bus = createLocalBus({ store, clock, log: silentLog, mischief, maxAttempts: 50 });
-  const world = createWorld({ clock, deps: { store, bus } });
+  const fixture = createBrokerClusters({ clock, deps: { store, bus } });
   for (const name of names) {
-    const joined = await world.join(name, { facts: factsOf(name, linking) });
+    const joined = await fixture.join(name, { facts: factsOf(name, linking) });
     joined.links.address = `198.51.100.${names.indexOf(name) + 1}:30000`;
   }
-  return { world, bus, troubled, linking };
+  return { world: fixture, bus, troubled: faulty, linking };
 }
 
 const expected = new Set(['invalid_input', 'policy_refused', 'in_use', 'not_found', 'peer_self', 'cluster_unknown']);
@@ -122,8 +122,8 @@ async function survive(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function play({ world, bus, linking }: Setting, what: Step): Promise<void> {
-  const { control, clusters, clock } = world;
+async function play({ world: fixture, bus, linking }: Setting, what: Step): Promise<void> {
+  const { control, clusters, clock } = fixture;
   const at = (name: string) => {
     const found = clusters.get(name);
     if (!found) throw new Error(`no ${name}`);
@@ -174,14 +174,14 @@ async function play({ world, bus, linking }: Setting, what: Step): Promise<void>
   }
 }
 
-const peeringsOf = async ({ world }: Setting) =>
-  (await world.store.query<PeeringRecord>({ partition: 't/default/peerings', limit: 200 })).items;
+const peeringsOf = async ({ world: fixture }: Setting) =>
+  (await fixture.store.query<PeeringRecord>({ partition: 't/default/peerings', limit: 200 })).items;
 
-const desiredOf = async ({ world }: Setting) =>
+const desiredOf = async ({ world: fixture }: Setting) =>
   (
     await Promise.all(
       names.map((name) =>
-        world.store.query<DesiredRecord>({
+        fixture.store.query<DesiredRecord>({
           partition: `t/default/cluster/${name}`,
           from: 'desired/',
           to: 'desired0',
@@ -215,25 +215,25 @@ function createWatcher(setting: Setting) {
   };
 }
 
-/** All trouble stops; everyone who has not left does his part. */
+/** All faults stop; every cluster that has not left does its part. */
 async function settle(setting: Setting): Promise<void> {
-  const { world, bus, troubled } = setting;
-  troubled.trouble.in = 0;
-  for (const cluster of world.clusters.values()) {
+  const { world: fixture, bus, troubled: faulty } = setting;
+  faulty.fault.in = 0;
+  for (const cluster of fixture.clusters.values()) {
     cluster.alive = true;
     cluster.apiUp = true;
     cluster.nodeReady = true;
     cluster.links.up = true;
   }
   for (let round = 0; round < 60; round += 1) {
-    for (const cluster of world.clusters.values()) {
+    for (const cluster of fixture.clusters.values()) {
       await survive(() => cluster.pull());
-      cluster.work((id) => world.clusters.get(id));
+      cluster.work((id) => fixture.clusters.get(id));
       await survive(() => cluster.report());
     }
     await bus.deliverDue(new AbortController().signal);
-    world.clock.advance(3_000);
-    await world.control.peerings.sweep();
+    fixture.clock.advance(3_000);
+    await fixture.control.peerings.sweep();
   }
 }
 
@@ -244,15 +244,15 @@ describe('any history of requests, reports, failures and crashes', () => {
         const setting = await setUp(seededRandom(seed), linking);
         const watch = createWatcher(setting);
         for (const { what, crash } of steps) {
-          Object.assign(setting.troubled.trouble, crash ?? { in: 0 });
+          Object.assign(setting.troubled.fault, crash ?? { in: 0 });
           await survive(() => play(setting, what));
-          setting.troubled.trouble.in = 0;
+          setting.troubled.fault.in = 0;
           await watch();
         }
-        const { world, troubled } = setting;
+        const { world: fixture, troubled: faulty } = setting;
         if (leaves !== undefined) {
-          await world.control.clusters.remove(admin, leaves, { force: true });
-          const cluster = world.clusters.get(leaves);
+          await fixture.control.clusters.remove(admin, leaves, { force: true });
+          const cluster = fixture.clusters.get(leaves);
           if (cluster) Object.defineProperty(cluster, 'alive', { get: () => false, set: () => undefined });
         }
         await settle(setting);
@@ -263,14 +263,14 @@ describe('any history of requests, reports, failures and crashes', () => {
         for (const { value } of await peeringsOf(setting)) {
           const { spec, state } = value;
           const gone = spec.unpeerRequestedAt !== undefined || state.removal !== undefined;
-          const provider = world.clusters.get(spec.provider);
+          const provider = fixture.clusters.get(spec.provider);
           const consented = state.consentedAt !== undefined;
           expect(state.phase).toBe(gone ? 'Gone' : consented ? 'Ready' : 'Proposed');
           if (!gone && !consented) expect(provider?.facts.policies).toBe(closedFacts.policies);
           if (gone && spec.consumer !== leaves && spec.provider !== leaves) expect(state.leftBehind).toEqual([]);
           if (!gone) ready.add(spec.id);
           if (!gone && consented && spec.network?.enabled) {
-            const [a, b] = [world.clusters.get(spec.consumer), provider];
+            const [a, b] = [fixture.clusters.get(spec.consumer), provider];
             const gateways = [a?.links.gateway(spec.provider)?.kind, b?.links.gateway(spec.consumer)?.kind];
             expect(gateways.sort()).toEqual(['GatewayClient', 'GatewayServer']);
             const pair = [spec.consumer, spec.provider].sort().join();
@@ -279,19 +279,19 @@ describe('any history of requests, reports, failures and crashes', () => {
             linked.set(pair, state.link?.layout);
           }
         }
-        for (const [name, { links }] of world.clusters) {
+        for (const [name, { links }] of fixture.clusters) {
           if (name === leaves) continue;
           for (const peer of links.peers) expect([...linked.keys()]).toContain([name, peer].sort().join());
         }
-        for (const [name, cluster] of world.clusters) {
+        for (const [name, cluster] of fixture.clusters) {
           if (name !== leaves) expect(cluster.peerings.filter((id) => !ready.has(id))).toEqual([]);
         }
-        const before = troubled.writes.count;
+        const before = faulty.writes.count;
         for (const { value } of await peeringsOf(setting)) {
-          await world.control.peerings.get(admin, value.spec.id);
+          await fixture.control.peerings.get(admin, value.spec.id);
           await setting.world.control.peerings.sweep();
         }
-        expect(troubled.writes.count).toBe(before);
+        expect(faulty.writes.count).toBe(before);
       }),
       { numRuns: 150 },
     );

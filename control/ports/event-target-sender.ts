@@ -20,7 +20,7 @@ export interface TargetMessage {
 }
 
 export interface EventTargetSender {
-  /** Who assumes the role: what its trust policy has to name. An ARN. */
+  /** The principal that assumes the role: what its trust policy has to name. An ARN. */
   readonly principal: string;
   /**
    * Within ten seconds, with a session that may write to this target and do nothing else. An outcome with a status has status 200 and the id that the

@@ -4,8 +4,6 @@
  */
 import { AppError } from '#shared/errors/app-error.ts';
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
-
 /** Where an item is: a partition and, inside it, a sort key. Both are 1 to 1,024 printable ASCII characters. */
 export interface Key {
   readonly pk: string;

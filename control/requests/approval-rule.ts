@@ -1,4 +1,4 @@
-/** Rules by which a tenant's inbox approves by itself: by who asks, for which of the published clusters, how much and in which class. */
+/** Rules by which a tenant's inbox approves by itself: by the asking tenant, the published cluster, the amount and the class. */
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
 import { checkClasses, refuse, wholeBetween } from '../input/checks.ts';
 import { checkLabels, hasLabels } from '../input/labels.ts';
@@ -54,12 +54,12 @@ export interface RuleInput {
 
 const lists = (names: readonly string[], name: string): boolean => names.includes('*') || names.includes(name);
 
-export function ruleAllows(rule: Required<NewApprovalRule>, asked: RuleInput): boolean {
-  const { resources } = asked;
+export function ruleAllows(rule: Required<NewApprovalRule>, requested: RuleInput): boolean {
+  const { resources } = requested;
   return (
-    lists(rule.tenants, asked.tenant) &&
-    lists(rule.classes, asked.class) &&
-    hasLabels(asked.labels, rule.labels) &&
+    lists(rule.tenants, requested.tenant) &&
+    lists(rule.classes, requested.class) &&
+    hasLabels(requested.labels, rule.labels) &&
     Object.entries(rule.maxResources).every(([name, most]) => {
       const wanted = Object.hasOwn(resources, name) ? resources[name] : undefined;
       return wanted !== undefined && compareQuantities(wanted, most) <= 0;

@@ -19,7 +19,7 @@ export interface ApprovalRules {
   /** The first rule of the tenant that approves this, and the operation that counts it. */
   find(
     tenant: string,
-    asked: RuleInput,
+    requested: RuleInput,
     signal?: AbortSignal,
   ): Promise<{ readonly rule: ApprovalRule; readonly spend: Op } | undefined>;
 }
@@ -108,10 +108,10 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
       }, signal);
     },
 
-    async find(tenant, asked, signal) {
+    async find(tenant, requested, signal) {
       const item = await load(tenant, signal);
       const rules = item?.value.rules ?? [];
-      const rule = rules.find((one) => one.used < one.uses && ruleAllows(one, asked));
+      const rule = rules.find((one) => one.used < one.uses && ruleAllows(one, requested));
       if (!rule) return undefined;
       const counted = rules.map((one) => (one.id === rule.id ? { ...one, used: one.used + 1 } : one));
       return { rule, spend: writeOp(tenant, item, counted) };

@@ -1,4 +1,4 @@
-/** Requests across tenants: asked for a published cluster, waiting in its tenant's inbox until somebody or a rule there decides, or time does. */
+/** Requests across tenants: asked for a published cluster, waiting in its tenant's inbox until a member or a rule of that tenant decides, or it expires. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Principal } from '../access/caller.ts';
 import { systemPrincipal } from '../audit/record.ts';
@@ -10,7 +10,7 @@ import type { PageRequest } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { DueRecord } from '../model/peering-records.ts';
 import { auditBoth, eventBoth } from '../peerings/cross-tenant/audit-both.ts';
-import { type AcrossDeps, planAcross } from '../peerings/cross-tenant/create.ts';
+import { type CrossTenantDeps, planCrossTenant } from '../peerings/cross-tenant/create.ts';
 import { checkTerms } from '../peerings/terms/terms.ts';
 import type { Item, Key, NewEvent, Op, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
@@ -33,7 +33,7 @@ import {
   requestView,
 } from './request.ts';
 
-export interface RequestFilter extends PageRequest {
+interface RequestFilter extends PageRequest {
   /** Default `received`. */
   readonly direction?: RequestView['direction'];
   readonly state?: RequestState;
@@ -57,7 +57,7 @@ export interface Inbox {
   lapse(tenant: string, due: Item<DueRecord>, signal?: AbortSignal): Promise<void>;
 }
 
-type InboxDeps = AcrossDeps;
+type InboxDeps = CrossTenantDeps;
 
 interface Parts {
   readonly coordinator: Coordinator;
@@ -84,7 +84,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
   }
 
   /** The provider's tenant agreed: the peering is part of the same transaction. */
-  async function planPeering(who: Principal, request: RequestRecord, byRule: boolean, signal?: AbortSignal) {
+  async function planPeering(actor: Principal, request: RequestRecord, byRule: boolean, signal?: AbortSignal) {
     const { consumer, provider, resources } = request;
     const across: CrossTenant = {
       consumer: request.consumerTenant,
@@ -98,7 +98,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
       },
     };
     const terms = { consumer, provider, resources, class: request.class };
-    return planAcross(deps, { who, across, terms, byRule }, signal);
+    return planCrossTenant(deps, { who: actor, across, terms, byRule }, signal);
   }
 
   const tenantsOf = ({ providerTenant, consumerTenant }: RequestRecord) => [providerTenant, consumerTenant];
@@ -189,19 +189,19 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     },
   ];
 
-  /** What a rule approves is approved by the provider's tenant; who asks learns that, and not by which rule. */
+  /** What a rule approves is approved by the provider's tenant. The asking tenant learns that, and not which rule it was. */
   async function byRule(pending: RequestRecord, entry: DirectoryEntry, signal?: AbortSignal) {
     const { providerTenant, consumerTenant: tenant, resources } = pending;
-    const asked = { tenant, labels: entry.labels, resources, class: pending.class };
-    const found = await rules.find(providerTenant, asked, signal);
+    const requested = { tenant, labels: entry.labels, resources, class: pending.class };
+    const found = await rules.find(providerTenant, requested, signal);
     if (!found) return undefined;
-    const who = { ...systemPrincipal(providerTenant), principal: `approval-rule/${found.rule.id}` };
-    const plan = await planPeering(who, pending, true, signal);
+    const actor = { ...systemPrincipal(providerTenant), principal: `approval-rule/${found.rule.id}` };
+    const plan = await planPeering(actor, pending, true, signal);
     const record: RequestRecord = {
       ...pending,
       state: 'approved',
       decidedAt: clock.now(),
-      decidedBy: who.principal,
+      decidedBy: actor.principal,
       peering: plan.id,
     };
     const tenants = tenantsOf(record);
@@ -209,7 +209,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     const ops: Op[] = [
       ...plan.ops,
       found.spend,
-      ...auditBoth(deps, who, tenants, { action: 'request.approve', ...pickAudit(about) }),
+      ...auditBoth(deps, actor, tenants, { action: 'request.approve', ...pickAudit(about) }),
     ];
     const events: NewEvent[] = [...plan.events, ...eventBoth(deps, tenants, 'request.approved', about)];
     return { record, ops, events };
@@ -224,7 +224,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
   }
 
   /** Closes a pending request, once; `item` is the provider's copy. */
-  async function close(who: Principal, item: Item<RequestRecord>, decision: Decision, signal?: AbortSignal) {
+  async function close(actor: Principal, item: Item<RequestRecord>, decision: Decision, signal?: AbortSignal) {
     const { id, providerTenant, consumerTenant } = item.value;
     const [asker, open, due] = await Promise.all([
       read<RequestRecord>(key.sentRequest(consumerTenant, id), signal),
@@ -233,7 +233,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     ]);
     const now = clock.now();
     const { state, answer, decidedBy, event, action } = decision;
-    const plan = state === 'approved' ? await planPeering(who, item.value, false, signal) : undefined;
+    const plan = state === 'approved' ? await planPeering(actor, item.value, false, signal) : undefined;
     const askedBy = asker?.value.askedBy;
     const record: RequestRecord = {
       ...item.value,
@@ -259,7 +259,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
       [
         ...closeOps(record, versions, now),
         ...(plan?.ops ?? []),
-        ...auditBoth(deps, who, tenants, { action, ...pickAudit(about) }),
+        ...auditBoth(deps, actor, tenants, { action, ...pickAudit(about) }),
       ],
       [...(plan?.events ?? []), ...eventBoth(deps, tenants, event, about)],
       signal,

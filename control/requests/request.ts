@@ -41,7 +41,7 @@ export interface RequestView {
   readonly answer?: string;
   /** The peering that it became. */
   readonly peering?: string;
-  /** To the provider's tenant only: who decided, or the rule that did. */
+  /** To the provider's tenant only: the principal or the rule that decided. */
   readonly decidedBy?: string;
   readonly version: number;
 }
@@ -66,7 +66,7 @@ export function checkLife(seconds: number = defaultLifeSeconds): number {
 }
 
 /** A pending request whose time is over is expired, whether or not anybody has written so yet. */
-export const stateAt = ({ state, expiresAt }: RequestRecord, now: number): RequestState =>
+const stateAt = ({ state, expiresAt }: RequestRecord, now: number): RequestState =>
   state === 'pending' && expiresAt <= now ? 'expired' : state;
 
 export function requestView(

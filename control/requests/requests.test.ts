@@ -1,7 +1,7 @@
 /** Requests across tenants: asked, answered, approved by rule, withdrawn, expired. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Crash, createTroubled } from '../testing/troubled-store.ts';
+import { Crash, createFaultyStore } from '../testing/faulty-store.ts';
 import { acme, bolt, corp, twoTenants, worldlyFacts } from '../testing/two-tenants.ts';
 import { checkRule, type NewApprovalRule, ruleAllows } from './approval-rule.ts';
 import type { NewRequest } from './request.ts';
@@ -9,16 +9,16 @@ import type { NewRequest } from './request.ts';
 const day = 86_400_000;
 const wanted = { consumer: 'rome', providerTenant: 'bolt', provider: 'milan' } satisfies NewRequest;
 
-async function asked(over: Partial<NewRequest> = {}) {
-  const world = await twoTenants();
-  await world.published();
-  const { request } = await world.control.requests.ask(acme, { ...wanted, resources: { cpu: '2' }, ...over });
-  return { ...world, request };
+async function requested(over: Partial<NewRequest> = {}) {
+  const clusters = await twoTenants();
+  await clusters.published();
+  const { request } = await clusters.control.requests.ask(acme, { ...wanted, resources: { cpu: '2' }, ...over });
+  return { ...clusters, request };
 }
 
 describe('asking', () => {
-  test('puts it into the inbox of the asked and among the sent of who asks', async () => {
-    const { control, request } = await asked({ reason: 'spring load' });
+  test('puts it into the inbox of the asked tenant and the sent list of the asking tenant', async () => {
+    const { control, request } = await requested({ reason: 'spring load' });
     expect(request).toMatchObject({ state: 'pending', direction: 'sent', reason: 'spring load' });
     const [received] = (await control.requests.list(bolt)).items;
     expect(received).toMatchObject({ id: request.id, direction: 'received', consumerTenant: 'acme', consumer: 'rome' });
@@ -30,7 +30,7 @@ describe('asking', () => {
   });
 
   test('twice for one pair is one request, until that is decided', async () => {
-    const { control, request } = await asked();
+    const { control, request } = await requested();
     const again = await control.requests.ask(acme, { ...wanted, resources: { cpu: '7' } });
     expect([again.created, again.request.id]).toEqual([false, request.id]);
     await control.requests.reject(bolt, request.id, 'no');
@@ -54,7 +54,7 @@ describe('asking', () => {
   });
 
   test('is not for viewers, nor is deciding', async () => {
-    const { control, request } = await asked();
+    const { control, request } = await requested();
     const denied = { code: 'forbidden' };
     await expect(control.requests.ask({ ...acme, role: 'viewer' }, wanted)).rejects.toMatchObject(denied);
     await expect(control.requests.approve({ ...bolt, role: 'viewer' }, request.id)).rejects.toMatchObject(denied);
@@ -63,7 +63,7 @@ describe('asking', () => {
 
 describe('deciding', () => {
   test('approval peers the clusters within what was asked for', async () => {
-    const { control, request, untilPhase, view } = await asked();
+    const { control, request, untilPhase, view } = await requested();
     const approved = await control.requests.approve(bolt, request.id, 'welcome');
     expect(approved).toMatchObject({ state: 'approved', answer: 'welcome', decidedBy: 'api-key/ak_test' });
     await untilPhase(approved.peering ?? '', 'Ready');
@@ -76,15 +76,15 @@ describe('deciding', () => {
   });
 
   test('rejection tells the reason and makes nothing', async () => {
-    const { control, request } = await asked();
+    const { control, request } = await requested();
     await control.requests.reject(bolt, request.id, 'not this week');
     expect(await control.requests.get(acme, request.id)).toMatchObject({ state: 'rejected', answer: 'not this week' });
     expect((await control.peerings.list(acme)).items).toEqual([]);
     await expect(control.requests.approve(bolt, request.id)).rejects.toMatchObject({ code: 'request_closed' });
   });
 
-  test('only the asked decide and only who asks withdraws; to all others it is not there', async () => {
-    const { control, request } = await asked();
+  test('only the asked tenant decides and only the asking tenant withdraws; other tenants do not find it', async () => {
+    const { control, request } = await requested();
     const missing = { code: 'not_found' };
     for (const caller of [acme, corp]) {
       await expect(control.requests.approve(caller, request.id)).rejects.toMatchObject(missing);
@@ -98,7 +98,7 @@ describe('deciding', () => {
   });
 
   test('both at once: one of them counts', async () => {
-    const { control, request } = await asked();
+    const { control, request } = await requested();
     const both = await Promise.allSettled([
       control.requests.approve(bolt, request.id),
       control.requests.withdraw(acme, request.id),
@@ -111,7 +111,7 @@ describe('deciding', () => {
   });
 
   test('too late is too late: it expires for both, with an event, and the pair may be asked for again', async () => {
-    const { control, clock, request } = await asked({ expiresInSeconds: 3_600 });
+    const { control, clock, request } = await requested({ expiresInSeconds: 3_600 });
     clock.advance(3_600_000);
     expect((await control.requests.get(acme, request.id)).state).toBe('expired');
     await expect(control.requests.approve(bolt, request.id)).rejects.toMatchObject({ code: 'request_closed' });
@@ -124,7 +124,7 @@ describe('deciding', () => {
   });
 
   test('approval of what the cluster’s own policy refuses says so to the approver, and leaves it pending', async () => {
-    const { control, request } = await asked({ resources: { cpu: '9' } });
+    const { control, request } = await requested({ resources: { cpu: '9' } });
     await expect(control.requests.approve(bolt, request.id)).rejects.toMatchObject({
       code: 'policy_refused',
       message: expect.stringContaining('PeeringPolicy default'),
@@ -141,9 +141,9 @@ describe('approval rules', () => {
     maxResources: { cpu: '2' },
   };
 
-  test('approve at once; who asks learns that, and not by which rule', async () => {
-    const world = await twoTenants();
-    const { control, published, untilPhase } = world;
+  test('approve at once; the asking tenant learns that, and not by which rule', async () => {
+    const clusters = await twoTenants();
+    const { control, published, untilPhase } = clusters;
     await published();
     const { id } = await control.approvalRules.create(bolt, rule);
     const { request } = await control.requests.ask(acme, { ...wanted, resources: { cpu: '1' } });
@@ -169,10 +169,10 @@ describe('approval rules', () => {
   });
 
   test('approve as many as they may, and the next waits', async () => {
-    const world = await twoTenants();
-    const { control, published } = world;
+    const clusters = await twoTenants();
+    const { control, published } = clusters;
     await published();
-    await world.join('turin', { tenant: 'acme', facts: worldlyFacts });
+    await clusters.join('turin', { tenant: 'acme', facts: worldlyFacts });
     await control.approvalRules.create(bolt, { ...rule, uses: 1 });
     const ask = (consumer: string) => control.requests.ask(acme, { ...wanted, consumer, resources: { cpu: '1' } });
     const both = await Promise.all([ask('rome'), ask('turin')]);
@@ -242,19 +242,19 @@ test('dying at any write of asking, approving or rejecting leaves both tenants w
   for (const when of ['before', 'after'] as const) {
     for (let at = 1; at <= 3; at += 1) {
       for (const dying of ['ask', 'byRule', 'approve', 'reject'] as const) {
-        const troubled = createTroubled();
-        const world = await twoTenants({ wrap: troubled.wrap });
-        const { control } = world;
-        await world.published();
+        const faulty = createFaultyStore();
+        const clusters = await twoTenants({ wrap: faulty.wrap });
+        const { control } = clusters;
+        await clusters.published();
         if (dying === 'byRule') await control.approvalRules.create(bolt, { name: 'all', tenants: ['*'] });
         const ask = () => control.requests.ask(acme, wanted);
         const before = dying === 'approve' || dying === 'reject' ? (await ask()).request.id : '';
         const act = () => (dying === 'approve' || dying === 'reject' ? control.requests[dying](bolt, before) : ask());
-        Object.assign(troubled.trouble, { in: at, when });
+        Object.assign(faulty.fault, { in: at, when });
         await act().catch((error: unknown) => {
           if (!(error instanceof Crash)) throw error;
         });
-        troubled.trouble.in = 0;
+        faulty.fault.in = 0;
         const received = (await control.requests.list(bolt)).items;
         const sent = (await control.requests.list(acme, { direction: 'sent' })).items;
         expect(sent.map(({ id, state, peering }) => ({ id, state, peering }))).toEqual(
@@ -263,14 +263,14 @@ test('dying at any write of asking, approving or rejecting leaves both tenants w
         const made = received.flatMap(({ peering }) => (peering === undefined ? [] : [peering]));
         for (const caller of [acme, bolt])
           expect((await control.peerings.list(caller)).items.map(({ id }) => id)).toEqual(made);
-        for (const id of made) await world.untilPhase(id, 'Ready');
+        for (const id of made) await clusters.untilPhase(id, 'Ready');
       }
     }
   }
 });
 
 test('a cluster that leaves takes its entry along, and a pending request for it cannot be approved', async () => {
-  const { control, request } = await asked();
+  const { control, request } = await requested();
   await control.clusters.remove(bolt, 'milan');
   expect((await control.directory.list(acme)).items).toEqual([]);
   await expect(control.requests.approve(bolt, request.id)).rejects.toMatchObject({ code: 'cluster_unknown' });

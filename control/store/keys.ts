@@ -9,7 +9,7 @@ export const partition = {
   tenants: 'system/tenants',
   /** Positions, retries and dead letters of event subscribers. */
   bus: (subscriber: string): string => `system/bus/${subscriber}`,
-  /** Keys of those who run the deployment, by id. */
+  /** Keys of the operators of the deployment, by id. */
   operators: 'system/operators',
   /** Tenants that were deleted: their names are never given again. */
   tombstones: 'system/tombstones',

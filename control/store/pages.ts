@@ -3,8 +3,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { PageRequest } from '../model/deps.ts';
 import type { Item, Page, Query, Store } from '../ports/store.ts';
 
-export const defaultLimit = 50;
-export const maxLimit = 200;
+const defaultLimit = 50;
+const maxLimit = 200;
 
 export function limitOf({ limit = defaultLimit }: PageRequest): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
@@ -15,7 +15,7 @@ export function limitOf({ limit = defaultLimit }: PageRequest): number {
   return limit;
 }
 
-/** Cursors travel as base64url, so that nobody builds on what is inside. */
+/** Cursors are base64url, opaque on purpose: clients must not depend on their content. */
 export const encodeCursor = (sk: string): string => Buffer.from(sk).toString('base64url');
 
 export function decodeCursor(cursor: string | undefined): string | undefined {

@@ -3,7 +3,7 @@ import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { OperatorCaller } from '../access/caller.ts';
 import { key, partition } from '../store/keys.ts';
-import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 import { withoutSecrets } from './export.ts';
 import { holdings } from './partitions.ts';
 
@@ -11,8 +11,8 @@ const operator: OperatorCaller = { ...origin, principal: 'operator/ok_test' };
 
 function started() {
   const clock = new ManualClock();
-  const world = createWorld({ clock, deps: { store: createMemoryStore({ clock }) } });
-  return { ...world, tenants: world.control.tenants, operators: world.control.tenants.operators };
+  const clusters = createBrokerClusters({ clock, deps: { store: createMemoryStore({ clock }) } });
+  return { ...clusters, tenants: clusters.control.tenants, operators: clusters.control.tenants.operators };
 }
 
 describe('an operator', () => {
@@ -133,7 +133,7 @@ describe('a member', () => {
   );
 });
 
-test('a key with scopes lets nobody in who may do more than itself', async () => {
+test('a key with scopes cannot grant more rights than it has', async () => {
   const { tenants } = started();
   const scoped = { ...adminOf('acme'), scopes: ['members:write', 'issuers:write', 'clusters:read'] } as const;
   const refused = { code: 'forbidden' };
@@ -237,17 +237,17 @@ describe('an export', () => {
 
 describe('a deletion', () => {
   async function peered() {
-    const world = started();
-    for (const name of ['rome', 'milan']) await world.join(name, { tenant: 'acme' });
-    await world.join('turin', { tenant: 'bolt' });
+    const clusters = started();
+    for (const name of ['rome', 'milan']) await clusters.join(name, { tenant: 'acme' });
+    await clusters.join('turin', { tenant: 'bolt' });
     const admin = adminOf('acme');
-    const { peering } = await world.control.peerings.request(admin, {
+    const { peering } = await clusters.control.peerings.request(admin, {
       consumer: 'rome',
       provider: 'milan',
       resources: {},
     });
-    await world.until(async () => (await world.control.peerings.get(admin, peering.id)).phase === 'Ready');
-    return { ...world, admin, deletion: world.control.tenants.deletion };
+    await clusters.until(async () => (await clusters.control.peerings.get(admin, peering.id)).phase === 'Ready');
+    return { ...clusters, admin, deletion: clusters.control.tenants.deletion };
   }
 
   test('needs the confirmation and the name, and peerings that have ended', async () => {

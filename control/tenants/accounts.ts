@@ -35,7 +35,7 @@ export interface Accounts extends Tenants {
   mustBeActive(tenant: string, signal?: AbortSignal): Promise<void>;
 }
 
-type Unpeer = (who: Principal, id: string, signal?: AbortSignal) => Promise<void>;
+type Unpeer = (actor: Principal, id: string, signal?: AbortSignal) => Promise<void>;
 
 export function createAccounts(deps: ControlDeps, unpeer: Unpeer): Accounts {
   const known = createKnownTenants(deps);

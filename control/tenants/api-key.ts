@@ -11,14 +11,14 @@ import { key } from '../store/keys.ts';
 
 export interface ApiKeyRecord extends ApiKeyView {
   readonly hash: string;
-  /** Who made it. */
+  /** The principal that made it. */
   readonly createdBy: string;
 }
 
 /** `isk_<tenant>_<id>_<secret>`: tenant and id find the record without looking into any other tenant. */
 const form = /^isk_([a-z0-9]([-a-z0-9]*[a-z0-9])?)_([0-9a-z]{1,64})_([-\w]{43})$/;
 
-export const keyText = (tenant: string, id: string, secret: string): string => `isk_${tenant}_${idText(id)}_${secret}`;
+const keyText = (tenant: string, id: string, secret: string): string => `isk_${tenant}_${idText(id)}_${secret}`;
 
 const idText = (id: string): string => id.replace(/^ak_/, '');
 
@@ -31,7 +31,7 @@ export function parseKeyText(
   return { tenant, id: `ak_${id}`, secret };
 }
 
-export const visiblePrefix = (tenant: string, id: string): string => `isk_${tenant}_${idText(id).slice(-8)}`;
+const visiblePrefix = (tenant: string, id: string): string => `isk_${tenant}_${idText(id).slice(-8)}`;
 
 /** A revoked key has an end too: rotation may leave the old one some time. */
 export const isLive = (record: ApiKeyRecord, now: number): boolean =>
@@ -94,7 +94,7 @@ export function checkNewKey(input: NewApiKey): void {
   }
 }
 
-/** A key lets nobody in - by another key, as a member, through an identity provider - who may do more than itself. */
+/** No privilege escalation: a key grants access - by another key, as a member, through an identity provider - only to rights that it has itself. */
 export function mustNotExceed(
   maker: { readonly role: Role; readonly scopes?: readonly Permission[] },
   input: Pick<NewApiKey, 'role' | 'scopes'>,

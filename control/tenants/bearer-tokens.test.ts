@@ -3,7 +3,7 @@ import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { createHttpsJson } from '../adapters/https-json/https-json.ts';
-import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 import { type IdentityProvider, startIdentityProvider } from '../testing/identity-provider.ts';
 
 let idp: IdentityProvider;
@@ -14,10 +14,10 @@ afterAll(() => idp.close());
 
 const audience = 'https://broker.test';
 
-async function world() {
+async function clusters() {
   // The provider's clock is the real one.
   const clock = new ManualClock(Date.now());
-  const made = createWorld({ clock, deps: { documents: createHttpsJson({ allowPrivateAddresses: true }) } });
+  const made = createBrokerClusters({ clock, deps: { documents: createHttpsJson({ allowPrivateAddresses: true }) } });
   const { tenants } = made.control;
   for (const name of ['acme', 'bolt']) await tenants.bootstrap(name, origin);
   const admin = adminOf('acme');
@@ -32,7 +32,7 @@ const refused = { code: 'unauthenticated', message: expect.stringContaining('thi
 
 describe('a token of a real identity provider', () => {
   test('lets a member in, with its role of that moment', async () => {
-    const { tenants, admin, enter } = await world();
+    const { tenants, admin, enter } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     const token = await idp.token('portal');
     await expect(enter(token)).rejects.toMatchObject(refused);
@@ -45,7 +45,7 @@ describe('a token of a real identity provider', () => {
   });
 
   test('lets a member in by a verified address only', async () => {
-    const { tenants, admin, enter } = await world();
+    const { tenants, admin, enter } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     await tenants.members.add(admin, { email: 'Ada@example.org', role: 'admin' });
     const claims = { email: 'ada@Example.org', email_verified: true };
@@ -61,7 +61,7 @@ describe('a token of a real identity provider', () => {
     { claim: 'realm_access.roles', value: { roles: ['isthmus-ops'] } },
     { claim: 'https://example.org/role', value: 'isthmus-ops' },
   ])('gives the highest role that the claim $claim is mapped to', async ({ claim, value }) => {
-    const { tenants, admin, enter } = await world();
+    const { tenants, admin, enter } = await clusters();
     const roles = { 'isthmus-ops': 'operator', 'isthmus-view': 'viewer' } as const;
     await tenants.issuers.register(admin, { url: idp.url, audience, claims: { role: claim }, roles });
     const name = claim.startsWith('https:') ? claim : (claim.split('.')[0] ?? '');
@@ -74,7 +74,7 @@ describe('a token of a real identity provider', () => {
   });
 
   test('opens no other tenant, and says the same of one that does not exist', async () => {
-    const { tenants, admin, enter } = await world();
+    const { tenants, admin, enter } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     await tenants.members.add(admin, { issuer: idp.url, subject: 'portal', role: 'admin' });
     const token = await idp.token('portal');
@@ -92,7 +92,7 @@ describe('a token of a real identity provider', () => {
   });
 
   test('is refused for another audience, when it is expired, and when the tenant is suspended', async () => {
-    const { tenants, admin, enter, clock } = await world();
+    const { tenants, admin, enter, clock } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     await tenants.members.add(admin, { issuer: idp.url, subject: 'portal', role: 'admin' });
     await expect(enter(await idp.token('portal', { audience: 'https://other.test' }))).rejects.toMatchObject(refused);
@@ -107,7 +107,7 @@ describe('a token of a real identity provider', () => {
   });
 
   test('is accepted after the provider changed its keys, and its old ones are not', async () => {
-    const { tenants, admin, enter, clock } = await world();
+    const { tenants, admin, enter, clock } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     await tenants.members.add(admin, { issuer: idp.url, subject: 'portal', role: 'admin' });
     const old = await idp.token('portal');
@@ -126,7 +126,7 @@ describe('a token of a real identity provider', () => {
 
   test('is still accepted while the provider is away, for a day', async () => {
     const away = await startIdentityProvider(['portal'], 200_000);
-    const { tenants, admin, enter, clock } = await world();
+    const { tenants, admin, enter, clock } = await clusters();
     await tenants.issuers.register(admin, { url: away.url, audience });
     await tenants.members.add(admin, { issuer: away.url, subject: 'portal', role: 'admin' });
     const token = await away.token('portal');
@@ -150,7 +150,7 @@ describe('a token that was tampered with is refused', () => {
     'with its payload changed',
     'without an end',
   ])('%s', async (how) => {
-    const { tenants, admin, enter } = await world();
+    const { tenants, admin, enter } = await clusters();
     await tenants.issuers.register(admin, { url: idp.url, audience });
     await tenants.members.add(admin, { issuer: idp.url, subject: 'portal', role: 'admin' });
     const good = await idp.token('portal');
@@ -186,7 +186,7 @@ describe('an issuer', () => {
     'file:///etc/passwd',
     'id.example.org',
   ])('at %s is refused', async (url) => {
-    const { control } = createWorld({ deps: { documents: createHttpsJson() } });
+    const { control } = createBrokerClusters({ deps: { documents: createHttpsJson() } });
     await expect(control.tenants.issuers.register(adminOf('acme'), { url, audience })).rejects.toMatchObject({
       code: 'url_refused',
       detail: { field: 'url' },
@@ -197,7 +197,7 @@ describe('an issuer', () => {
     const documents = createHttpsJson({
       lookup: (_name, _options, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }] as never, 4),
     });
-    const { control } = createWorld({ deps: { documents } });
+    const { control } = createBrokerClusters({ deps: { documents } });
     await expect(
       control.tenants.issuers.register(adminOf('acme'), { url: 'https://rebound.example', audience }),
     ).rejects.toMatchObject({
@@ -207,7 +207,7 @@ describe('an issuer', () => {
   });
 
   test('is registered once, listed, and refused beyond ten', async () => {
-    const { tenants, admin } = await world();
+    const { tenants, admin } = await clusters();
     const { issuers } = tenants;
     const first = await issuers.register(admin, { url: idp.url, audience });
     await expect(issuers.register(admin, { url: idp.url, audience })).rejects.toMatchObject({ code: 'already_exists' });
@@ -222,7 +222,7 @@ describe('an issuer', () => {
   });
 
   test('must be the one that its discovery document names', async () => {
-    const { tenants, admin } = await world();
+    const { tenants, admin } = await clusters();
     const url = idp.url.replace('127.0.0.1', 'localhost');
     await expect(tenants.issuers.register(admin, { url, audience })).rejects.toMatchObject({
       code: 'issuer_unusable',

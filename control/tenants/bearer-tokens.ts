@@ -12,13 +12,13 @@ import type { SigningKeys } from './signing-keys.ts';
 
 export interface BearerTokens {
   /**
-   * The member, or whoever the issuer's role claim makes one. `unauthenticated`, in the same words, for a tenant that does not exist, an
-   * issuer that it did not register, a token that does not hold, and a subject that is nobody: who may not enter learns nothing.
+   * The member, or the subject that the issuer's role claim makes one. `unauthenticated`, in the same words, for a tenant that does not exist, an
+   * issuer that it did not register, an invalid token, and a subject that is no member: a refused caller learns nothing.
    */
   authenticate(tenant: string, token: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
 }
 
-export const maxTokenLength = 16_384;
+const maxTokenLength = 16_384;
 const clockTolerance = 30;
 /** Asymmetric ones only: a symmetric key would be a secret of ours. */
 const algorithms = [

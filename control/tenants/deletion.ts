@@ -1,7 +1,7 @@
 /**
  * The end of a tenant. Asked for in one request and confirmed in another with the tenant's name; from then on nothing can be changed. Peerings
  * must have ended, or `force` ends them; when they have, everything is removed, and a tombstone keeps the name from being given again. Every
- * step can be repeated: whoever dies in the middle is continued by the sweep.
+ * step can be repeated: the sweep continues what a crashed process left undone.
  */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -19,7 +19,7 @@ import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
 
-export interface DeletionRequest {
+interface DeletionRequest {
   /** Shown once; to be sent back with the tenant's name. */
   readonly confirmation: string;
   readonly expiresAt: number;
@@ -27,7 +27,7 @@ export interface DeletionRequest {
   readonly peerings: readonly string[];
 }
 
-export interface DeletionState {
+interface DeletionState {
   readonly state: 'deleting' | 'deleted';
   /** Peerings that still have to end. */
   readonly peerings: readonly string[];
@@ -40,7 +40,7 @@ export interface Deletion {
     input: { readonly name: string; readonly confirmation: string; readonly force?: boolean },
     signal?: AbortSignal,
   ): Promise<DeletionState>;
-  /** Of an operator, who confirms by repeating the name. */
+  /** By an operator, confirmed by repeating the name. */
   byOperator(
     operator: OperatorCaller,
     tenant: string,
@@ -56,8 +56,8 @@ interface DesiredCopy {
   readonly by: string;
 }
 
-/** What remains: who deleted whom, and when. Holds nothing of what was in it. */
-export interface Tombstone {
+/** Tombstone: which principal deleted which tenant, and when. Holds none of the tenant's data. */
+interface Tombstone {
   readonly name: string;
   readonly createdAt: number;
   readonly deletedAt: number;
@@ -77,7 +77,7 @@ const batch = 50;
 
 interface DeletionDeps extends Pick<ControlDeps, 'store' | 'clock' | 'ids'> {
   readonly log: Log;
-  readonly unpeer: (who: Principal, id: string, signal?: AbortSignal) => Promise<void>;
+  readonly unpeer: (actor: Principal, id: string, signal?: AbortSignal) => Promise<void>;
 }
 
 export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletion {
@@ -98,8 +98,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     return live;
   }
 
-  async function start(who: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
-    const { tenant } = who;
+  async function start(actor: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
+    const { tenant } = actor;
     const live = await livePeerings(tenant, signal);
     if (live.length > 0 && !force) {
       throw new AppError(
@@ -112,7 +112,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       const next: TenantRecord = {
         ...item.value,
         state: 'deleting',
-        deletion: { startedAt: clock.now(), by: who.principal },
+        deletion: { startedAt: clock.now(), by: actor.principal },
       };
       const subject = `tenant/${tenant}`;
       const listed = key.tenantName(tenant);
@@ -122,13 +122,13 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           { op: 'update', ...key.tenant(tenant), value: next, ifVersion: item.version },
           // Where sweeps look: they read no tenant that is not being deleted.
           ...(name ? [{ op: 'update' as const, ...listed, value: { deleting: true }, ifVersion: name.version }] : []),
-          auditOp(deps, who, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+          auditOp(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
         signal,
       );
       known.forget(tenant);
-      log.info('the deletion of a tenant begins', { tenant, by: who.principal });
+      log.info('the deletion of a tenant begins', { tenant, by: actor.principal });
     }
     return advance(tenant, signal);
   }
@@ -178,14 +178,14 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     const listed = key.tenantName(tenant);
     const name = await store.get(listed.pk, listed.sk, signal);
     if (name) rest.push({ op: 'delete', ...listed, ifVersion: name.version });
-    // The name is never given again, hence the stream neither. Before the tombstone: whoever dies in between comes here again.
+    // The name is never given again, hence neither is the stream. Before the tombstone, so that a retry after a crash in between comes here again.
     await store.endStream(tenant, signal);
     await store.transact([...rest, { op: 'put', ...key.tombstone(tenant), value: tombstone }], [], signal);
     known.forget(tenant);
     log.info('a tenant is deleted', { tenant });
   }
 
-  /** Peerings with other tenants must not wait at their side for clusters that nobody will ever report for. */
+  /** Peerings with other tenants must not wait at their side for clusters that no agent will ever report for. */
   async function letGo(tenant: string, signal?: AbortSignal): Promise<void> {
     for await (const { pk, sk, value, version } of everything<ClusterRecord>(
       store,
@@ -225,7 +225,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     return [...found];
   }
 
-  /** Somebody may still write - an agent that reports - hence again until nothing is found but what must stay. */
+  /** A report of an agent may still write meanwhile, hence repeated until only what must stay is found. */
   async function empty(path: string, stays: (value: unknown) => boolean, signal?: AbortSignal): Promise<void> {
     for (;;) {
       const ops: Op[] = [];

@@ -6,7 +6,7 @@ import type { Item, Page } from '../ports/store.ts';
 import { partition } from '../store/keys.ts';
 import { type Holding, holdings, partitionOf, perCluster } from './partitions.ts';
 
-export interface ExportLine {
+interface ExportLine {
   readonly kind: string;
   readonly id: string;
   readonly version: number;

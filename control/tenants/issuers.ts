@@ -11,7 +11,7 @@ import { mustNotExceed } from './api-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 /** Where in a token to look. A name, or a path of names joined by dots. */
-export interface ClaimNames {
+interface ClaimNames {
   /** Default `sub`. */
   readonly subject?: string;
   /** Default `email`; counts only beside `email_verified: true`. */
@@ -31,7 +31,7 @@ export interface IssuerRecord {
 }
 export type IssuerView = IssuerRecord & { readonly version: number };
 
-export interface NewIssuer {
+interface NewIssuer {
   readonly url: string;
   readonly audience: string;
   readonly claims?: ClaimNames;
@@ -39,15 +39,15 @@ export interface NewIssuer {
 }
 
 export interface Issuers {
-  /** Fetches the provider's keys first, so that a wrong URL is found by who enters it. */
+  /** Fetches the provider's keys first, so that a wrong URL fails at the request that enters it. */
   register(caller: Caller, input: NewIssuer, signal?: AbortSignal): Promise<IssuerView>;
   list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<IssuerView>>;
   remove(caller: Caller, id: string, signal?: AbortSignal): Promise<IssuerView>;
-  /** All of a tenant, without asking who wants to know. */
+  /** All of a tenant, without an authorization check. */
   of(tenant: string, signal?: AbortSignal): Promise<readonly IssuerRecord[]>;
 }
 
-export const maxIssuers = 10;
+const maxIssuers = 10;
 
 type IssuersDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'documents'>;
 
@@ -60,7 +60,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
   return {
     async register(caller, { url, audience, claims = {}, roles = {} }, signal) {
       mustHave(caller, 'issuers:write');
-      // Whoever chooses who vouches for identities can be any member.
+      // A caller that chooses the issuer of identities can become any member.
       mustNotExceed(caller, { role: 'admin' });
       const refusal = documents ? documents.refusal(url) : 'this broker accepts no identity providers';
       if (refusal !== undefined) {
@@ -82,7 +82,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
         if (codeOf(error) !== 'issuer_unreachable') throw error;
         throw new AppError('issuer_unusable', (error as Error).message, { cause: error, detail: { field: 'url' } });
       });
-      // The same provider and audience is the same issuer, whoever races.
+      // The same provider and audience is the same issuer, also when two callers race.
       const id = `is_${sha256Hex(`${url}\n${audience}`).slice(0, 26)}`;
       const record: IssuerRecord = { id, url, audience, claims, roles, createdAt: clock.now() };
       const subject = `issuer/${id}`;

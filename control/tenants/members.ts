@@ -9,7 +9,7 @@ import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import { mustNotExceed } from './api-key.ts';
 
-export interface MemberRecord {
+interface MemberRecord {
   readonly id: string;
   /** Lower case. Counts only when the issuer says that it is verified. */
   readonly email?: string;
@@ -22,7 +22,7 @@ export interface MemberRecord {
 export type MemberView = MemberRecord & { readonly version: number };
 
 /** Either `email`, or `issuer` and `subject`. */
-export interface NewMember {
+interface NewMember {
   readonly email?: string;
   readonly issuer?: string;
   readonly subject?: string;
@@ -31,7 +31,7 @@ export interface NewMember {
 }
 
 /** Whom a verified token is about. */
-export interface Identity {
+interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly verifiedEmail?: string;

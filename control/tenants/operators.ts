@@ -1,4 +1,4 @@
-/** Those who run the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
+/** Operators of the deployment: their keys, and what they do with tenants. They are members of none and read nothing inside one. */
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
@@ -14,7 +14,7 @@ import { buildKey, putKey, viewOfKey } from './api-key.ts';
 import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
 import type { IssuedKey } from './tenants.ts';
 
-export interface NewTenant {
+interface NewTenant {
   readonly name: string;
   readonly displayName?: string;
   readonly limits?: Partial<Limits>;
@@ -23,7 +23,7 @@ export interface NewTenant {
 export interface Operators {
   /** The first operator key of this deployment, or undefined when there is one already. */
   bootstrap(origin: Origin, signal?: AbortSignal): Promise<string | undefined>;
-  /** One more key, for whoever holds the store: local mode and deployment scripts. */
+  /** One more key, for a caller with access to the store itself: local mode and deployment scripts. */
   issue(origin: Origin, signal?: AbortSignal): Promise<string>;
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<OperatorCaller>;
   /** The tenant and its first admin key; `already_exists` also for the name of one that was deleted. */
@@ -113,8 +113,8 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
     async create(operator, { name, displayName, limits }, signal) {
       checkTenantName(name);
       if (limits) checkLimits(limits);
-      const who = inside(operator, name);
-      const { record, secret } = buildKey(deps, name, who, { name: 'first admin', role: 'admin' });
+      const actor = inside(operator, name);
+      const { record, secret } = buildKey(deps, name, actor, { name: 'first admin', role: 'admin' });
       const tenant: TenantRecord = {
         name,
         state: 'active',
@@ -130,7 +130,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
             { op: 'put', ...key.tenantName(name), value: {} },
             { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
-            auditOp(deps, who, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
+            auditOp(deps, actor, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
           ],
           [eventOf(deps, name, 'tenant.created', subject)],
           signal,

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../access/caller.ts';
-import { createWorld, origin } from '../testing/broker-clusters.ts';
+import { createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 
 async function started() {
-  const world = createWorld();
-  const issued = await world.control.tenants.bootstrap('default', origin);
+  const clusters = createBrokerClusters();
+  const issued = await clusters.control.tenants.bootstrap('default', origin);
   const secret = issued?.secret ?? '';
-  const admin = await world.control.tenants.authenticate(secret, origin);
-  return { ...world, admin, secret, tenants: world.control.tenants };
+  const admin = await clusters.control.tenants.authenticate(secret, origin);
+  return { ...clusters, admin, secret, tenants: clusters.control.tenants };
 }
 const refused = { code: 'unauthenticated' };
 
@@ -69,7 +69,7 @@ describe('an API key', () => {
     await expect(tenants.authenticate(secret, origin)).rejects.toMatchObject(refused);
   });
 
-  test('is not revoked by itself, so that nobody is locked out by accident', async () => {
+  test('is not revoked by itself, so that no caller locks itself out by accident', async () => {
     const { tenants, admin, secret } = await started();
     const own = admin.principal.slice('api-key/'.length);
     await expect(tenants.revokeKey(admin, own)).rejects.toMatchObject({
@@ -152,7 +152,7 @@ test.each([
   for (const what of not) await expect(attempts[what]?.()).rejects.toMatchObject({ code: 'forbidden' });
 });
 
-test('every change is in the audit log with who, from where and what', async () => {
+test('every change is in the audit log with principal, address and object', async () => {
   const { control, tenants, admin } = await started();
   const caller = { ...admin, from: '203.0.113.9', requestId: 'rq-42' };
   const { key } = await tenants.createKey(caller, { name: 'ci', role: 'viewer' });

@@ -34,7 +34,7 @@ export interface Tenants {
   createKey(caller: Caller, input: NewApiKey, signal?: AbortSignal): Promise<IssuedKey>;
   /** A new secret with the same rights; the old key keeps working for `overlapSeconds` (default 0). */
   rotateKey(caller: Caller, id: string, overlapSeconds?: number, signal?: AbortSignal): Promise<IssuedKey>;
-  /** `in_use` for the very key that asks: nobody locks himself out by accident. */
+  /** `in_use` for the very key that asks, so that no caller locks itself out by accident. */
   revokeKey(caller: Caller, id: string, signal?: AbortSignal): Promise<ApiKeyView>;
   listKeys(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<ApiKeyView>>;
   /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each; `tenant_suspended` for a good one. */

@@ -16,19 +16,19 @@ export const origin = { from: '192.0.2.1', requestId: 'rq-1' };
 
 export const adminOf = (tenant: string): Caller => ({ ...origin, tenant, principal: 'api-key/ak_test', role: 'admin' });
 
-export interface WorldOptions {
+export interface BrokerClustersOptions {
   readonly clock?: ManualClock;
   /** Wraps the store, to make trouble. */
   readonly wrap?: (store: Store) => Store;
   readonly deps?: Partial<ControlDeps>;
 }
 
-export interface World {
+export interface BrokerClusters {
   readonly clock: ManualClock;
   readonly store: Store;
   readonly control: Control;
   readonly clusters: ReadonlyMap<string, SimulatedCluster>;
-  /** Who was rung, in order. */
+  /** Clusters that were notified, in order. */
   readonly rings: { readonly tenant: string; readonly clusterId: string; readonly revision: number }[];
   join(id: string, options?: { readonly tenant?: string; readonly facts?: ClusterFacts }): Promise<SimulatedCluster>;
   /** Every agent fetches, works and reports once. */
@@ -39,13 +39,13 @@ export interface World {
 
 const keys: AgentKeys = newAgentKeys();
 
-export function createWorld({
+export function createBrokerClusters({
   clock = new ManualClock(),
   wrap = (store) => store,
   deps = {},
-}: WorldOptions = {}): World {
+}: BrokerClustersOptions = {}): BrokerClusters {
   const store = deps.store ?? wrap(createMemoryStore({ clock }));
-  const rings: World['rings'] = [];
+  const rings: BrokerClusters['rings'] = [];
   const control = createControl({
     store,
     clock,

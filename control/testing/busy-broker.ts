@@ -27,7 +27,7 @@ function nextWrite(): void {
   if (statements === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
 }
 
-function mortal(database: Database): Database {
+function crashing(database: Database): Database {
   return {
     exec(sql) {
       if (sql === 'COMMIT') nextWrite();
@@ -48,7 +48,7 @@ function mortal(database: Database): Database {
   };
 }
 
-const store = openSqliteStore({ path, clock, open: (file) => mortal(openDatabase(file)) });
+const store = openSqliteStore({ path, clock, open: (file) => crashing(openDatabase(file)) });
 const control = createControl({
   store,
   clock,

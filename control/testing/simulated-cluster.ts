@@ -70,7 +70,7 @@ export class SimulatedCluster {
   certificate = 'Y3J0';
   readonly links: SimulatedLinks;
   refuses: string | undefined;
-  /** Somebody here deletes what carries the peerings, without asking the broker. */
+  /** A user of this cluster deletes the objects that carry the peerings, without asking the broker. */
   endsByHand = false;
 
   constructor(id: string, tenant: string, control: () => Control) {

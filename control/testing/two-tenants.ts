@@ -1,7 +1,7 @@
 /** Two tenants with a simulated cluster each, open to each other: acme consumes, bolt provides. */
 import type { Caller } from '../access/caller.ts';
 import type { PeeringView, Phase } from '../model/peering.ts';
-import { adminOf, createWorld, type World, type WorldOptions } from './broker-clusters.ts';
+import { adminOf, type BrokerClusters, type BrokerClustersOptions, createBrokerClusters } from './broker-clusters.ts';
 import { openFacts, type SimulatedCluster } from './simulated-cluster.ts';
 
 /** Accepts peers of any tenant; how much one gets is up to the tests. */
@@ -14,7 +14,7 @@ export const acme: Caller = adminOf('acme');
 export const bolt: Caller = adminOf('bolt');
 export const corp: Caller = adminOf('corp');
 
-export interface TwoTenants extends World {
+export interface TwoTenants extends BrokerClusters {
   readonly rome: SimulatedCluster;
   readonly milan: SimulatedCluster;
   /** Makes an invitation of milan and redeems it for rome. */
@@ -25,14 +25,14 @@ export interface TwoTenants extends World {
   view(caller: Caller, id: string): Promise<PeeringView>;
 }
 
-export async function twoTenants(options: WorldOptions = {}): Promise<TwoTenants> {
-  const world = createWorld(options);
-  const { control } = world;
-  const rome = await world.join('rome', { tenant: 'acme', facts: worldlyFacts });
-  const milan = await world.join('milan', { tenant: 'bolt', facts: worldlyFacts });
+export async function twoTenants(options: BrokerClustersOptions = {}): Promise<TwoTenants> {
+  const clusters = createBrokerClusters(options);
+  const { control } = clusters;
+  const rome = await clusters.join('rome', { tenant: 'acme', facts: worldlyFacts });
+  const milan = await clusters.join('milan', { tenant: 'bolt', facts: worldlyFacts });
   const view = (caller: Caller, id: string) => control.peerings.get(caller, id);
   return {
-    ...world,
+    ...clusters,
     rome,
     milan,
     view,
@@ -44,7 +44,7 @@ export async function twoTenants(options: WorldOptions = {}): Promise<TwoTenants
       await control.directory.publish(bolt, { cluster: 'milan', region: 'eu-1', labels: { tier: 'gold' } });
     },
     async untilPhase(id, phase, forMs) {
-      await world.until(async () => {
+      await clusters.until(async () => {
         const phases = [(await view(acme, id)).phase, (await view(bolt, id)).phase];
         return phases.every((seen) => seen === phase);
       }, forMs);

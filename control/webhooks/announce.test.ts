@@ -1,12 +1,12 @@
 /** How the cloud delivers: each event and each webhook with something due in a process of its own, found by a sweep that posts nothing. */
 import { expect, test } from 'vitest';
 import { adminOf } from '../testing/broker-clusters.ts';
-import { createWebhookWorld, hook, ok } from './testing/webhook-world.ts';
+import { createWebhookFixture, hook, ok } from './testing/webhook-fixture.ts';
 
 const never = new AbortController().signal;
 
 test('a sweep announces the webhooks that have something due, and only those', async () => {
-  const w = await createWebhookWorld();
+  const w = await createWebhookFixture();
   const { webhooks } = w.world.control;
   const owner = adminOf('default');
   const { webhook } = await webhooks.create(owner, { url: hook, types: ['cluster.*'] });
@@ -36,7 +36,7 @@ test('a sweep announces the webhooks that have something due, and only those', a
 });
 
 test('whose time is over while delivering has written down what is left, and asks for no repetition', async () => {
-  const w = await createWebhookWorld();
+  const w = await createWebhookFixture();
   const { webhooks } = w.world.control;
   const owner = adminOf('default');
   const { webhook } = await webhooks.create(owner, { url: hook, types: ['cluster.*'] });
@@ -54,7 +54,7 @@ test('whose time is over while delivering has written down what is left, and ask
 
 test('a sweep asks once about a tenant for which nothing waits, and drops what waited for a webhook that is gone', async () => {
   const queries: string[] = [];
-  const w = await createWebhookWorld({
+  const w = await createWebhookFixture({
     wrap: (store) => ({
       ...store,
       query(query, signal) {

@@ -61,7 +61,7 @@ export function createAttempting(deps: AttemptDeps): Attempting {
     const never = 'error' in outcome && outcome.final === true;
     const pause = ok || never || event.type === testType ? undefined : retryAfter(failures + 1, ids, asked);
     const next = ok ? delivered(item.value, last) : failed(item.value, last, pause && now + pause);
-    // A test, and an event that nobody could take, say nothing about how the receiver fares.
+    // A test, and an event that no receiver could accept, say nothing about the health of the receiver.
     const health =
       event.type === testType || never ? { ops: [], since: undefined } : await failingOps(tenant, receiver, ok);
     const move = moveOps({ tenant, now }, item, next);
@@ -73,7 +73,7 @@ export function createAttempting(deps: AttemptDeps): Attempting {
         subject: subjectOf(receiver),
         event: event.id,
       });
-    // Somebody waits for what came of a test.
+    // A caller waits for the outcome of a test.
     if (event.type === testType) deps.bus?.wake();
     if (ok || never || event.type === testType) return;
     if ('status' in outcome && outcome.status === gone) {

@@ -1,7 +1,8 @@
 /**
  * Brings events to where tenants want them: plans a delivery for each webhook and event target that wants an event, and attempts what is due. Each has a queue of its
- * own, so that one that does not answer delays nobody else's.
+ * own, so that a receiver that does not answer delays no other receiver.
  */
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { inParallel } from '#shared/async/in-parallel.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { eventOf } from '../audit/record.ts';
@@ -129,7 +130,7 @@ export function createDeliverer(
   }
 
   let running: AbortSignal | undefined;
-  let woken = new AbortController();
+  let woken: LinkedAbort | undefined;
   const draining = new Map<string, Promise<void>>();
   /** Got something while being drained. */
   const again = new Set<string>();
@@ -154,7 +155,7 @@ export function createDeliverer(
         if (again.delete(name)) start(queue, signal);
         else if (at !== undefined) {
           next.set(name, { queue, at });
-          woken.abort();
+          woken?.abort();
         }
       });
     draining.set(name, work);
@@ -163,7 +164,8 @@ export function createDeliverer(
   async function loop(signal: AbortSignal): Promise<void> {
     let scanAt = clock.now();
     while (!signal.aborted) {
-      woken = new AbortController();
+      const nap = abortScope(signal);
+      woken = nap;
       try {
         if (clock.now() >= scanAt) {
           for (const queue of await waiting(signal)) start(queue, signal);
@@ -171,14 +173,13 @@ export function createDeliverer(
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) return nap.unlink();
         log.error('looking for due deliveries failed and will be tried again', error);
         scanAt = clock.now() + troubleMs;
       }
       const wakeAt = Math.min(scanAt, ...[...next.values()].map(({ at }) => at));
-      await clock
-        .sleep(Math.max(1, wakeAt - clock.now()), AbortSignal.any([signal, woken.signal]))
-        .catch(() => undefined);
+      await clock.sleep(Math.max(1, wakeAt - clock.now()), nap.signal).catch(() => undefined);
+      nap.unlink();
     }
   }
 

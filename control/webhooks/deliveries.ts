@@ -52,7 +52,7 @@ export function moveOps(place: Place, { pk, sk, version, value }: Item<DeliveryR
 
 const without = ({ dueAt: _, ...rest }: DeliveryRecord): Omit<DeliveryRecord, 'dueAt'> => rest;
 
-/** Whoever claimed it and died is followed by another. */
+/** After the claim timeout another process takes over from a crashed claimant. */
 export const claimed = (value: DeliveryRecord, now: number): DeliveryRecord => ({
   ...value,
   attempts: value.attempts + 1,
@@ -89,7 +89,7 @@ export const replayed = (value: DeliveryRecord, now: number): DeliveryRecord => 
   dueAt: now,
 });
 
-/** False when the delivery is another one meanwhile: whoever changed it has taken over. */
+/** False when another process changed the delivery meanwhile and has taken over. */
 export async function transacted(store: Store, ops: readonly Op[], signal?: AbortSignal): Promise<boolean> {
   try {
     await store.transact(ops, [], signal);

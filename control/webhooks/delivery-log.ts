@@ -37,7 +37,7 @@ export interface DeliveryLog {
   get(caller: Caller, receiver: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
   /** Sends a test event to this receiver, once. */
   test(caller: Caller, receiver: string, signal?: AbortSignal): Promise<DeliveryView>;
-  /** From the beginning and at once, whatever came of it. Refused while it is disabled. */
+  /** Replays from the first attempt and at once, regardless of the earlier outcome. Refused while the receiver is disabled. */
   replay(caller: Caller, receiver: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
   /** The dead letters, some at a time: ask again with the cursor until there is none. Refused while it is disabled. */
   replayDead(
@@ -65,7 +65,7 @@ const viewOf = ({ receiver, event, state, attempts, createdAt, dueAt, last }: De
 
 export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>, kind: ReceiverKind): DeliveryLog {
   const { store, clock, ids } = deps;
-  /** Says to whoever delivers that there is something. */
+  /** Wakes the deliverer. */
   const dueEvent = (tenant: string, receiver: string) => eventOf(deps, tenant, 'webhook.due', subjectOf(receiver));
   const find = (tenant: string, id: string, signal?: AbortSignal) => loadReceiver(deps, kind, tenant, id, signal);
   const everything = (tenant: string, receiver: string) => ({

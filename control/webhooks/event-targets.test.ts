@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
-import { adminOf, createWorld, origin } from '../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
 import { failingLimitMs } from './schedule.ts';
-import { createWebhookWorld, hook, queueTarget, type WebhookWorld } from './testing/webhook-world.ts';
+import { createWebhookFixture, hook, queueTarget, type WebhookFixture } from './testing/webhook-fixture.ts';
 
 const admin = adminOf('default');
 const hour = 3_600_000;
 
-let w: WebhookWorld;
+let w: WebhookFixture;
 beforeEach(async () => {
-  w = await createWebhookWorld();
+  w = await createWebhookFixture();
 });
 const targets = () => w.world.control.eventTargets;
 const make = (types: readonly string[] = ['cluster.join-token-created']) =>
@@ -79,7 +79,7 @@ describe('an event target', () => {
     expect((await targets().get(admin, id)).failingSince).toBeUndefined();
   });
 
-  test('gets no second attempt at what it would never take, unless somebody replays it', async () => {
+  test('gets no second attempt at what it would never accept, unless a member replays it', async () => {
     const { id } = await make();
     w.answerPut(() => ({ error: 'MalformedDetail', final: true }));
     const event = await w.happen();
@@ -176,7 +176,7 @@ test('tenants see nothing of each other, and the broker shows for each its own e
 });
 
 test('a broker without an identity at AWS has no event targets, and says what to use', async () => {
-  const { control } = createWorld();
+  const { control } = createBrokerClusters();
   await expect(control.eventTargets.create(admin, { ...queueTarget, types: ['*'] })).rejects.toMatchObject({
     code: 'event_targets_unavailable',
     message: expect.stringContaining('webhook'),

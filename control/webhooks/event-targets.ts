@@ -9,7 +9,7 @@ import { eventTargetKind } from './receivers.ts';
 import type { EventTargetRecord, EventTargetView } from './records.ts';
 import { checkTypes } from './subscription.ts';
 
-export interface NewEventTarget {
+interface NewEventTarget {
   /** Of a bus or a queue. */
   readonly arn: string;
   /** In the same account, trusting this broker for this tenant. */
@@ -20,7 +20,7 @@ export interface NewEventTarget {
 }
 
 /** What it points at stays: another bus or queue is another target, with deliveries of its own. */
-export interface EventTargetChange extends Partial<Omit<NewEventTarget, 'arn'>> {
+interface EventTargetChange extends Partial<Omit<NewEventTarget, 'arn'>> {
   readonly enabled?: boolean;
 }
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { adminOf } from '../testing/broker-clusters.ts';
-import { createTroubled } from '../testing/troubled-store.ts';
-import { createWebhookWorld, hook, ok } from './testing/webhook-world.ts';
+import { createFaultyStore } from '../testing/faulty-store.ts';
+import { createWebhookFixture, hook, ok } from './testing/webhook-fixture.ts';
 
 const admin = adminOf('default');
 const minute = 60_000;
 
 /** The process dies at the chosen write while it delivers, and another one goes on with what is stored. */
 async function killedAt(write: number, when: 'before' | 'after') {
-  const { trouble, writes, wrap } = createTroubled();
-  const first = await createWebhookWorld({ wrap });
+  const { fault, writes, wrap } = createFaultyStore();
+  const first = await createWebhookFixture({ wrap });
   const { webhooks } = first.world.control;
   const { webhook } = await webhooks.create(admin, { url: hook, types: ['cluster.*'] });
   const other = await webhooks.create(admin, { url: 'https://other.example/', types: ['cluster.*'] });
@@ -18,12 +18,12 @@ async function killedAt(write: number, when: 'before' | 'after') {
   let failures = 1;
   first.answer(({ url }) => (url === hook && failures-- > 0 ? { status: 500, text: '' } : ok));
   const before = writes.count;
-  trouble.in = write;
-  trouble.when = when;
+  fault.in = write;
+  fault.when = when;
   await first.settle().catch(() => undefined);
-  const died = trouble.in === 0 && write > 0;
-  trouble.in = 0;
-  const second = await createWebhookWorld({ from: first });
+  const died = fault.in === 0 && write > 0;
+  fault.in = 0;
+  const second = await createWebhookFixture({ from: first });
   await second.settle();
   await second.pass(3 * minute, 5_000);
   const states = await Promise.all(
@@ -57,16 +57,16 @@ describe('killed at any write, before or after its commit', async () => {
 });
 
 test('two processes that find the same deliveries due send each of them once', async () => {
-  const first = await createWebhookWorld();
+  const first = await createWebhookFixture();
   await first.world.control.webhooks.create(admin, { url: hook, types: ['cluster.*'] });
   first.answer(() => ({ status: 500, text: '' }));
   for (let i = 0; i < 30; i += 1) await first.happen();
   await first.settle();
   expect(first.received).toHaveLength(30);
   first.answer(() => ok);
-  const second = await createWebhookWorld({ from: first });
+  const second = await createWebhookFixture({ from: first });
   first.clock.advance(10_000);
-  await Promise.all([first, second].map(({ world }) => world.control.webhooks.deliverer?.sweep()));
+  await Promise.all([first, second].map(({ world: clusters }) => clusters.control.webhooks.deliverer?.sweep()));
   const ids = first.received.slice(30).map(({ headers }) => headers['webhook-id']);
   expect(ids).toHaveLength(30);
   expect(new Set(ids).size).toBe(30);

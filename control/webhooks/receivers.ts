@@ -53,7 +53,7 @@ export async function loadReceiver<R extends ReceiverRecord>(
   return item;
 }
 
-/** The broker does it by itself. Once: whoever comes later finds it disabled. */
+/** The broker does it by itself. Once: a later attempt finds it disabled. */
 export async function disableReceiver(
   deps: Deps,
   tenant: string,

@@ -25,7 +25,7 @@ export const longestRetryAfterMs = 24 * hour;
 export const failingLimitMs = 5 * 24 * hour;
 
 export const sendTimeoutMs = 10 * second;
-/** Longer than an attempt may take: whoever claimed a delivery and died is followed by another after it. */
+/** Claim timeout, longer than an attempt may take: after it, another process takes over a delivery whose claimant crashed. */
 export const claimMs = 30 * second;
 export const deliveredKeptMs = 7 * 24 * hour;
 export const deadKeptMs = 30 * 24 * hour;

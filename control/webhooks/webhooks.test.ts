@@ -3,15 +3,15 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
 import { adminOf, origin } from '../testing/broker-clusters.ts';
 import { failingLimitMs, retryDelaysMs } from './schedule.ts';
-import { createWebhookWorld, hook, ok, verifies, type WebhookWorld } from './testing/webhook-world.ts';
+import { createWebhookFixture, hook, ok, verifies, type WebhookFixture } from './testing/webhook-fixture.ts';
 
 const admin = adminOf('default');
 const tokens = ['cluster.join-token-created'];
 const hour = 3_600_000;
 
-let w: WebhookWorld;
+let w: WebhookFixture;
 beforeEach(async () => {
-  w = await createWebhookWorld();
+  w = await createWebhookFixture();
 });
 const webhooks = () => w.world.control.webhooks;
 const make = (types: readonly string[] = tokens) => webhooks().create(admin, { url: hook, types });
@@ -150,7 +150,7 @@ describe('what fails', () => {
       .toEqual([hook, 'https://other.example/']);
   });
 
-  test('for days without one success disables the webhook, once, with an event; enabling starts anew', async () => {
+  test('for days without one success disables the webhook, once, with an event; enabling resets the count', async () => {
     const { webhook } = await make();
     w.answer(() => ({ status: 500, text: '' }));
     await w.happen();
@@ -260,7 +260,7 @@ describe('a replay', () => {
 });
 
 describe('a test', () => {
-  test('reaches this webhook only, whatever its types, and is in no feed', async () => {
+  test('reaches this webhook only, regardless of its event types, and is in no feed', async () => {
     const { webhook } = await make(['peering.*']);
     await webhooks().create(admin, { url: 'https://other.example/', types: ['*'] });
     const { id } = await webhooks().deliveries.test(admin, webhook.id);
@@ -309,8 +309,8 @@ test('tenants see nothing of each other', async () => {
 });
 
 test('a broker without a key for secrets has no webhooks, and says so', async () => {
-  const { createWorld } = await import('../testing/broker-clusters.ts');
-  const { control } = createWorld();
+  const { createBrokerClusters } = await import('../testing/broker-clusters.ts');
+  const { control } = createBrokerClusters();
   await expect(control.webhooks.create(admin, { url: hook, types: ['*'] })).rejects.toMatchObject({
     code: 'webhooks_unavailable',
   });

@@ -18,14 +18,14 @@ import {
 import { newWebhookSecret } from './signature.ts';
 import { checkTypes } from './subscription.ts';
 
-export interface NewWebhook {
+interface NewWebhook {
   readonly url: string;
   /** `*`, types or groups of types. */
   readonly types: readonly string[];
   readonly description?: string;
 }
 
-export interface WebhookChange extends Partial<NewWebhook> {
+interface WebhookChange extends Partial<NewWebhook> {
   readonly enabled?: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface WebhookRegistry {
 
 type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'secretBox' | 'webhookSender'>;
 
-/** More would make the header long; whoever rotates again and again loses the oldest. */
+/** More would make the header long; further rotations drop the oldest secret. */
 const maxSecrets = 3;
 
 /** For logs and audit records: a URL may be as good as a password. */

@@ -14,7 +14,7 @@ test.each([1, 2, 3, 4])(
   120_000,
 );
 
-test('whatever crosses tenants on purpose exists and has a reason', () => {
+test('each deliberate flow between tenants exists and has a reason', () => {
   const ids = operations.map(({ id }) => id);
   for (const [id, reason] of Object.entries({ ...acrossByDesign, ...notPerformed })) {
     expect(ids).toContain(id);

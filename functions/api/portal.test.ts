@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
 import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { openFacts, SimulatedCluster } from '#control/testing/simulated-cluster.ts';
-import { type ApiAnswer, type ApiWorld, apiUrl, createApiWorld } from '#functions/testing/api-world.ts';
+import { type ApiAnswer, type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
 
 interface Parameter {
   readonly name: string;
@@ -35,13 +35,13 @@ interface Given {
   readonly body?: unknown;
 }
 
-let world: ApiWorld;
+let fixture: ApiFixture;
 let definitions: Record<string, unknown>;
 let operations: ReadonlyMap<string, Operation>;
 beforeEach(async () => {
-  world = await createApiWorld();
+  fixture = await createApiFixture();
   // As a portal gets it: from the broker, without a key.
-  const { body } = await world.call({ method: 'GET', path: '/v1/openapi.json' });
+  const { body } = await fixture.call({ method: 'GET', path: '/v1/openapi.json' });
   definitions = body.components.schemas;
   operations = new Map(
     Object.entries(body.paths as Record<string, Record<string, Operation>>).flatMap(([path, methods]) =>
@@ -81,7 +81,7 @@ async function ask(key: string, id: string, { path = {}, query = {}, headers = {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
-  const answer = await world.call({
+  const answer = await fixture.call({
     method: operation.method,
     path: search === '' ? filled : `${filled}?${search}`,
     key,
@@ -97,7 +97,7 @@ async function ask(key: string, id: string, { path = {}, query = {}, headers = {
 
 /** The address of a resource, back to the operation that reads it. */
 function follow(key: string, { headers }: ApiAnswer): Promise<ApiAnswer> {
-  return world.call({ method: 'GET', path: headers.location ?? 'no location', key });
+  return fixture.call({ method: 'GET', path: headers.location ?? 'no location', key });
 }
 
 const keys = newAgentKeys();
@@ -106,14 +106,14 @@ async function join(tenant: string, clusterId: string, token: string): Promise<S
   const { secret } = JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString());
   const body = { clusterId, token: secret, publicKey: keys.publicKey, facts: openFacts };
   const path = '/v1/agent/enroll';
-  const now = world.clock.now();
+  const now = fixture.clock.now();
   const request = { keys, tenant, clusterId, audience: apiUrl, now, path, body: JSON.stringify(body) };
-  await world.control.clusters.enroll(body, await signRequest(request));
-  return new SimulatedCluster(clusterId, tenant, () => world.control);
+  await fixture.control.clusters.enroll(body, await signRequest(request));
+  return new SimulatedCluster(clusterId, tenant, () => fixture.control);
 }
 
 test('a portal makes a tenant and a key, peers two clusters, follows them, pages, hears of it and has it sent', async () => {
-  const made = await ask(world.operatorKey, 'createTenant', { body: { name: 'acme' } });
+  const made = await ask(fixture.operatorKey, 'createTenant', { body: { name: 'acme' } });
   const admin: string = made.body.firstKey.secret;
   const issued = await ask(admin, 'createKey', { body: { name: 'portal', role: 'admin' } });
   expect(issued.status).toBe(201);
@@ -136,7 +136,7 @@ test('a portal makes a tenant and a key, peers two clusters, follows them, pages
   } while (cursor !== undefined);
   expect(names).toEqual(['milan', 'rome', 'turin']);
 
-  // Labels, found again, and changed by whoever read them last.
+  // Labels: found again, and changed with optimistic concurrency.
   const { headers: read } = await ask(key, 'getCluster', { path: { cluster: 'rome' } });
   const labelled = {
     path: { cluster: 'rome' },
@@ -184,8 +184,8 @@ test('a portal makes a tenant and a key, peers two clusters, follows them, pages
       cluster.work((id) => clusters.get(id));
       await cluster.report();
     }
-    world.clock.advance(500);
-    await world.control.peerings.sweep();
+    fixture.clock.advance(500);
+    await fixture.control.peerings.sweep();
     peering = (await follow(key, accepted)).body;
   }
   expect(peering).toMatchObject({ id: accepted.body.id, phase: 'Ready' });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type ApiWorld, createApiWorld } from '#functions/testing/api-world.ts';
+import { type ApiFixture, createApiFixture } from '#functions/testing/api-fixture.ts';
 import document from './openapi.json' with { type: 'json' };
 
 const roles = ['viewer', 'operator', 'admin'] as const;
@@ -22,13 +22,13 @@ const concrete = (path: string): string => path.replaceAll(/\{\w+\}/g, 'xx_00000
 const bodyFor = (method: string): object =>
   method === 'POST' || method === 'PATCH' || method === 'PUT' ? { body: {} } : {};
 
-let world: ApiWorld;
+let clusters: ApiFixture;
 const keys: Partial<Record<Role | 'deployment-operator', string>> = {};
 beforeAll(async () => {
-  world = await createApiWorld();
-  const admin = await world.tenant('acme');
-  for (const role of roles) keys[role] = await world.keyOf(admin, role);
-  keys['deployment-operator'] = world.operatorKey;
+  clusters = await createApiFixture();
+  const admin = await clusters.tenant('acme');
+  for (const role of roles) keys[role] = await clusters.keyOf(admin, role);
+  keys['deployment-operator'] = clusters.operatorKey;
 });
 
 test('every route for members or operators says which role it needs, and no other route does', () => {
@@ -43,11 +43,16 @@ describe.each(operations.filter(({ required }) => required !== undefined))(
   '$method $path',
   ({ method, path, required }) => {
     test.each([...roles, 'deployment-operator'] as const)('as %s', async (role) => {
-      const { status, body } = await world.call({ method, path: concrete(path), key: keys[role], ...bodyFor(method) });
+      const { status, body } = await clusters.call({
+        method,
+        path: concrete(path),
+        key: keys[role],
+        ...bodyFor(method),
+      });
       const outcome = body?.code as string | undefined;
       if (required === 'deployment-operator') {
         if (role === 'deployment-operator') expect([401, 403]).not.toContain(status);
-        // A name in the path is not found, whoever's it is.
+        // A name in the path is not found, in every tenant.
         else expect([status, outcome]).toEqual(path.includes('{tenant}') ? [404, 'not_found'] : [403, 'forbidden']);
         return;
       }
@@ -59,7 +64,12 @@ describe.each(operations.filter(({ required }) => required !== undefined))(
     test.each([undefined, 'isk_acme_x_y', 'iso_x_y', 'a.b.c', 'x'.repeat(10_000)])(
       'with a key that opens nothing (%#)',
       async (key) => {
-        const { status, body, headers } = await world.call({ method, path: concrete(path), key, ...bodyFor(method) });
+        const { status, body, headers } = await clusters.call({
+          method,
+          path: concrete(path),
+          key,
+          ...bodyFor(method),
+        });
         expect([status, body.code, headers['www-authenticate']]).toEqual([401, 'unauthenticated', 'Bearer']);
       },
     );
@@ -70,7 +80,7 @@ describe.each(operations.filter(({ schemes }) => schemes.includes('agentSignatur
   '$method $path',
   ({ method, path }) => {
     test.each([...roles, 'deployment-operator'] as const)('is not for %s', async (role) => {
-      const { status } = await world.call({ method, path: concrete(path), key: keys[role], ...bodyFor(method) });
+      const { status } = await clusters.call({ method, path: concrete(path), key: keys[role], ...bodyFor(method) });
       expect([401, 422]).toContain(status);
     });
   },

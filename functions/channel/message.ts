@@ -25,7 +25,7 @@ export const handler: SocketFunction = async (event, context) => {
     ping: true,
     ...(protocol !== undefined && { protocol }),
   });
-  // Each frame has its price: who knows everything is not told so, unless it asks. Before version 2 everybody asks.
+  // Each frame is billed: an agent that is up to date gets no answer, unless it asks. Before version 2 every agent asks.
   const knows = ping.revision === news.revision && ping.heartbeatSeconds === news.heartbeatSeconds;
   return {
     statusCode: 200,

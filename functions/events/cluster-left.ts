@@ -1,4 +1,4 @@
-/** Event cluster.left: whoever still rings for that cluster hangs up. Repeated or late, it costs an agent one reconnection. */
+/** Event cluster.left: closes the notify sockets of that cluster. Repeated or late, it costs an agent one reconnection. */
 import type { Context, EventBridgeEvent } from 'aws-lambda';
 import { compositionOf } from '#functions/runtime/composition.ts';
 import type { EventDetail } from '../runtime/bus-event.ts';

@@ -14,7 +14,7 @@ export const handler = async ({ Records }: DynamoDBStreamEvent, context: Context
       const event = eventOfImage(dynamodb?.NewImage as Record<string, AttributeValue> | undefined);
       return event === undefined ? [] : [{ event, itemIdentifier }];
     } catch (error) {
-      // Repeating will not mend it; it must end among the dead letters, where somebody looks.
+      // A retry cannot succeed; the event must reach the dead letters, which raise an alarm.
       log.error('a record of the outbox is unreadable', error, { sequenceNumber: itemIdentifier });
       batchItemFailures.push({ itemIdentifier });
       return [];

@@ -1,4 +1,4 @@
-/** Rule peering: somebody asked for, changed or ended a peering, or a cluster came, changed or left; what it touches is looked at. */
-import { reaction } from '#functions/runtime/reaction.ts';
+/** Rule peering: a peering was requested, changed or ended, or a cluster joined, changed or left. Coordinates the peerings concerned. */
+import { reaction } from '#functions/runtime/event-handler.ts';
 
 export const handler = reaction('peerings');

@@ -1,4 +1,4 @@
-/** Event targets of a broker in one process: as whoever the process is at AWS, by the usual chain of credentials. */
+/** Event targets of a broker in one process: with the AWS identity of the process, by the usual chain of credentials. */
 import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -5,7 +5,7 @@ import { boxKeyBytes } from '#control/adapters/sealed-box/sealed-box.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { readIfPresent, writePrivateFile } from './private-files.ts';
 
-/** Made when absent. The directory is locked, so nobody else makes another one. */
+/** Made when absent. The directory is locked, so no other process makes a second one. */
 export async function boxKeyIn(dataDir: string): Promise<Uint8Array> {
   const file = path.join(dataDir, 'webhooks.key');
   const found = await readIfPresent(file);

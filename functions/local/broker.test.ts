@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type Broker, type BrokerOptions, startBroker } from './broker.ts';
 import { type Answer, facts, frame, ScriptedAgent, send } from './scripted-agent.ts';
 
@@ -82,7 +82,7 @@ describe('an agent', () => {
     expect([status, body.code]).toEqual([401, 'join_token_used']);
   });
 
-  test('is refused with a token that nobody issued', async () => {
+  test('is refused with a token that was never issued', async () => {
     const agent = new ScriptedAgent(await tokenFor('jena'), broker.caPem);
     const { body } = await agent.enroll({ token: 'x'.repeat(43) });
     expect(body.code).toBe('join_token_unknown');
@@ -291,7 +291,7 @@ describe('the REST API', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  test('says who did what in the audit log', async () => {
+  test('names principal and action in the audit log', async () => {
     await rest('POST', '/v1/join-tokens', { cluster: 'lodi' });
     const { body } = await rest('GET', '/v1/audit?subject=cluster/lodi');
     expect(body.items[0]).toMatchObject({ action: 'cluster.create-join-token', from: '127.0.0.1' });

@@ -13,21 +13,21 @@ import { selfHostedLimits } from '#control/limits/limits.ts';
 import type { Limits } from '#control/model/limits.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { openAwsTargets } from './aws-targets.ts';
 import { boxKeyIn } from './box-key.ts';
 import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
 import { lockDirectory } from './data-lock.ts';
-import { createDoorbells } from './doorbells.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
+import { createNotifySockets } from './notify-sockets.ts';
 import { makePrivateDirectory } from './private-files.ts';
 import { createTlsServer } from './tls-server.ts';
 
@@ -38,7 +38,7 @@ export interface BrokerOptions {
   /** How agents reach it; default: derived from `listen`. Join tokens carry it and agents sign for it. */
   readonly publicUrl?: string;
   readonly tenant?: string;
-  /** Issue one more admin key: for who lost the first. */
+  /** Issue one more admin key: the way back in when the first is lost. */
   readonly newAdminKey?: boolean;
   readonly heartbeatSeconds?: number;
   /** Of each tenant; default: those of a self-hosted broker. */
@@ -104,7 +104,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const { port } = server.address() as AddressInfo;
     const url = askedUrl ?? defaultPublicUrl(address.host, port);
 
-    const doorbells = createDoorbells();
+    const doorbells = createNotifySockets();
     const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
     const control = createControl({
       store,

@@ -21,7 +21,7 @@ export interface ServingCertificates {
   readonly renewAt: number;
 }
 
-export const hashOfCertificate = (pem: string): string =>
+const hashOfCertificate = (pem: string): string =>
   createHash('sha256').update(new X509Certificate(pem).raw).digest('hex');
 
 const subjectAltNames = (names: readonly string[]): x509.JsonGeneralNames =>
@@ -106,7 +106,7 @@ export async function servingCertificates(
   if (caKeyPem === undefined || caPem === undefined) {
     const made = await makeAuthority(now);
     [caKeyPem, caPem] = [made.keyPem, made.certPem];
-    // The certificate goes last: a crash in between leaves a key without certificate, and the pair is made anew.
+    // The certificate goes last: a crash in between leaves a key without certificate, and the pair is made again.
     await writePrivateFile(file('ca-key.pem'), caKeyPem);
     await writePrivateFile(file('ca.pem'), caPem);
   }

@@ -1,6 +1,8 @@
 /** Wakes long polls when something was committed: every commit wakes the bus, and this listens in. */
+
 import type { EventBus } from '#control/ports/event-bus.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
+import { abortScope, abortsWith } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export interface ChangeSignal {
@@ -27,19 +29,21 @@ export function listenIn(bus: EventBus, clock: Clock, stopping: AbortSignal): Ch
       run: (signal) => bus.run(signal),
     },
     async untilChange(_tenant, withinMs, signal) {
-      const over = new AbortController();
-      const ended = AbortSignal.any([signal, stopping]);
-      ended.throwIfAborted();
+      signal.throwIfAborted();
+      stopping.throwIfAborted();
+      const stopped = abortScope(stopping);
+      const over = abortsWith(signal, stopped.signal);
       let wake: () => void = () => undefined;
       const changed = new Promise<void>((resolve) => {
         wake = resolve;
         waiters.add(wake);
       });
       try {
-        await Promise.race([changed, clock.sleep(withinMs, AbortSignal.any([ended, over.signal]))]);
+        await Promise.race([changed, clock.sleep(withinMs, over)]);
       } finally {
         waiters.delete(wake);
-        over.abort();
+        stopped.abort();
+        stopped.unlink();
       }
     },
   };

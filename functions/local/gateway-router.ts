@@ -3,7 +3,7 @@ import type { HttpFunction } from '#functions/runtime/http.ts';
 import { createPathRouter } from '#functions/runtime/path-routes.ts';
 import type { MatchedRoute } from './gateway-event.ts';
 
-export interface Match extends MatchedRoute {
+interface Match extends MatchedRoute {
   readonly run: HttpFunction;
 }
 export type Router = (method: string, rawPath: string) => Match;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import document from '#functions/api/openapi.json' with { type: 'json' };
 import { httpFunctions } from '#functions/routes.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
-import { type ApiWorld, createApiWorld } from '#functions/testing/api-world.ts';
+import { type ApiFixture, createApiFixture } from '#functions/testing/api-fixture.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { createRouter } from './gateway-router.ts';
 import { answerBrokenRequest, createHttpGateway } from './http-gateway.ts';
@@ -19,15 +19,15 @@ const log: Log = {
   error: (message, error) => void errors.push([message, error]),
 };
 
-let world: ApiWorld;
+let clusters: ApiFixture;
 let server: Server;
 let key = '';
 beforeAll(async () => {
-  world = await createApiWorld({ log });
-  key = await world.tenant('acme');
+  clusters = await createApiFixture({ log });
+  key = await clusters.tenant('acme');
   server = createServer(
     createHttpGateway(
-      world.composition,
+      clusters.composition,
       createRouter(httpFunctions),
       createSystemIds(() => Date.now()),
     ),
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-/** Raw bytes out, whatever comes back in. */
+/** Sends raw bytes, returns the raw answer. */
 function raw(bytes: Buffer | string): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -255,11 +255,11 @@ test('no request of any form makes any route fail, and every refusal is a proble
         {
           ...headers,
           ...(type !== '' && { 'content-type': type }),
-          ...(operator && { authorization: `Bearer ${world.operatorKey}` }),
+          ...(operator && { authorization: `Bearer ${clusters.operatorKey}` }),
         },
         operation.method === 'GET' ? Buffer.alloc(0) : sent,
       );
-      // A provider that does not answer is nobody's defect.
+      // A provider that does not answer is no defect of ours.
       if (status === 503 && codeIn(text) === 'issuer_unreachable') return;
       expect(status, text).toBeGreaterThanOrEqual(200);
       expect(status, text).toBeLessThan(500);

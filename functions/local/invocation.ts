@@ -3,7 +3,7 @@ import type { Context } from 'aws-lambda';
 import { type Composition, withComposition } from '#functions/runtime/composition.ts';
 
 /** As API Gateway: it gives up on an integration after 30 s. */
-export const invocationLimitMs = 29_500;
+const invocationLimitMs = 29_500;
 
 export function invocationContext(composition: Composition, functionName: string, requestId: string): Context {
   const { clock } = composition;

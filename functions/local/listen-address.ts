@@ -31,9 +31,9 @@ const addresses = (): { readonly address: string; readonly internal: boolean }[]
     .filter(({ scopeid }) => scopeid === undefined || scopeid === 0)
     .map(({ address, internal }) => ({ address, internal }));
 
-export const urlOf = (host: string, port: number): string => `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+const urlOf = (host: string, port: number): string => `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 
-/** What to tell agents when nobody said: the address listened on, or else this machine's first outward one. */
+/** The address for agents when none is configured: the address listened on, or else this machine's first outward one. */
 export function defaultPublicUrl(host: string, port: number): string {
   if (!isWildcard(host)) return urlOf(host, port);
   const outward = addresses().find(({ address, internal }) => !internal && isIP(address) === 4);

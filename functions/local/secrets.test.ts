@@ -131,7 +131,7 @@ test('no secret of a whole session is in the logs, the files, the events, the au
   }
   await broker.close();
   told.log = logged.join('');
-  // One who puts a key into a path hears that there is no such cluster, with the name that was asked for.
+  // A key used as a path segment gets "no such cluster", which repeats the requested name.
   told.refusals = refusals.filter((text) => !text.includes('there is no cluster')).join('\n');
   for (const file of await readdir(dir, { recursive: true, withFileTypes: true })) {
     if (!file.isFile() || file.parentPath.endsWith('tls')) continue;

@@ -1,4 +1,4 @@
-/** Webhooks over TLS: the name in the URL is what the certificate must be for, whatever address it was resolved to. */
+/** Webhooks over TLS: the certificate must be for the name in the URL, regardless of the address it was resolved to. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, LookupFunction } from 'node:net';

@@ -1,4 +1,4 @@
-/** Who sent a request: a member of a tenant by API key or identity provider, an operator, or an agent whose signature covers method, path and body. */
+/** Authenticates the sender of a request: a member of a tenant by API key or identity provider, an operator, or an agent whose signature covers method, path and body. */
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import type { AgentCaller, Caller, OperatorCaller, Origin } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
@@ -20,9 +20,9 @@ export const signedRequestOf = (event: APIGatewayProxyEventV2): SignedRequest =>
 });
 
 /** Names the tenant that a token of an identity provider is for; API keys name theirs themselves. */
-export const tenantHeader = 'isthmus-tenant';
+const tenantHeader = 'isthmus-tenant';
 
-/** Linear, whatever the header holds. */
+/** Linear time for every header. */
 function bearerOf(authorization: string | undefined): string {
   const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
   if (token !== undefined) return token;

@@ -13,7 +13,6 @@ const Detail = z.object({
   data: z.record(z.string(), z.unknown()),
 });
 export type EventDetail = z.infer<typeof Detail>;
-export type BridgeEvent = EventBridgeEvent<string, EventDetail>;
 
 export const detailOf = ({ id, stream, subject, at, data }: NewEvent): EventDetail => ({
   id,

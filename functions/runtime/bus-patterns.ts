@@ -39,7 +39,7 @@ export const patterns = {
   negotiation: observedKinds(...negotiationKinds),
   /** A gateway, a key or the link changed. */
   network: observedKinds(...networkKinds),
-  /** Somebody asked for or ended a peering, or a cluster came, changed or went. */
+  /** A peering was requested or ended, or a cluster joined, changed or left. */
   peering: anyOf(
     'cluster.joined',
     'cluster.left',

@@ -1,9 +1,9 @@
 /** The composition of functions that touch nothing: no table, no client. */
 import type { Context } from 'aws-lambda';
 import type { Control } from '#control/control.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type Composition, composeFrom } from './composition.ts';
 import { createJsonLog } from './json-log.ts';
-import { systemClock } from './system-clock.ts';
 
 const refused = (): never => {
   throw new Error('the catalogue gives this function no right to the table');

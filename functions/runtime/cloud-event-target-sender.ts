@@ -2,9 +2,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createAwsTargets } from '#control/adapters/aws-targets/aws-targets.ts';
 import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
 import type { PartDeps } from './cloud.ts';
-import { systemClock } from './system-clock.ts';
 
 export function tenantTargets({ env }: PartDeps): EventTargetSender {
   // Any client knows the Region and the credentials of this process; this one is in the bundle already.

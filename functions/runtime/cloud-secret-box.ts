@@ -2,9 +2,9 @@
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { createKeyringBox } from '#control/adapters/keyring/keyring-box.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
 import type { PartDeps } from './cloud.ts';
-import { systemClock } from './system-clock.ts';
 
 export function keyringBox({ env }: PartDeps): SecretBox {
   const client = new SecretsManagerClient(clientSettings);

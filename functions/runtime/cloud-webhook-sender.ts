@@ -3,7 +3,7 @@ import { createWebhookHttp } from '#control/adapters/webhook-http/webhook-http.t
 import type { WebhookSender } from '#control/ports/webhook-sender.ts';
 import type { PartDeps } from './cloud.ts';
 
-/** Ends an attempt that was begun: the platform ends the process soon enough, and the deadline of who posts leaves room for one. */
+/** Finishes an attempt that was begun: the platform ends the process soon enough, and the sender's deadline leaves room for one attempt. */
 export function publicWebhookSender({ env }: PartDeps): WebhookSender {
   const sender = createWebhookHttp({ allowPrivateAddresses: env.PRIVATE_WEBHOOKS });
   return { refusal: (url) => sender.refusal(url), post: (post) => sender.post(post) };

@@ -16,12 +16,12 @@ import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
 import type { WebhookSender } from '#control/ports/webhook-sender.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
 import type { CloudComposition } from './cloud-composition.ts';
 import { composeFrom } from './composition.ts';
 import { CloudEnv } from './env.ts';
 import { createJsonLog } from './json-log.ts';
-import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface PartDeps {
@@ -111,7 +111,7 @@ function compose(
     clock,
     log,
     version,
-    // No process hears of other processes' commits: whoever waits looks again after this.
+    // No process hears of other processes' commits: a waiting request polls at this interval.
     untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal),
     // A WebSocket API has an address of its own; messages are posted to the same one.
     doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
@@ -130,7 +130,7 @@ const closedBox: SecretBox = { seal: closed, open: closed };
 const noPosting = 'the catalogue gives this function no right to post';
 const silentSender: WebhookSender = { refusal: () => noPosting, post: async () => ({ error: noPosting }) };
 
-/** The catalogue says that this function rings nobody. Agents find out at their next exchange, and whoever reads the log that the catalogue is wrong. */
+/** By the catalogue this function notifies no agents. If it does all the same, agents find out at their next poll, and the log says that the catalogue is wrong. */
 const withoutRight = (log: Log): CloudChannel => ({
   ring: (cluster) => log.error('this function has no right to ring', undefined, { ...cluster }),
   settled: async () => undefined,

@@ -59,7 +59,7 @@ export interface HttpFunction {
   readonly route: AnyRoute;
 }
 
-/** What no object is named by is not found, whatever the store would make of it. */
+/** A name that no object can have is not found; the store is not asked. */
 function decodedPath(parameters: APIGatewayProxyEventV2['pathParameters']): Record<string, string> {
   return Object.fromEntries(
     Object.entries(parameters ?? {}).map(([name, raw = '']) => {
@@ -154,7 +154,7 @@ export function http<
 /** From the authentication step to the work of the same event, without widening the event's own shape. */
 const principals = new WeakMap<APIGatewayProxyEventV2, AnyPrincipal>();
 
-/** Who it is, whether the tenant may still send, and whether the role allows this route: in that order, before any input is read. */
+/** Authentication, rate limit of the tenant, authorization for this route: in that order, before any input is read. */
 async function principalOf(route: AnyRoute, event: APIGatewayProxyEventV2, context: Context): Promise<AnyPrincipal> {
   const { control } = compositionOf(context);
   const { tenants } = control;

@@ -64,7 +64,7 @@ export function appErrorOf(error: unknown): {
   return { code: 'internal', message: 'the broker failed while handling this request', detail: {} };
 }
 
-export function problemOf(error: unknown, requestId: string): Problem {
+function problemOf(error: unknown, requestId: string): Problem {
   const { code, message, detail } = appErrorOf(error);
   const facts = codes[code];
   const { errors, field, value } = detail as { errors?: FieldError[]; field?: unknown; value?: unknown };

@@ -1,4 +1,4 @@
-/** One log line per request: who, what, how it ended, how long it took. Bodies and credentials never. */
+/** One log line per request: caller, route, outcome, duration. Bodies and credentials never. */
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import { compositionOf } from './composition.ts';

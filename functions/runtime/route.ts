@@ -12,7 +12,7 @@ export interface Reply {
 }
 
 /**
- * `key`: a member of a tenant, by API key or by a token of an identity provider. `operator`: who runs the deployment. `agent`: signed with the
+ * `key`: a member of a tenant, by API key or by a token of an identity provider. `operator`: an operator of the deployment. `agent`: signed with the
  * enrolled cluster key. `enroll`: signed, but not yet enrolled.
  */
 export type Auth = 'none' | 'key' | 'operator' | 'agent' | 'enroll';

@@ -4,8 +4,8 @@ import { Wait, waitUntil } from './wait.ts';
 
 const never = new AbortController().signal;
 
-/** A world in which `state` changes when somebody says so. */
-function world() {
+/** A store in which `state` changes on request of the test. */
+function clusters() {
   const clock = new ManualClock();
   const waiters = new Set<() => void>();
   let state = 0;
@@ -35,15 +35,15 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a long poll', () => {
   test('answers at once when it need not wait', async () => {
-    expect(await world().wait((value) => value === 0, 25)).toBe(0);
+    expect(await clusters().wait((value) => value === 0, 25)).toBe(0);
   });
 
-  test('answers the state as it is when nobody asked it to wait', async () => {
-    expect(await world().wait(() => false, undefined)).toBe(0);
+  test('answers the state as it is when the request does not ask it to wait', async () => {
+    expect(await clusters().wait(() => false, undefined)).toBe(0);
   });
 
   test('answers as soon as the condition holds', async () => {
-    const it = world();
+    const it = clusters();
     const answer = it.wait((value) => value === 2, 25);
     await turn();
     it.change();
@@ -53,7 +53,7 @@ describe('a long poll', () => {
   });
 
   test('looks again by itself, in case the hint got lost', async () => {
-    const it = world();
+    const it = clusters();
     let looks = 0;
     const answer = it.wait(() => ++looks === 3, 25);
     for (let i = 0; i < 3; i++) {
@@ -65,7 +65,7 @@ describe('a long poll', () => {
   });
 
   test('answers with what is when the time is up', async () => {
-    const it = world();
+    const it = clusters();
     const answer = it.wait(() => false, 2);
     for (let i = 0; i < 4; i++) {
       await turn();
@@ -75,7 +75,7 @@ describe('a long poll', () => {
   });
 
   test('ends sooner where the broker waits less than was asked for', async () => {
-    const it = world();
+    const it = clusters();
     const answer = it.wait(() => false, 25, 1);
     await turn();
     it.clock.advance(1_000);

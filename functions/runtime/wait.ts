@@ -1,10 +1,12 @@
 /** Long polls: an answer as soon as a condition holds, or the state as it is when the time is up. */
+
 import * as z from 'zod';
+import { abortScope } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Composition } from './composition.ts';
 
 /** API Gateway ends a request after 30 s; 25 leave room for the answer. */
-export const maxWaitSeconds = 25;
+const maxWaitSeconds = 25;
 
 export const Wait = z.coerce
   .number()
@@ -34,13 +36,15 @@ export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
   const { look, done, tenant, clock, untilChange, signal } = waiting;
   const deadline = clock.now() + Math.min(waiting.seconds ?? 0, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
   for (;;) {
-    const passed = new AbortController();
+    const passed = abortScope(signal);
     const left = Math.max(0, deadline - clock.now());
     // Listening starts before looking, so a change in between is not missed. Shutdown rejects it: answer with what is known.
-    const change = untilChange(tenant, Math.min(left, lookAgainMs), AbortSignal.any([signal, passed.signal])).then(
-      () => true,
-      () => false,
-    );
+    const change = untilChange(tenant, Math.min(left, lookAgainMs), passed.signal)
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(passed.unlink);
     const value = await look();
     if (left === 0 || done(value)) {
       passed.abort();

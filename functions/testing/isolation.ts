@@ -1,6 +1,6 @@
 /**
  * Many tenants do everything that the API document describes, to their own things and to each other's. Four nets are spread: the store refuses
- * a key outside the tenant that is being served; no answer holds a mark or an id of another tenant; somebody else's object is answered as one
+ * a key outside the tenant that is being served; no answer holds a mark or an id of another tenant; another tenant's object is answered as one
  * that never existed; and what is written through one tenant is never found in another's events.
  */
 import { selfHostedLimits } from '#control/limits/limits.ts';
@@ -9,8 +9,8 @@ import type { Store } from '#control/ports/store.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { openFacts } from '#control/testing/simulated-cluster.ts';
 import document from '#functions/api/openapi.json' with { type: 'json' };
-import { type ApiAnswer, type ApiCall, type ApiWorld, apiUrl, createApiWorld } from './api-world.ts';
-import { type Choice, fromSchema, type Schema, seededChoice } from './from-schema.ts';
+import { type ApiAnswer, type ApiCall, type ApiFixture, apiUrl, createApiFixture } from './api-fixture.ts';
+import { fromSchema, type Schema, seededChoice } from './from-schema.ts';
 import { acrossByDesign, notPerformed } from './isolation-design.ts';
 
 interface Parameter {
@@ -81,7 +81,7 @@ const prefixOf: Readonly<Record<string, string>> = {
 };
 const clusterNames = /^(cluster|consumer|provider|clusterId)$/;
 
-export class IsolationBroken extends Error {
+class IsolationBroken extends Error {
   override readonly name = 'IsolationBroken';
 }
 
@@ -104,7 +104,7 @@ export async function runIsolation({
     broken = new IsolationBroken(what);
     return broken;
   };
-  const world = await createApiWorld({
+  const fixture = await createApiFixture({
     limits: selfHostedLimits,
     documents: imaginedProviders,
     wrap: (store) => guarded(store, () => serving, breach),
@@ -114,9 +114,9 @@ export async function runIsolation({
   for (const [i, name] of tenantNames.slice(0, howMany).entries()) {
     const clusters = ['rome', 'milan', `only-${i}-${name}`];
     const tenant: Tenant = { name, mark: `mark-${i}${name}`, clusters, keys: {}, sent: new Set() };
-    await world.tenant(name);
-    for (const cluster of clusters) await enroll(world, tenant, cluster, agentKeys);
-    await renewKeys(world, tenant);
+    await fixture.tenant(name);
+    for (const cluster of clusters) await enroll(fixture, tenant, cluster, agentKeys);
+    await renewKeys(fixture, tenant);
     tenants.push(tenant);
   }
   const owners = new Map<string, string>();
@@ -170,7 +170,7 @@ export async function runIsolation({
     if (name === 'cursor') return cursors.length > 0 && choice.below(2) === 0 ? choice.pick(cursors) : 'bm9uZQ';
     if (schema.format === 'email') return `p${choice.below(1_000)}@${tenant.mark}.example`;
     if (schema.format === 'uri' || name === 'url' || name === 'issuer') return `https://${tenant.mark}.invalid`;
-    if (schema.format === 'date-time') return new Date(world.clock.now() + 3_600_000).toISOString();
+    if (schema.format === 'date-time') return new Date(fixture.clock.now() + 3_600_000).toISOString();
     if (name === 'cpu' || name === 'memory' || name === 'pods') return String(1 + choice.below(3));
     return word(tenant, operation);
   }
@@ -215,7 +215,7 @@ export async function runIsolation({
         tenant: tenant.name,
         clusterId,
         audience: apiUrl,
-        now: world.clock.now(),
+        now: fixture.clock.now(),
         method: call.method,
         path: call.path.split('?')[0] ?? '',
         body,
@@ -224,7 +224,7 @@ export async function runIsolation({
     }
     serving = { tenant: tenant.name, across: operation.id in acrossByDesign };
     try {
-      return await world.call(sent);
+      return await fixture.call(sent);
     } finally {
       serving = undefined;
     }
@@ -296,18 +296,18 @@ export async function runIsolation({
     byOperation[operation.id] = counted;
     counted.tried += 1;
     if (answer.status < 300) counted.done += 1;
-    world.clock.advance(40);
+    fixture.clock.advance(40);
     // Keys get revoked and clusters removed on the way.
-    if (answer.status === 401 && !operation.agent) await renewKeys(world, tenant);
-    if (i % 97 === 0) for (const cluster of tenant.clusters) await enroll(world, tenant, cluster, agentKeys);
-    if (i % 503 === 0) await world.control.peerings.sweep();
+    if (answer.status === 401 && !operation.agent) await renewKeys(fixture, tenant);
+    if (i % 97 === 0) for (const cluster of tenant.clusters) await enroll(fixture, tenant, cluster, agentKeys);
+    if (i % 503 === 0) await fixture.control.peerings.sweep();
   }
   return { operations: count, twins, byStatus, byOperation };
 }
 
 const performed = operations.filter(({ id }) => !(id in notPerformed));
 
-/** Of the same form as what it stands for, and of nobody: no id was made at the beginning of time. */
+/** A well-formed id that belongs to no object: no id was made at time zero. */
 function never(like: string): string {
   const match = /^([a-z]{2,3}_)[0-9a-z]{10}([0-9a-z]{16})$/.exec(like);
   if (match) return `${match[1]}0000000000${match[2]}`;
@@ -357,7 +357,7 @@ function guarded(
   };
 }
 
-/** Requests (and the HTTP requests that made them) are known to the tenant that asks and the one that is asked, operators to the audit log of every tenant that they made; what never was is nobody's. */
+/** Requests (and the HTTP requests that made them) are known to the tenant that asks and the one that is asked, operators to the audit log of every tenant that they made; an id that never existed belongs to none. */
 const sharedIds = /^(rq|ok|req)_|^[a-z]+_0{10}/;
 
 /** Every URL is an identity provider, and nothing is sent anywhere. */
@@ -372,19 +372,19 @@ const imaginedProviders: DocumentSource = {
 /** A tenant's own entries in the shared lists: whether one of its names is published, whether the tenant is listed. */
 const harmless = (pk: string): boolean => pk === 'system/directory' || pk === 'system/tenants';
 
-async function renewKeys(world: ApiWorld, tenant: Tenant): Promise<void> {
+async function renewKeys(fixture: ApiFixture, tenant: Tenant): Promise<void> {
   const self = { from: 'test', requestId: 'test', tenant: tenant.name, principal: 'system', role: 'admin' } as const;
   for (const role of ['viewer', 'operator', 'admin'] as const) {
-    const { secret } = await world.control.tenants.createKey(self, { name: `${tenant.mark} ${role}`, role });
+    const { secret } = await fixture.control.tenants.createKey(self, { name: `${tenant.mark} ${role}`, role });
     tenant.keys[role] = secret;
   }
 }
 
-async function enroll(world: ApiWorld, tenant: Tenant, clusterId: string, keys: AgentKeys): Promise<void> {
+async function enroll(fixture: ApiFixture, tenant: Tenant, clusterId: string, keys: AgentKeys): Promise<void> {
   const self = { from: 'test', requestId: 'test', tenant: tenant.name, principal: 'system', role: 'admin' } as const;
-  const known = await world.control.clusters.get(self, clusterId).catch(() => undefined);
+  const known = await fixture.control.clusters.get(self, clusterId).catch(() => undefined);
   if (known?.state === 'joined') return;
-  const { token } = await world.control.clusters.createJoinToken(self, clusterId);
+  const { token } = await fixture.control.clusters.createJoinToken(self, clusterId);
   const { secret } = JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as {
     secret: string;
   };
@@ -395,11 +395,9 @@ async function enroll(world: ApiWorld, tenant: Tenant, clusterId: string, keys: 
     tenant: tenant.name,
     clusterId,
     audience: apiUrl,
-    now: world.clock.now(),
+    now: fixture.clock.now(),
     path: '/v1/agent/enroll',
     body: JSON.stringify(body),
   };
-  await world.control.clusters.enroll(body, await signRequest(request));
+  await fixture.control.clusters.enroll(body, await signRequest(request));
 }
-
-export type { Choice };

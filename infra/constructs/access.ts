@@ -66,7 +66,7 @@ const sendsDeadLetters = (names: Names, name: string): Statement => ({
   resources: [names.deadLettersArn(name)],
 });
 
-/** Whoever is not answered to can only leave a dead letter. */
+/** An asynchronous function has no caller to answer: it can only leave a dead letter. */
 export function isAsynchronous({ trigger }: CloudFunction): boolean {
   switch (trigger.kind) {
     case 'stream':

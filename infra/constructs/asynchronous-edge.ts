@@ -1,5 +1,5 @@
 /**
- * What starts a function that nobody waits for. Each edge retries, is bounded in time, and ends in the function's dead letters. Bounds are
+ * Trigger of an asynchronous function. Each edge retries, is bounded in time, and ends in the function's dead letters. Bounds are
  * shorter than a day on purpose: events are hints, and the sweep has looked again long before.
  */
 import { Aws, Duration } from 'aws-cdk-lib';

@@ -53,7 +53,7 @@ export function brokerDashboard(scope: Construct, names: Names, watched: Watched
           metric('AWS/ApiGateway', 'Latency', http, 'p99', 'p99 (long polls included)'),
         ]),
         graph(
-          'Doorbells',
+          'NotifySockets',
           [metric('AWS/ApiGateway', 'ConnectCount', channel), metric('AWS/ApiGateway', 'MessageCount', channel)],
           [metric('AWS/ApiGateway', 'ExecutionError', channel), metric('AWS/ApiGateway', 'ClientError', channel)],
         ),

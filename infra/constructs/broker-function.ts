@@ -73,7 +73,7 @@ export class BrokerFunction extends Construct {
       memorySize: fn.memoryMb,
       timeout: Duration.seconds(fn.timeoutSeconds),
       environment: { ...environment },
-      // What it may do is the list above, whatever a construct would like to grant.
+      // Its rights are the list above; grants by other constructs are ignored.
       role: role.withoutPolicyUpdates(),
       logGroup,
       loggingFormat: LoggingFormat.JSON,

@@ -1,4 +1,4 @@
-/** What wakes somebody up, as data. An alarm costs 0.10 USD a month: each has to be worth it, and says what to do. */
+/** Alarms, as data. An alarm costs 0.10 USD a month: each has to be worth it, and says what to do. */
 
 export interface Alarm {
   readonly name: string;

@@ -23,12 +23,13 @@ export const excuses = {
   },
   accountLogRole: {
     id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
-    reason: 'API Gateway takes only a role with all rights of this policy for an account; nobody else can assume it',
+    reason:
+      'API Gateway takes only a role with all rights of this policy for an account; no other principal can assume it',
   },
 } as const satisfies Readonly<Record<string, Acknowledgment>>;
 
 /** Resources that end in a wildcard, and why nothing narrower exists. All others are named in full. */
-export const wildcards: readonly { readonly resource: RegExp; readonly because: string }[] = [
+const wildcards: readonly { readonly resource: RegExp; readonly because: string }[] = [
   { resource: /:log-group:[^*]+:\*$/, because: 'Lambda names the streams of the function’s own log group at run time' },
   { resource: /:execute-api:[^*]+\/\*\/@connections\/\*$/, because: 'API Gateway names connections at run time' },
   {
@@ -38,7 +39,7 @@ export const wildcards: readonly { readonly resource: RegExp; readonly because: 
   },
 ];
 
-/** Undefined for a resource that is named in full; throws for a wildcard that nobody gave a reason for. */
+/** Undefined for a resource that is named in full; throws for a wildcard without a stated reason. */
 export function wildcardExcuse(resource: string): Acknowledgment | undefined {
   if (!resource.includes('*')) return undefined;
   const known = wildcards.find((wildcard) => wildcard.resource.test(resource));

@@ -1,6 +1,6 @@
 /**
- * What a stage costs a month when nobody uses it, from its templates and the list prices of us-east-1 (no free tier). A type of resource that
- * is not listed here fails a test: whoever adds one says what an hour of it costs.
+ * What an idle stage costs a month, from its templates and the list prices of us-east-1 (no free tier). A type of resource that
+ * is not listed here fails a test: the commit that adds one states what an hour of it costs.
  */
 
 export const prices = {
@@ -15,7 +15,7 @@ export const prices = {
 } as const;
 
 /** USD a month for being there. Everything at 0 is paid by use alone. */
-export const standingPrice: Readonly<Record<string, number>> = {
+const standingPrice: Readonly<Record<string, number>> = {
   'AWS::ApiGateway::Account': 0,
   'AWS::ApiGatewayV2::Api': 0,
   'AWS::ApiGatewayV2::ApiMapping': 0,
@@ -48,9 +48,9 @@ export const standingPrice: Readonly<Record<string, number>> = {
 };
 
 /** One run of a schedule that finds nothing to do. */
-export const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
+const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
 
-export const monthMinutes = 43_200;
+const monthMinutes = 43_200;
 
 export const scheduleRunPrice = (memoryMb: number): number =>
   prices.schedulerRun +

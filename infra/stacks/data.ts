@@ -22,7 +22,7 @@ export class DataStack extends Stack {
       sortKey: { name: layout.sortKey, type: AttributeType.STRING },
       timeToLiveAttribute: layout.timeToLive,
       billing: Billing.onDemand(),
-      // The key that AWS owns: a key of our own costs a dollar a month and protects from nobody who can read the table.
+      // The key that AWS owns: a key of our own costs a dollar a month and gives no protection from a principal that can read the table.
       encryption: TableEncryptionV2.dynamoOwnedKey(),
       dynamoStream: StreamViewType[layout.streamView],
       pointInTimeRecoverySpecification: {

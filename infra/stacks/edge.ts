@@ -22,7 +22,7 @@ import type { Names } from '../constructs/names.ts';
 import { excuses } from '../rules/excuses.ts';
 import type { StageSettings } from '../stages.ts';
 
-/** Who asked for what, and how it went; nothing that a header or body could contain. */
+/** Caller, route and outcome; no content of headers or bodies. */
 const accessLog = (fields: Readonly<Record<string, string>>): AccessLogFormat =>
   AccessLogFormat.custom(
     JSON.stringify({
@@ -88,7 +88,7 @@ export class EdgeStack extends Stack {
 
     const webSocketApi = new WebSocketApi(this, 'WebSocketApi', {
       apiName: names.of('channel'),
-      description: `Doorbells of the Isthmus broker, stage ${settings.name}`,
+      description: `NotifySockets of the Isthmus broker, stage ${settings.name}`,
     });
     const webSocketStage = new WebSocketStage(this, 'WebSocketStage', {
       webSocketApi,
@@ -105,7 +105,7 @@ export class EdgeStack extends Stack {
     });
     if (settings.ownsApiGatewayLogRole) webSocketStage.node.addDependency(this.apiGatewayLogRole());
 
-    // Explicit exports: their names are what the other stacks know, whatever happens to the constructs here.
+    // Explicit exports: their names are what the other stacks know, independent of the constructs here.
     this.httpApiId = this.exportValue(httpApi.apiId, { name: names.of('http-api-id') });
     this.webSocketApiId = this.exportValue(webSocketApi.apiId, { name: names.of('websocket-api-id') });
     const host = (apiId: string): string => `${apiId}.execute-api.${Aws.REGION}.${Aws.URL_SUFFIX}`;

@@ -1,4 +1,4 @@
-/** Everything that nobody waits for: the outbox from the table's stream to the bus, rules, schedules. Each edge has its dead letters. */
+/** Everything asynchronous: the outbox from the table's stream to the bus, rules, schedules. Each edge has its dead letters. */
 import { RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
 import { CfnArchive, EventBus } from 'aws-cdk-lib/aws-events';
 import { CfnScheduleGroup } from 'aws-cdk-lib/aws-scheduler';

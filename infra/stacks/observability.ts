@@ -1,4 +1,4 @@
-/** Who is told when something is wrong, and the page to look at then. It knows the others by name only, so it never holds them up. */
+/** Alarms with their recipients, and the dashboard to look at then. It knows the others by name only, so it never holds them up. */
 import { Duration, Stack, type StackProps, Validations } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';

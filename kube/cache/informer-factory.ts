@@ -1,4 +1,4 @@
-/** Hands out caches: one list-watch per kind and selection, shared by everyone who asks for the same. */
+/** Hands out caches: one list-watch per kind and selection, shared by all callers with the same selection. */
 import { abortsWith, sharedByMany } from '#shared/async/abort-scope.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
 import type { ClusterConnection } from '../http/connection.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, namespaces } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createKubeApi } from '../http/client.ts';
@@ -97,7 +97,7 @@ describe('a cache', () => {
     await expectEqualToServer(cache);
   });
 
-  test('is shared by those who ask for the same, and gains their indexes', async () => {
+  test('is shared by all callers with the same selection, and gains their indexes', async () => {
     const cache = await open();
     const byColor = (object: ConfigMap): string[] => [object.data?.color ?? 'none'];
     const indexed = caches.cache(configMaps, { namespace, indexes: { byColor } });
@@ -195,7 +195,7 @@ describe('a line that fails', () => {
     expect(seen.slice(2).sort()).toEqual(['+c', '-b', '~a']);
   });
 
-  test('to a server that was away: one request that is answered sends every cache after it, whatever their back-offs', async () => {
+  test('to a server that was away: one request that is answered restarts every cache, in spite of their back-offs', async () => {
     await make('a');
     const connection = await connectKubeconfig(
       server.kubeconfig.replaceAll(server.url, `https://127.0.0.1:${proxy.port}`),
@@ -225,7 +225,7 @@ describe('a line that fails', () => {
     connection.close();
   });
 
-  test('so long that the server has forgotten the version: listed anew, vanished objects reported', async () => {
+  test('so long that the server has forgotten the version: listed again, vanished objects reported', async () => {
     await make('kept');
     await make('vanished');
     await make('reborn');

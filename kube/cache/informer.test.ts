@@ -16,7 +16,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
  * `informer.real.test.ts` shows the real server to have.
  */
 class History implements ListWatch<ConfigMap> {
-  readonly line = new OutageTracker();
+  readonly outages = new OutageTracker();
   readonly objects = new Map<string, ConfigMap>();
   #events: { readonly version: number; readonly event: WatchEvent<ConfigMap> }[] = [];
   /** As `#events`, but nothing is ever compacted away. */
@@ -26,7 +26,7 @@ class History implements ListWatch<ConfigMap> {
   #serial = 0;
   #watchers = new Set<{
     at: number;
-    readonly tell: (event: WatchEvent<ConfigMap>) => void;
+    readonly send: (event: WatchEvent<ConfigMap>) => void;
     readonly end: (error?: AppError) => void;
   }>();
   /** How many of the next requests fail before they begin. */
@@ -63,7 +63,7 @@ class History implements ListWatch<ConfigMap> {
     const metadata = { name: '', resourceVersion: String(this.#version) };
     for (const watcher of this.#watchers) {
       watcher.at = this.#version;
-      watcher.tell({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
+      watcher.send({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
     }
   }
 
@@ -90,7 +90,7 @@ class History implements ListWatch<ConfigMap> {
   async watch(
     resourceVersion: string,
     _limits: unknown,
-    hear: { accepted?(): void; event(event: WatchEvent<ConfigMap>): void },
+    handlers: { accepted?(): void; event(event: WatchEvent<ConfigMap>): void },
     signal: AbortSignal,
   ): Promise<void> {
     await settle();
@@ -98,11 +98,11 @@ class History implements ListWatch<ConfigMap> {
     this.#mayFail();
     const from = Number(resourceVersion);
     if (from < this.#compacted) throw new AppError('kube_gone', 'too old resource version');
-    hear.accepted?.();
+    handlers.accepted?.();
     await new Promise<void>((resolve, reject) => {
       const watcher = {
         at: from,
-        tell: (event: WatchEvent<ConfigMap>) => hear.event(structuredClone(event)),
+        send: (event: WatchEvent<ConfigMap>) => handlers.event(structuredClone(event)),
         end: (error?: AppError) => {
           this.#watchers.delete(watcher);
           if (error === undefined) resolve();
@@ -111,7 +111,7 @@ class History implements ListWatch<ConfigMap> {
       };
       this.#watchers.add(watcher);
       signal.addEventListener('abort', () => watcher.end(new AppError('kube_unreachable', 'aborted')), { once: true });
-      for (const { version, event } of this.#events) if (version > from) watcher.tell(event);
+      for (const { version, event } of this.#events) if (version > from) watcher.send(event);
     });
   }
 
@@ -136,7 +136,7 @@ class History implements ListWatch<ConfigMap> {
   #record(version: number, event: WatchEvent<ConfigMap>): void {
     this.#events.push({ version, event });
     this.#log.push({ version, event });
-    for (const watcher of this.#watchers) watcher.tell(event);
+    for (const watcher of this.#watchers) watcher.send(event);
   }
 }
 
@@ -290,21 +290,21 @@ describe('a cache', () => {
     await expect(cache.synced()).rejects.toBeDefined();
   });
 
-  test('asks at once when somebody else finds the server back, and is quick again while that server is still starting', async () => {
+  test('asks at once when another client finds the server back, and is quick again while that server is still starting', async () => {
     const history = new History();
     history.put('a', 'red');
     history.failing = 1_000;
     const { clock, close, cache } = open(history);
     const outageFrom = clock.now();
-    history.line.failed(outageFrom);
+    history.outages.failed(outageFrom);
     while (clock.now() - outageFrom < 60_000) {
       await settle();
       clock.advance(25);
     }
-    // The server that answers somebody else refuses this cache three times more.
+    // The server that answers another client refuses this cache three times more.
     history.failing = 3;
     const backAt = clock.now();
-    history.line.answered(backAt);
+    history.outages.answered(backAt);
     while (!cache.isSynced() && clock.now() - backAt < 15_000) {
       await settle();
       if (!cache.isSynced()) clock.advance(25);
@@ -341,12 +341,12 @@ describe('a cache', () => {
     });
     const { cache, rest, close } = open(history, nameAndColor);
     await rest();
-    const heard: string[] = [];
-    cache.subscribe(({ before, after }) => heard.push(`${before?.data?.color}>${after?.data?.color}`));
+    const changes: string[] = [];
+    cache.subscribe(({ before, after }) => changes.push(`${before?.data?.color}>${after?.data?.color}`));
     history.put('a', 'red');
     history.put('a', 'blue');
     history.delete('a');
-    expect(heard).toEqual(['undefined>red', 'red>blue', 'blue>undefined']);
+    expect(changes).toEqual(['undefined>red', 'red>blue', 'blue>undefined']);
     await close();
   });
 
@@ -354,13 +354,13 @@ describe('a cache', () => {
     const history = new History();
     const { cache, rest, close } = open(history);
     await rest();
-    const heard: string[] = [];
+    const changes: string[] = [];
     cache.subscribe(() => {
       throw new Error('defect');
     });
-    cache.subscribe(({ after }) => heard.push(after?.metadata.name ?? ''));
+    cache.subscribe(({ after }) => changes.push(after?.metadata.name ?? ''));
     history.put('a', 'red');
-    expect(heard).toEqual(['a']);
+    expect(changes).toEqual(['a']);
     await close();
   });
 });

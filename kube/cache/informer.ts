@@ -45,7 +45,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #store: Store<T>;
   readonly #deps: Required<InformerDeps>;
   readonly #timing: InformerTiming;
-  /** Those who wait for the first list. */
+  /** Callbacks of callers that wait for the first list. */
   readonly #waiting = new Set<() => void>();
   #isSynced = false;
   #stopped: { readonly reason: unknown } | undefined;
@@ -261,14 +261,14 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#failures++;
     // A version that is too old is ordinary; only a second one in a row is worth waiting for.
     if (codeOf(error) === 'kube_gone' && this.#failures === 1) return;
-    const asked = error instanceof AppError ? error.detail.retryAfterMs : undefined;
+    const serverPauseMs = error instanceof AppError ? error.detail.retryAfterMs : undefined;
     const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#timing;
     const delayMs = Math.max(
-      typeof asked === 'number' ? asked : 0,
+      typeof serverPauseMs === 'number' ? serverPauseMs : 0,
       backoffMs(this.#failures - this.#forgiven, { baseMs, maxMs, random }),
     );
     const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
-    // The first failures of a broken line are ordinary (a restart); more say that something lasts.
+    // The first failures of a broken connection are ordinary (a restart); more are worth a warning.
     if (this.#failures === alarmingFailures) log.error('a cache cannot follow its API server', error, fields);
     else log.debug('a watch was interrupted', fields);
     if (await this.#sleptThrough(delayMs, signal)) return;
@@ -278,7 +278,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   /** False as soon as the server is known to be back. */
   async #sleptThrough(ms: number, signal: AbortSignal): Promise<boolean> {
     const nap = abortScope(signal);
-    const forget = this.#source.line?.onReturn(() => nap.abort());
+    const forget = this.#source.outages?.onReturn(() => nap.abort());
     try {
       await this.#deps.clock.sleep(ms, nap.signal);
       return true;

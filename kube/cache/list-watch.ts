@@ -6,7 +6,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from '../http/connection.ts';
 import { DocumentStream } from '../http/document-stream.ts';
 import { fetchPage, type Page } from '../http/list-page.ts';
-import { isLossy, lineOf, type OutageTracker, whenLeftBehind } from '../http/outage-tracker.ts';
+import { isLossy, type OutageTracker, outageTrackerOf, whenLeftBehind } from '../http/outage-tracker.ts';
 import { collectionPath, withQuery } from '../http/paths.ts';
 import { leftBehind, noteAnswer, openRequest, statusError, unreachableError } from '../http/request.ts';
 import type { Send } from '../http/retrying-client.ts';
@@ -16,7 +16,7 @@ export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
   | { readonly type: 'ERROR'; readonly object: unknown };
 
-export interface WatchLimits {
+interface WatchLimits {
   /** Asks the server to end the watch after so long. */
   readonly timeoutSeconds: number;
   /** How long it may take until the server accepts the watch. */
@@ -25,7 +25,7 @@ export interface WatchLimits {
   readonly idleMs: number;
 }
 
-export interface WatchHandlers<T> {
+interface WatchHandlers<T> {
   /** The server has taken the watch. */
   accepted?(): void;
   event(event: WatchEvent<T>): void;
@@ -34,14 +34,14 @@ export interface WatchHandlers<T> {
 /** Where a cache gets its objects from. */
 export interface ListWatch<T extends KubeObject> {
   /** Tells when the server is back after an outage, before this cache has asked it again. */
-  readonly line?: OutageTracker;
+  readonly outages?: OutageTracker;
   /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
   page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
   /**
    * Tells each event after `resourceVersion`, in order; resolves when the server ends the watch. Rejects with `kube_gone` when
    * that version is too old, otherwise with `kube_*`.
    */
-  watch(resourceVersion: string, limits: WatchLimits, hear: WatchHandlers<T>, signal: AbortSignal): Promise<void>;
+  watch(resourceVersion: string, limits: WatchLimits, handlers: WatchHandlers<T>, signal: AbortSignal): Promise<void>;
 }
 
 export function createListWatch<T extends KubeObject>(
@@ -53,9 +53,9 @@ export function createListWatch<T extends KubeObject>(
   pageSize: number,
 ): ListWatch<T> {
   return {
-    line: lineOf(connection),
+    outages: outageTrackerOf(connection),
     page: (next, signal) => fetchPage(send, type, options, { limit: pageSize, next }, signal),
-    async watch(resourceVersion, limits, hear, signal) {
+    async watch(resourceVersion, limits, handlers, signal) {
       await connection.authorize();
       signal.throwIfAborted();
       const path = withQuery(collectionPath(type, options.namespace), {
@@ -66,7 +66,7 @@ export function createListWatch<T extends KubeObject>(
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
       });
-      await stream(connection, path, { clock, limits, hear: hear as WatchHandlers<unknown>, signal });
+      await stream(connection, path, { clock, limits, handlers: handlers as WatchHandlers<unknown>, signal });
     },
   };
 }
@@ -74,7 +74,7 @@ export function createListWatch<T extends KubeObject>(
 interface Streaming {
   readonly clock: Clock;
   readonly limits: WatchLimits;
-  readonly hear: WatchHandlers<unknown>;
+  readonly handlers: WatchHandlers<unknown>;
   readonly signal: AbortSignal;
 }
 
@@ -85,15 +85,15 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
       new AppError('kube_unreachable', `the watch of ${path.split('?')[0]} was silent for ${limitMs / 1000} s`),
     );
   let guard = watchdog(at.clock, { idleMs: at.limits.connectMs }, silent);
-  const line = lineOf(connection);
-  let heardAt: number | undefined;
+  const outages = outageTrackerOf(connection);
+  let lastByteAt: number | undefined;
   const giveUp = (): void => void request.destroy(leftBehind(connection));
-  let forget = whenLeftBehind(line, at.clock, giveUp);
+  let forget = whenLeftBehind(outages, at.clock, giveUp);
   // What said nothing since before an outage may have died in it, and is not missed until it counts as silent.
-  const outlive = (deafSince: number): void => {
-    const isSilent = heardAt === undefined || heardAt <= deafSince;
-    if (isSilent && isLossy(deafSince, at.clock.now())) giveUp();
-    else forget = line.onReturn(outlive);
+  const outlive = (silentSince: number): void => {
+    const isSilent = lastByteAt === undefined || lastByteAt <= silentSince;
+    if (isSilent && isLossy(silentSince, at.clock.now())) giveUp();
+    else forget = outages.onReturn(outlive);
   };
   const abort = (): void => void request.destroy();
   at.signal.addEventListener('abort', abort, { once: true });
@@ -103,27 +103,27 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
       request.once('response', (response) => {
         forget();
         noteAnswer(connection, response.statusCode, at.clock);
-        heardAt = at.clock.now();
-        forget = line.onReturn(outlive);
+        lastByteAt = at.clock.now();
+        forget = outages.onReturn(outlive);
         guard.stop();
         guard = watchdog(at.clock, { idleMs: at.limits.idleMs }, silent);
         response.on('error', reject);
         // `aborted` streams end without 'end'; either way the version of the last event says where to go on.
         response.once('close', resolve);
         const refused: Buffer[] = [];
-        const lines = new DocumentStream((event) => {
+        const documents = new DocumentStream((event) => {
           const failure = watchFailure(event as WatchEvent<unknown>);
           if (failure !== undefined) throw failure;
-          at.hear.event(event as WatchEvent<unknown>);
+          at.handlers.event(event as WatchEvent<unknown>);
         });
         const ok = response.statusCode === 200;
-        if (ok) at.hear.accepted?.();
+        if (ok) at.handlers.accepted?.();
         response.on('data', (chunk: Buffer) => {
           guard.touch();
-          heardAt = at.clock.now();
+          lastByteAt = at.clock.now();
           if (!ok) return void refused.push(chunk);
           try {
-            lines.push(chunk);
+            documents.push(chunk);
           } catch (error) {
             request.destroy();
             reject(error instanceof SyntaxError ? new AppError('kube_failed', 'a watch event is not JSON') : error);

@@ -1,4 +1,4 @@
-/** The objects of one cache, by key and by index, and the subscribers that hear of each change. */
+/** The objects of one cache, by key and by index, and the subscribers to its changes. */
 import { isDeepStrictEqual } from 'node:util';
 import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import type { Change } from '../model/types.ts';
@@ -14,15 +14,15 @@ export class Store<T extends KubeObject> {
   readonly #indexes = new Map<string, { readonly of: IndexFn<T>; readonly buckets: Map<string, Bucket> }>();
   readonly #listeners = new Set<Listener<T>>();
   readonly #onListenerError: (error: unknown) => void;
-  readonly #tellsVersions: boolean;
+  readonly #notifiesVersions: boolean;
   #listed: readonly T[] | undefined;
 
   /**
-   * A listener that throws does not keep the others from hearing. `tellsVersions`: a new version of the same content is told as a change, too.
+   * An error in one listener does not keep the others from being called. `tellsVersions`: a new version of the same content counts as a change, too.
    */
-  constructor(onListenerError: (error: unknown) => void, tellsVersions = true) {
+  constructor(onListenerError: (error: unknown) => void, notifiesVersions = true) {
     this.#onListenerError = onListenerError;
-    this.#tellsVersions = tellsVersions;
+    this.#notifiesVersions = notifiesVersions;
   }
 
   get(key: string): T | undefined {
@@ -55,7 +55,7 @@ export class Store<T extends KubeObject> {
 
   subscribe(listener: Listener<T>): () => void {
     this.#listeners.add(listener);
-    for (const after of this.list()) this.#tell(listener, { after });
+    for (const after of this.list()) this.#notify(listener, { after });
     return () => void this.#listeners.delete(listener);
   }
 
@@ -84,14 +84,14 @@ export class Store<T extends KubeObject> {
     this.#emit({ before });
   }
 
-  /** Makes the content equal to `objects`; whatever is not among them has vanished. */
+  /** Makes the content equal to `objects`; all others are reported as removed. */
   replace(objects: ReadonlyMap<string, T>): void {
     for (const key of [...this.#objects.keys()]) if (!objects.has(key)) this.remove(key);
     for (const object of objects.values()) this.put(object);
   }
 
   #set(key: string, before: T | undefined, after: T): void {
-    if (before !== undefined && !this.#tellsVersions && isSame(before, after)) {
+    if (before !== undefined && !this.#notifiesVersions && isSame(before, after)) {
       this.#objects.set(key, after);
       this.#listed = undefined;
       return;
@@ -108,10 +108,10 @@ export class Store<T extends KubeObject> {
 
   #emit(change: Change<T>): void {
     this.#listed = undefined;
-    for (const listener of this.#listeners) this.#tell(listener, change);
+    for (const listener of this.#listeners) this.#notify(listener, change);
   }
 
-  #tell(listener: Listener<T>, change: Change<T>): void {
+  #notify(listener: Listener<T>, change: Change<T>): void {
     try {
       listener(change);
     } catch (error) {
@@ -120,7 +120,7 @@ export class Store<T extends KubeObject> {
   }
 }
 
-/** Whether nothing but the version differs, as of heartbeats that a transform has dropped: that is no change to hear of. */
+/** Whether only the version differs, as of heartbeats that a transform has dropped: subscribers are not called for that. */
 function isSame<T extends KubeObject>(before: T, after: T): boolean {
   const { metadata: was, ...had } = before;
   const { metadata: is, ...has } = after;

@@ -2,11 +2,11 @@ import * as http from 'node:http';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap, ResourceType } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startTcpProxy } from '#test/harness/tcp-proxy.ts';
 import type { KubeApi } from '../model/types.ts';
@@ -38,7 +38,7 @@ const configMap = (namespace: string, name: string, data: Record<string, string>
   data,
 });
 
-/** Somebody with a token that nobody issued. */
+/** A client with a token that no cluster issued. */
 const kubeconfig = (ca?: string): string => {
   const data = ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
@@ -80,7 +80,7 @@ describe('one object', () => {
     expect(await api.delete(configMaps, ref)).toBe(false);
   });
 
-  test('is told by its metadata alone to who asks for no more', async () => {
+  test('is answered by its metadata alone when the caller asks for no more', async () => {
     const answer = { answer: 'metadata' } as const;
     const made = await api.create(configMaps, configMap('default', 'told', { a: '1' }), answer);
     expect(made.metadata).toMatchObject({ namespace: 'default', name: 'told', uid: expect.any(String) });
@@ -130,7 +130,7 @@ describe('server-side apply', () => {
     expect(again.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   });
 
-  test('that is to make a new object makes it, and is refused whatever is there already, also where both say nothing of the same field', async () => {
+  test('that creates only creates a new object, and is refused for any existing one, also when both set no field in common', async () => {
     const name = 'new';
     const mine = { ...applied({}), metadata: { ...ref, name, labels: { mine: 'yes' } } };
     const options = { fieldManager: 'two', createOnly: true };
@@ -191,10 +191,10 @@ describe('refusals', () => {
   });
 
   test('missing rights and bad credentials have codes of their own', async () => {
-    const noRights = { ...connection, headers: () => ({ 'impersonate-user': 'nobody' }) };
+    const noRights = { ...connection, headers: () => ({ 'impersonate-user': 'mallory' }) };
     await expect(createKubeApi(noRights, deps).list(secrets)).rejects.toMatchObject({
       code: 'kube_forbidden',
-      message: expect.stringContaining('"nobody" cannot list resource "secrets"'),
+      message: expect.stringContaining('"mallory" cannot list resource "secrets"'),
     });
     const stranger = await connectKubeconfig(kubeconfig(server.ca));
     await expect(createKubeApi(stranger, deps).list(secrets)).rejects.toMatchObject({ code: 'kube_unauthorized' });

@@ -1,9 +1,9 @@
 import * as http from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { connectTo } from '#test/harness/plain-server.ts';
 import type { KubeApi } from '../model/types.ts';
 import { createKubeApi } from './client.ts';
@@ -22,7 +22,7 @@ test.each<{ readonly verb: string; readonly write: (api: KubeApi) => Promise<unk
   { verb: 'apply', write: (api) => api.apply(configMaps, object, { fieldManager: 'test', answer: 'metadata' }) },
   { verb: 'merge patch', write: (api) => api.mergePatch(configMaps, ref, {}, { answer: 'metadata' }) },
   { verb: 'JSON patch', write: (api) => api.jsonPatch(configMaps, ref, [], { answer: 'metadata' }) },
-])('who reads nothing but the metadata of what he wrote by $verb is sent no more', async ({ write }) => {
+])('a $verb whose caller reads only the metadata of the answer gets no more', async ({ write }) => {
   const accepted: (string | undefined)[] = [];
   const server = http.createServer((request, response) => {
     accepted.push(request.headers.accept);

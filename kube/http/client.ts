@@ -8,8 +8,6 @@ import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, kindText, objectPath, requireNamespace, withKind, withQuery } from './paths.ts';
 import { type Call, createRetryingClient, type RetryingClientOptions, type SenderDeps } from './retrying-client.ts';
 
-export { type OpenRequest, openRequest } from './request.ts';
-
 export interface KubeApiOptions extends RetryingClientOptions {
   /** Objects per page of a list. */
   readonly pageSize?: number;

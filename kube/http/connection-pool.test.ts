@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { type ConnectionPool, type Sending, wiresOf } from './connection-pool.ts';
+import { type ConnectionPool, connectionPoolOf, type Sending } from './connection-pool.ts';
 
 /** What the server has heard on each of its connections, and what it answers. */
 let connections: net.Socket[] = [];
@@ -12,7 +12,7 @@ let requests: string[] = [];
 let answers: (string | undefined)[] = [];
 let server: net.Server;
 let agent: http.Agent;
-let wires: ConnectionPool;
+let pool: ConnectionPool;
 let now = 0;
 
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -41,7 +41,7 @@ beforeEach(async () => {
     own.push(socket);
     return socket;
   };
-  wires = wiresOf(agent, new URL(`http://127.0.0.1:${(server.address() as net.AddressInfo).port}`), () => now);
+  pool = connectionPoolOf(agent, new URL(`http://127.0.0.1:${(server.address() as net.AddressInfo).port}`), () => now);
 });
 afterEach(() => {
   agent.destroy();
@@ -55,7 +55,7 @@ function send(): { readonly sending: Sending; readonly text: Promise<string> } {
     settle = { resolve, reject };
   });
   text.catch(() => undefined);
-  const sending = wires.send(get, {
+  const sending = pool.send(get, {
     piece: () => undefined,
     answered: (answer) => settle.resolve(answer.text()),
     failed: (error) => settle.reject(error),
@@ -79,7 +79,7 @@ describe('a connection', () => {
   test.each([
     { which: 'that the server closes', answer: 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1\r\n\r\na' },
     { which: 'over which more came than was asked for', answer: `${ok('a')}HTTP/1.1 408 Timeout\r\n\r\n` },
-  ])('$which serves nobody else', async ({ answer }) => {
+  ])('$which serves no other request', async ({ answer }) => {
     answers = [answer, ok('b')];
     expect(await send().text).toBe('a');
     const next = send();
@@ -90,7 +90,7 @@ describe('a connection', () => {
     { how: 'closed', what: (socket: net.Socket) => void socket.end() },
     { how: 'reset', what: (socket: net.Socket) => void socket.resetAndDestroy() },
     { how: 'spoken on', what: (socket: net.Socket) => void socket.write('HTTP/1.1 408 Timeout\r\n\r\n') },
-  ])('that is $how while nobody uses it is not used again', async ({ what }) => {
+  ])('that is $how while idle is not used again', async ({ what }) => {
     answers = [ok('a'), ok('b')];
     await send().text;
     for (const socket of connections) what(socket);
@@ -99,7 +99,7 @@ describe('a connection', () => {
     expect([next.sending.reused, await next.text]).toEqual([false, 'b']);
   });
 
-  test('that nobody has used for 45 s is not used again, for it may be dead', async () => {
+  test('that was idle for 45 s is not used again, for it may be dead', async () => {
     answers = [ok('a'), ok('b')];
     await send().text;
     now += 45_001;
@@ -124,7 +124,7 @@ describe('a connection', () => {
     await expect(send().text).rejects.toThrow('no HTTP answer: "SSH-2.0-OpenSSH_9.2"');
   });
 
-  test('ends with the agent that it came from: at once if nobody uses it, else after its answer', async () => {
+  test('ends with the agent that it came from: at once if it is idle, else after its answer', async () => {
     answers = [ok('a'), undefined, ok('b')];
     await send().text;
     const last = send();
@@ -155,7 +155,7 @@ describe('a request that is broken off', () => {
     await eventually('its end', () => connections.filter(({ destroyed }) => !destroyed).length === 1);
   });
 
-  test('after its answer has come breaks off nobody else who uses the connection now', async () => {
+  test('after its answer has come does not break off another request that uses the connection now', async () => {
     answers = [ok('a')];
     const first = send();
     await first.text;

@@ -1,6 +1,6 @@
 /**
- * Keep-alive connections to one API server, for requests that are sent whole and answered whole. Node's own client does the same at three times
- * the cost, and requests are most of what an agent does; watches and upgrades, which are few and long, stay with that.
+ * A pool of keep-alive connections to one API server, for requests that are sent whole and answered whole. Node's own client costs three times as
+ * much, and requests are most of what an agent does. Watches and upgrades, which are few and long, use Node's client.
  */
 import type * as http from 'node:http';
 import net from 'node:net';
@@ -9,9 +9,9 @@ import { ResponseParser } from './response-parser.ts';
 import { connectionOptions, idleSocketMs, keepAliveMs } from './tls.ts';
 
 export interface ConnectionHandlers {
-  /** Something of the answer has come. */
+  /** A part of the answer has arrived. */
   piece(): void;
-  /** The last call, unless `failed` is. */
+  /** Called once and last, unless `failed` is. */
   answered(answer: ResponseParser): void;
   failed(error: Error): void;
 }
@@ -23,36 +23,36 @@ export interface Sending {
   abort(error: Error): void;
 }
 
-/** A connection, and who has it now. */
-class Wire {
+/** A connection, and the request that uses it now. */
+class PooledConnection {
   readonly #pool: ConnectionPool;
   #socket: Duplex | undefined;
-  #ears: ConnectionHandlers | undefined;
+  #handlers: ConnectionHandlers | undefined;
   #answer = new ResponseParser();
   idleSince = 0;
 
-  constructor(pool: ConnectionPool, ears: ConnectionHandlers) {
+  constructor(pool: ConnectionPool, handlers: ConnectionHandlers) {
     this.#pool = pool;
-    this.#ears = ears;
+    this.#handlers = handlers;
   }
 
   connected(socket: Duplex, text: string): void {
-    if (this.#ears === undefined) {
+    if (this.#handlers === undefined) {
       quietly(socket).destroy();
       return;
     }
     this.#socket = socket;
     if (socket instanceof net.Socket) socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);
-    socket.on('data', (piece: Buffer) => this.#heard(piece));
-    // Not `once`: a socket may fail again after it was given up, and an unheard error ends the process.
+    socket.on('data', (piece: Buffer) => this.#received(piece));
+    // Not `once`: a socket may fail again after it was given up, and an error without a listener ends the process.
     socket.on('error', (error) => this.abort(error));
     socket.on('end', () => this.#ended());
     socket.on('close', () => this.#ended());
     socket.write(text);
   }
 
-  send(text: string, ears: ConnectionHandlers): void {
-    this.#ears = ears;
+  send(text: string, handlers: ConnectionHandlers): void {
+    this.#handlers = handlers;
     this.#answer = new ResponseParser();
     if (this.#socket instanceof net.Socket) this.#socket.ref();
     this.#socket?.write(text);
@@ -62,21 +62,21 @@ class Wire {
     return this.#socket?.destroyed === false && this.#socket.writable;
   }
 
-  /** With `only`: unless somebody else has it by now, or nobody. */
+  /** With `only`: does nothing unless that request uses the connection. */
   abort(error: Error, only?: ConnectionHandlers): void {
-    const ears = this.#ears;
-    if (only !== undefined && ears !== only) return;
-    this.#ears = undefined;
+    const handlers = this.#handlers;
+    if (only !== undefined && handlers !== only) return;
+    this.#handlers = undefined;
     this.#pool.dropped(this);
     this.#socket?.destroy();
-    ears?.failed(error);
+    handlers?.failed(error);
   }
 
-  #heard(piece: Buffer): void {
+  #received(piece: Buffer): void {
     try {
-      if (this.#ears === undefined) throw new Error('the server said something that nobody had asked for');
+      if (this.#handlers === undefined) throw new Error('the server sent data without a request');
       this.#answer.push(piece);
-      this.#ears.piece();
+      this.#handlers.piece();
       if (this.#answer.isComplete) this.#finish();
     } catch (error) {
       this.abort(error as Error);
@@ -84,26 +84,26 @@ class Wire {
   }
 
   #ended(): void {
-    if (this.#ears === undefined || !this.#answer.end()) this.abort(new Error('the answer broke off'));
+    if (this.#handlers === undefined || !this.#answer.end()) this.abort(new Error('the answer broke off'));
     else this.#finish();
   }
 
   #finish(): void {
-    const [ears, answer] = [this.#ears, this.#answer];
-    this.#ears = undefined;
+    const [handlers, answer] = [this.#handlers, this.#answer];
+    this.#handlers = undefined;
     if (!answer.keepsOpen) this.#socket?.destroy();
     else {
-      // Whoever waits for nothing else may end.
+      // An idle connection does not keep the process running.
       if (this.#socket instanceof net.Socket) this.#socket.unref();
       this.#pool.freed(this);
     }
-    ears?.answered(answer);
+    handlers?.answered(answer);
   }
 }
 
-const sending = (wire: Wire, ears: ConnectionHandlers, reused: boolean): Sending => ({
+const sending = (connection: PooledConnection, handlers: ConnectionHandlers, reused: boolean): Sending => ({
   reused,
-  abort: (error) => wire.abort(error, ears),
+  abort: (error) => connection.abort(error, handlers),
 });
 
 const quietly = (socket: Duplex): Duplex => socket.on('error', () => undefined);
@@ -112,8 +112,8 @@ export class ConnectionPool {
   readonly #agent: http.Agent;
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #now: () => number;
-  /** Those that were used last come last, and are used first. */
-  readonly #idle: Wire[] = [];
+  /** Idle connections, most recently used last; those are reused first. */
+  readonly #idle: PooledConnection[] = [];
   #session: Buffer | undefined;
   #closed = false;
 
@@ -124,38 +124,38 @@ export class ConnectionPool {
   }
 
   /** `text` is the whole request. */
-  send(text: string, ears: ConnectionHandlers): Sending {
+  send(text: string, handlers: ConnectionHandlers): Sending {
     const oldest = this.#now() - idleSocketMs;
-    for (let wire = this.#idle.pop(); wire !== undefined; wire = this.#idle.pop()) {
-      if (wire.idleSince > oldest && wire.isUsable()) {
-        wire.send(text, ears);
-        return sending(wire, ears, true);
+    for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
+      if (connection.idleSince > oldest && connection.isUsable()) {
+        connection.send(text, handlers);
+        return sending(connection, handlers, true);
       }
-      wire.abort(new Error('idle for too long'));
+      connection.abort(new Error('idle for too long'));
     }
-    return this.#open(text, ears);
+    return this.#open(text, handlers);
   }
 
-  freed(wire: Wire): void {
+  freed(connection: PooledConnection): void {
     if (this.#closed) {
-      wire.abort(new Error('closed'));
+      connection.abort(new Error('closed'));
       return;
     }
-    wire.idleSince = this.#now();
-    this.#idle.push(wire);
-    const oldest = wire.idleSince - idleSocketMs;
+    connection.idleSince = this.#now();
+    this.#idle.push(connection);
+    const oldest = connection.idleSince - idleSocketMs;
     for (let [first] = this.#idle; first !== undefined && first.idleSince <= oldest; [first] = this.#idle)
       first.abort(new Error('idle for too long'));
   }
 
-  dropped(wire: Wire): void {
-    const at = this.#idle.indexOf(wire);
+  dropped(connection: PooledConnection): void {
+    const at = this.#idle.indexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
   }
 
-  /** Those that are under way go on. */
+  /** Requests that are under way go on. */
   dropIdle(): void {
-    for (const wire of [...this.#idle]) wire.abort(new Error('given up'));
+    for (const connection of [...this.#idle]) connection.abort(new Error('given up'));
   }
 
   close(): void {
@@ -163,24 +163,24 @@ export class ConnectionPool {
     this.dropIdle();
   }
 
-  #open(text: string, ears: ConnectionHandlers): Sending {
-    const wire = new Wire(this, ears);
+  #open(text: string, handlers: ConnectionHandlers): Sending {
+    const connection = new PooledConnection(this, handlers);
     let has = false;
     const done = (error: Error | null, socket?: Duplex): void => {
       if (has) return;
       has = true;
       if (error !== null || socket === undefined) {
-        wire.abort(error ?? new Error('no connection'));
+        connection.abort(error ?? new Error('no connection'));
         return;
       }
-      // What was agreed on once makes the next handshake short.
+      // Kept for resumption, which makes the next handshake short.
       socket.on('session', (session: Buffer) => {
         this.#session = session;
       });
       socket.once('error', () => {
         this.#session = undefined;
       });
-      wire.connected(socket, text);
+      connection.connected(socket, text);
     };
     const session = this.#session === undefined ? {} : { session: this.#session };
     const create = this.#agent.createConnection.bind(this.#agent) as (
@@ -193,14 +193,14 @@ export class ConnectionPool {
     } catch (error) {
       done(error as Error);
     }
-    return sending(wire, ears, false);
+    return sending(connection, handlers, false);
   }
 }
 
 const pools = new WeakMap<http.Agent, ConnectionPool>();
 
 /** The connections that belong to an agent: of its making, and closed with it. */
-export function wiresOf(agent: http.Agent, server: URL, now: () => number): ConnectionPool {
+export function connectionPoolOf(agent: http.Agent, server: URL, now: () => number): ConnectionPool {
   const known = pools.get(agent);
   if (known !== undefined) return known;
   const made = new ConnectionPool(agent, server, now);
@@ -214,4 +214,4 @@ export function wiresOf(agent: http.Agent, server: URL, now: () => number): Conn
 }
 
 /** Of those that are known by now. */
-export const dropIdleWires = (agent: http.Agent): void => pools.get(agent)?.dropIdle();
+export const dropIdleConnections = (agent: http.Agent): void => pools.get(agent)?.dropIdle();

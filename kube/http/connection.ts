@@ -53,7 +53,7 @@ export function connectInCluster(options: InClusterOptions = {}): ClusterConnect
   };
 }
 
-/** Reads a token at once and again each minute: whoever writes the file rotates it. A failed reading keeps the old one. */
+/** Reads a token at once and again each minute, since the file is rotated. A failed read keeps the old token. */
 export function rotatingToken(read: () => string, now: () => number): () => string {
   let token = read().trim();
   let readAt = now();

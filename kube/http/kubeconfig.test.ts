@@ -94,7 +94,7 @@ describe('a kubeconfig', () => {
       cluster: {},
     },
     { field: 'clusters[c].cluster.certificate-authority', user: {}, cluster: { 'certificate-authority': '/a' } },
-  ])('that comes from a cluster is refused for its $field, whatever the file or the program says', async (row) => {
+  ])('that comes from a cluster is refused for its $field, for any content of the file or program', async (row) => {
     await expect(connectKubeconfig(kubeconfig(row.cluster, row.user), { isFromCluster: true })).rejects.toMatchObject({
       code: 'invalid_input',
       message: expect.stringMatching(/would run a program or read a file of the agent/),
@@ -169,7 +169,7 @@ describe('inside a cluster', () => {
     expect(connection.headers()).toEqual({ authorization: 'Bearer one' });
     clock.advance(1_000);
     expect(connection.headers()).toEqual({ authorization: 'Bearer two' });
-    // Whoever writes it may have emptied it a moment before.
+    // A writer may truncate the file a moment before it writes.
     writeFileSync(path.join(folder, 'token'), '');
     clock.advance(60_000);
     expect(connection.headers()).toEqual({ authorization: 'Bearer two' });

@@ -13,9 +13,9 @@ export interface KubeconfigOptions {
   readonly context?: string;
   /** What relative file names in the kubeconfig are relative to. */
   readonly directory?: string;
-  /** For a proxy that asks who we are. `cluster`: the name that the kubeconfig gives to the cluster behind it. */
-  readonly proxyToken?: (cluster: string, nonce: string) => string;
-  /** From an object of the cluster, which others may write: what would run a program or read a file of this machine is refused. */
+  /** For a proxy that asks for our identity. `cluster`: the name that the kubeconfig gives to the cluster behind it. */
+  readonly proxyToken?: (cluster: string, nonce: string) => Promise<string>;
+  /** Set for a kubeconfig from an object of the cluster, which others may write: a reference to a program or to a file of this machine is refused. */
   readonly isFromCluster?: boolean;
   readonly clock?: Pick<Clock, 'now'>;
 }

@@ -1,41 +1,41 @@
 /**
- * What everyone who uses one connection knows together: whether its API server answers, and the moment at which it does again. Each waits out a
- * back-off of its own, so that a dead server is asked now and then by one of them; what that one learns, all learn.
+ * Outage state that all users of one connection share: whether its API server answers, and the moment at which it does again. Each user waits out a
+ * back-off of its own, so that a dead server is asked now and then by one of them; its first answer wakes them all.
  */
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ClusterConnection } from './connection.ts';
 
-/** Who fails for less while others succeed has a trouble of its own, and goes on waiting. */
+/** A client that fails for less than this while others succeed has a fault of its own, and keeps its back-off. */
 const shortestOutageMs = 1_000;
-/** After less TCP has sent again what was lost, and who waits may only wait for a server that is busy. */
+/** In a shorter outage TCP has already retransmitted what was lost, and a waiting request may only wait for a busy server. */
 const lossyOutageMs = 5_000;
-/** Who has waited for so long at the end of an outage has not just asked. */
+/** A request that has waited this long at the end of an outage was sent during the outage. */
 const lostAfterMs = 1_000;
 
-/** Called with the moment from which on nobody had got an answer. */
-export type Returned = (deafSince: number) => void;
+/** Called with the moment of the first failure of the outage. */
+export type Returned = (silentSince: number) => void;
 
 export class OutageTracker {
-  #deafSince: number | undefined;
+  #silentSince: number | undefined;
   readonly #waiting = new Set<Returned>();
 
-  /** Something came back, whatever it says. */
+  /** An answer has come, with any status. */
   answered(now: number): void {
-    const since = this.#deafSince;
+    const since = this.#silentSince;
     if (since === undefined) return;
-    this.#deafSince = undefined;
+    this.#silentSince = undefined;
     if (now - since < shortestOutageMs) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake(since);
   }
 
-  /** Nothing came back: refused, broken off, silent. */
+  /** No answer came: refused, broken off, silent. */
   failed(now: number): void {
-    this.#deafSince ??= now;
+    this.#silentSince ??= now;
   }
 
-  /** Calls back once, when the server answers again after an outage; returns how to wait no longer. */
+  /** Calls back once, when the server answers again after an outage; returns the unsubscribe function. */
   onReturn(wake: Returned): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);
@@ -43,44 +43,44 @@ export class OutageTracker {
 }
 
 /** Whether what was sent in an outage that is over now may have been lost in it. */
-export const isLossy = (deafSince: number, now: number): boolean => now - deafSince >= lossyOutageMs;
+export const isLossy = (silentSince: number, now: number): boolean => now - silentSince >= lossyOutageMs;
 
 /**
- * Calls `giveUp` when the server answers others after a long outage while a request that begins now waits: TCP sends again what was lost after
- * a pause that grew with the outage, and asking anew takes a moment. Returns how to watch no longer.
+ * Calls `giveUp` when the server answers others after a long outage while a request that begins now waits: TCP retransmits after a pause that grew
+ * with the outage, and sending the request again takes a moment. Returns the unsubscribe function.
  */
-export function whenLeftBehind(line: OutageTracker, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
+export function whenLeftBehind(tracker: OutageTracker, clock: Pick<Clock, 'now'>, giveUp: () => void): () => void {
   const startedAt = clock.now();
-  return line.onReturn((deafSince) => {
+  return tracker.onReturn((silentSince) => {
     const now = clock.now();
-    if (isLossy(deafSince, now) && now - startedAt >= lostAfterMs) giveUp();
+    if (isLossy(silentSince, now) && now - startedAt >= lostAfterMs) giveUp();
   });
 }
 
-const lines = new WeakMap<ClusterConnection, OutageTracker>();
+const trackers = new WeakMap<ClusterConnection, OutageTracker>();
 
-export function lineOf(connection: ClusterConnection): OutageTracker {
-  let line = lines.get(connection);
-  if (line === undefined) {
-    line = new OutageTracker();
-    lines.set(connection, line);
+export function outageTrackerOf(connection: ClusterConnection): OutageTracker {
+  let tracker = trackers.get(connection);
+  if (tracker === undefined) {
+    tracker = new OutageTracker();
+    trackers.set(connection, tracker);
   }
-  return line;
+  return tracker;
 }
 
 const broken = new WeakMap<Error, OutageTracker>();
 
-/** Remembers on which line `error` happened. */
-export function happenedOn<E extends Error>(line: OutageTracker, error: E): E {
-  broken.set(error, line);
+/** Remembers the outage tracker of the connection on which `error` happened. */
+export function happenedOn<E extends Error>(tracker: OutageTracker, error: E): E {
+  broken.set(error, tracker);
   return error;
 }
 
-/** The line whose failure `error`, or what caused it, tells of. */
-export function lineBehind(error: unknown): OutageTracker | undefined {
+/** The outage tracker of the connection whose failure `error`, or its cause, reports. */
+export function outageTrackerBehind(error: unknown): OutageTracker | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    const line = broken.get(at);
-    if (line !== undefined) return line;
+    const tracker = broken.get(at);
+    if (tracker !== undefined) return tracker;
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { connectTo } from '#test/harness/plain-server.ts';
-import { lineOf } from './outage-tracker.ts';
+import { outageTrackerOf } from './outage-tracker.ts';
 import { exchange, openRequest } from './request.ts';
 
 const closers: (() => void)[] = [];
@@ -35,12 +35,12 @@ test('a request that wants a socket of its own is not sent over one that has ser
   expect(from[2]).not.toBe(from[0]);
 });
 
-test('a request that was answered is told so, even if somebody else who waited for the server fails at that news', async () => {
+test('a request that was answered resolves, even if another waiter of the outage tracker throws in its callback', async () => {
   const clock = new ManualClock();
   const connection = await serve(http.createServer((_, response) => response.end('ok')));
-  const line = lineOf(connection);
-  line.failed(clock.now());
-  line.onReturn(() => {
+  const tracker = outageTrackerOf(connection);
+  tracker.failed(clock.now());
+  tracker.onReturn(() => {
     throw new Error('cannot take it');
   });
   clock.advance(2_000);

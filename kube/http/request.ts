@@ -6,8 +6,8 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connection.ts';
-import { dropIdleWires, type Sending, wiresOf } from './connection-pool.ts';
-import { happenedOn, lineOf, whenLeftBehind } from './outage-tracker.ts';
+import { connectionPoolOf, dropIdleConnections, type Sending } from './connection-pool.ts';
+import { happenedOn, outageTrackerOf, whenLeftBehind } from './outage-tracker.ts';
 import type { AnswerHeaders } from './response-parser.ts';
 import { connectionOptions, hostOf } from './tls.ts';
 
@@ -88,9 +88,9 @@ export async function exchange(
       );
       const abort = (): void => sending?.abort(abortError(signal));
       signal?.addEventListener('abort', abort, { once: true });
-      let hears = false;
-      const forget = whenLeftBehind(lineOf(connection), clock, () => {
-        if (!hears) sending?.abort(leftBehind(connection));
+      let hasRun = false;
+      const forget = whenLeftBehind(outageTrackerOf(connection), clock, () => {
+        if (!hasRun) sending?.abort(leftBehind(connection));
       });
       stop = () => {
         over = true;
@@ -98,9 +98,9 @@ export async function exchange(
         guard.stop();
         signal?.removeEventListener('abort', abort);
       };
-      sending = wiresOf(connection.agent, connection.server, () => clock.now()).send(text, {
+      sending = connectionPoolOf(connection.agent, connection.server, () => clock.now()).send(text, {
         piece: () => {
-          hears = true;
+          hasRun = true;
           guard.touch();
         },
         answered(answer) {
@@ -146,25 +146,27 @@ function requestText(connection: ClusterConnection, { method, path, headers, bod
   return `${text}\r\n${body}`;
 }
 
-/** When one line has died silently, so have most likely those that wait beside it. */
+/** When one connection has died silently, the idle connections of the same pool most likely have, too. */
 function dropIdleSockets(agent: http.Agent): void {
-  dropIdleWires(agent);
+  dropIdleConnections(agent);
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy();
 }
 
 const abortError = (signal: AbortSignal | undefined): Error =>
   signal?.reason instanceof Error ? signal.reason : new Error('aborted');
 
-/** What stands before an API server answers so in its place. */
+/** Statuses by which a proxy or load balancer reports that the API server behind it is down. */
 const isAbsence = (status: number | undefined): boolean => status === 502 || status === 503 || status === 504;
 
-/** Tells the line that an answer has begun. */
+/** Reports to the outage tracker that an answer has begun. */
 export function noteAnswer(connection: ClusterConnection, status: number | undefined, clock: Clock): void {
-  if (isAbsence(status)) lineOf(connection).failed(clock.now());
-  else lineOf(connection).answered(clock.now());
+  if (isAbsence(status)) outageTrackerOf(connection).failed(clock.now());
+  else outageTrackerOf(connection).answered(clock.now());
 }
 
-/** Any failure below HTTP, told to the line. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads. */
+/**
+ * Any failure below HTTP, reported to the outage tracker. `detail.stale` marks a pooled socket that was dead already: asking again is safe for reads.
+ */
 export function unreachableError(
   connection: ClusterConnection,
   error: unknown,
@@ -173,9 +175,9 @@ export function unreachableError(
 ): AppError {
   const failure = belowHttp(connection, error, reused);
   if (failure.code !== 'kube_unreachable' || failure.detail.status !== undefined) return failure;
-  const line = lineOf(connection);
-  if (failure.detail.leftBehind !== true) line.failed(clock.now());
-  return happenedOn(line, failure);
+  const tracker = outageTrackerOf(connection);
+  if (failure.detail.leftBehind !== true) tracker.failed(clock.now());
+  return happenedOn(tracker, failure);
 }
 
 function belowHttp(connection: ClusterConnection, error: unknown, reused: boolean): AppError {
@@ -201,7 +203,7 @@ interface StatusBody {
   };
 }
 
-/** A `metav1.Status` (or whatever text came instead) as our error, with the server's own message. */
+/** A `metav1.Status` (or any other text) as our error, with the server's own message. */
 export function statusError(status: number, text: string, headers: http.IncomingHttpHeaders = {}): AppError {
   const body = parseStatus(text);
   const message = body.message ?? (text.trim().slice(0, 500) || `the API server answered ${status}`);

@@ -71,7 +71,7 @@ test.each([
   'HTTP/1.1 200 OK\r\nconnection: x, Close\r\ncontent-length: 0\r\n\r\n',
   'HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n',
   'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n',
-])('after %j the connection serves nobody else', (text) => {
+])('after %j the connection serves no other request', (text) => {
   const answer = read(text);
   expect([answer.isComplete, answer.keepsOpen]).toEqual([true, false]);
 });

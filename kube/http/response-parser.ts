@@ -52,7 +52,7 @@ export class ResponseParser {
       }
       at = next;
     }
-    // What nobody has asked for.
+    // Bytes after the end of the answer: the connection is out of step.
     if (at < bytes.length) this.keepsOpen = false;
   }
 
@@ -115,7 +115,7 @@ export class ResponseParser {
     const [first = '', ...lines] = text.split(lineEnd);
     const [, minor, status] = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(first) ?? [];
     if (status === undefined) throw new SyntaxError(`no HTTP answer: ${JSON.stringify(first.slice(0, 100))}`);
-    // Whatever is told in advance is told again.
+    // After an informational answer (1xx) the final one follows.
     if (status.startsWith('1')) {
       if (status === '101') throw new SyntaxError('an HTTP answer in another protocol');
       return;

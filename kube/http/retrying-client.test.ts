@@ -1,10 +1,10 @@
 import * as http from 'node:http';
 import net from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { connectTo } from '#test/harness/plain-server.ts';
 import { connectKubeconfig } from './kubeconfig.ts';
 import { statusError } from './request.ts';

@@ -237,7 +237,7 @@ test("a plain answer passes with the provider's status, and its break is the rea
   await eventually('both ended', () => ends.length === 2);
 });
 
-test('a reader who left while he was being admitted leaves no log followed at the provider', async () => {
+test('a reader that left while it was being authorized leaves no log followed at the provider', async () => {
   const far = await provider(
     () => undefined,
     (_, response) => void response.write('a log that goes on'),

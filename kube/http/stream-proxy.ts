@@ -104,7 +104,7 @@ export function join(a: Socketed, b: Socketed): Promise<void> {
         open--;
         if (open === 0) resolve();
         else {
-          // After a proper end the pipe has ended the other side too; after a break nobody has.
+          // After a proper end the pipe has ended the other side too; after a break it has not.
           if (!from.readableEnded) to.destroySoon === undefined ? to.destroy() : to.destroySoon();
           linger();
         }

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import type net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { wiresOf } from './connection-pool.ts';
+import { connectionPoolOf } from './connection-pool.ts';
 import { createAgent } from './tls.ts';
 
 const closers: (() => void)[] = [];
@@ -10,7 +10,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-test('a proxy that opens a way on which nobody answers keeps no connection open', async () => {
+test('a proxy whose tunnel stays silent keeps no connection open', async () => {
   const open = new Set<net.Socket>();
   const proxy = http.createServer().on('connect', (_, socket: net.Socket) => {
     open.add(socket);
@@ -29,13 +29,13 @@ test('a proxy that opens a way on which nobody answers keeps no connection open'
   const server = new URL('https://192.0.2.1');
   const agent = createAgent(server, {}, { proxy: new URL(`http://127.0.0.1:${port}`), openingMs: 300 });
   const failed = new Promise<Error>((resolve) =>
-    wiresOf(agent, server, () => 0).send('GET / HTTP/1.1\r\n\r\n', {
+    connectionPoolOf(agent, server, () => 0).send('GET / HTTP/1.1\r\n\r\n', {
       piece: () => undefined,
       answered: () => resolve(new Error('answered')),
       failed: resolve,
     }),
   );
   await eventually('the way', () => open.size === 1);
-  expect((await failed).message).toBe(`nobody greets behind the proxy 127.0.0.1:${port} within 0.3 s`);
+  expect((await failed).message).toBe(`no server answers behind the proxy 127.0.0.1:${port} within 0.3 s`);
   await eventually('the end of the connection', () => open.size === 0);
 });

@@ -20,7 +20,7 @@ export const idleSocketMs = 45_000;
 /** TCP asks the other side for a sign of life. */
 export const keepAliveMs = 15_000;
 
-/** For a proxy to open a way, and then for the server behind it to greet. */
+/** Deadline for a proxy to open a tunnel, and then for the TLS handshake with the server behind it. */
 const openingMs = 10_000;
 
 const pooling: http.AgentOptions = {
@@ -31,7 +31,7 @@ const pooling: http.AgentOptions = {
 };
 
 /** What to show a proxy that asks for a token of ours: for its nonce, a new one each time. */
-export type ProxyToken = (nonce: string) => string;
+export type ProxyToken = (nonce: string) => Promise<string>;
 
 /** Where a proxy stands before the server. */
 export interface ProxyRoute {
@@ -53,7 +53,7 @@ export function createAgent(server: URL, material: TlsMaterial, route?: ProxyRou
   return route === undefined ? new https.Agent(options) : new TunnelAgent(options, route);
 }
 
-/** What `createConnection` of an agent wants to know, for who opens a connection beside the agent's own pool. */
+/** The arguments of an agent's `createConnection`, for a connection beside the agent's own pool. */
 export function connectionOptions(agent: http.Agent, server: URL): Readonly<Record<string, unknown>> {
   const secure = server.protocol === 'https:';
   const host = hostOf(server);
@@ -66,6 +66,15 @@ export function connectionOptions(agent: http.Agent, server: URL): Readonly<Reco
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 type Connected = (error: Error | null, socket: Duplex) => void;
+
+/** One `CONNECT`. */
+interface Attempt {
+  readonly target: string;
+  /** The nonce that the credentials are for. */
+  readonly shown: string | undefined;
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly isAnswer: boolean;
+}
 
 /** Opens each socket through `CONNECT` at a proxy, then speaks TLS with the API server inside. */
 class TunnelAgent extends https.Agent {
@@ -91,10 +100,10 @@ class TunnelAgent extends https.Agent {
       const limitMs = this.#openingMs;
       const late = (): void =>
         void secured.destroy(
-          new Error(`nobody greets behind the proxy ${this.#proxy.host} within ${limitMs / 1000} s`),
+          new Error(`no server answers behind the proxy ${this.#proxy.host} within ${limitMs / 1000} s`),
         );
       secured.once('error', fail);
-      // Whoever waits has nothing yet that he could end.
+      // The caller has no socket yet that it could end.
       secured.setTimeout(limitMs, late);
       secured.once('secureConnect', () => {
         secured.setTimeout(0, late);
@@ -107,15 +116,25 @@ class TunnelAgent extends https.Agent {
 
   /** A proxy that asks for a token with a nonce gets one, once; any other proxy never sees any. */
   #tunnel(target: string, fail: (error: Error) => void, opened: (socket: Duplex) => void, isAnswer = false): void {
+    const shown = this.#nonce;
+    this.#credentials(shown)
+      .then((credentials) => this.#connect({ target, shown, credentials, isAnswer }, fail, opened))
+      .catch(fail);
+  }
+
+  #connect(
+    { target, shown, credentials, isAnswer }: Attempt,
+    fail: (error: Error) => void,
+    opened: (socket: Duplex) => void,
+  ): void {
     const proxy = this.#proxy;
     const secure = proxy.protocol === 'https:';
-    const shown = this.#nonce;
     const request = (secure ? https : http).request({
       host: hostOf(proxy),
       port: proxy.port || (secure ? 443 : 80),
       method: 'CONNECT',
       path: target,
-      headers: { host: target, ...this.#credentials(shown) },
+      headers: { host: target, ...credentials },
       agent: false,
       timeout: this.#openingMs,
     });
@@ -140,14 +159,14 @@ class TunnelAgent extends https.Agent {
     request.end();
   }
 
-  #credentials(nonce: string | undefined): Record<string, string> {
+  async #credentials(nonce: string | undefined): Promise<Record<string, string>> {
     const { username, password } = this.#proxy;
     if (username !== '') {
       const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
       return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
     }
     if (nonce === undefined || this.#token === undefined) return {};
-    return { 'proxy-authorization': `Bearer ${this.#token(nonce)}` };
+    return { 'proxy-authorization': `Bearer ${await this.#token(nonce)}` };
   }
 }
 

@@ -27,11 +27,11 @@ export type Subresource =
   | 'resize'
   | 'ephemeralcontainers';
 
-/** An object to server-side apply: whatever fields we own. */
+/** An object to server-side apply: the fields that we own. */
 export type Applied<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind'> & {
   metadata: Pick<ObjectMeta, 'name'> & Partial<ObjectMeta>;
 } & { [K in Exclude<keyof T, 'apiVersion' | 'kind' | 'metadata'>]?: DeepPartial<T[K]> };
-export type DeepPartial<T> = T extends readonly (infer U)[]
+type DeepPartial<T> = T extends readonly (infer U)[]
   ? DeepPartial<U>[]
   : T extends object
     ? { [K in keyof T]?: DeepPartial<T[K]> | undefined }
@@ -39,16 +39,16 @@ export type DeepPartial<T> = T extends readonly (infer U)[]
 
 export interface WriteOptions {
   readonly subresource?: Subresource;
-  /** `metadata`: the answer has no more than kind and metadata, for who reads nothing else of it. The whole object unless told. */
+  /** `metadata`: the answer has only kind and metadata, for callers that read nothing else. Default: the whole object. */
   readonly answer?: 'metadata';
 }
 
-export interface ApplyOptions extends WriteOptions {
-  /** Who owns the fields. */
+interface ApplyOptions extends WriteOptions {
+  /** The owner of the fields. */
   readonly fieldManager: string;
-  /** Fail with `kube_conflict` when there is an object of that name already, whoever made it; default false. */
+  /** Fail with `kube_conflict` when there is an object of that name already, with any owner; default false. */
   readonly createOnly?: boolean;
-  /** Everything is judged, and nothing kept; default false. */
+  /** A dry run: the request is checked in full, and nothing is stored; default false. */
   readonly dryRun?: boolean;
 }
 
@@ -120,8 +120,8 @@ export interface KubeApi {
 }
 
 /**
- * Drops what nobody reads before an object is stored; must be pure and idempotent. May return the same object, changed. A change of nothing
- * that it keeps is not told to subscribers.
+ * Drops unused fields before an object is stored; must be pure and idempotent. May return the same object, changed. A change of dropped fields only
+ * does not call the subscribers.
  */
 export type Transform<T extends KubeObject> = (object: T) => T;
 
@@ -186,8 +186,8 @@ export interface ControllerOptions {
   readonly workers?: number;
   /** Bounds how long a lost event can matter. Default 5 minutes, jittered. */
   readonly resyncMs?: number;
-  /** For whom a key is worked on: whoever has many waiting makes nobody else wait for all of them. */
-  readonly turnOf?: (key: string) => string;
+  /** The owner of a key in the fair queue: an owner with many waiting keys delays other owners by one key only. */
+  readonly ownerOf?: (key: string) => string;
   /** Throwing means retry with per-key back-off (50 ms doubling to 60 s). */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
 }

@@ -124,27 +124,27 @@ describe('a controller', () => {
   });
 
   test('comes back to a key that failed because a server was away as soon as that server answers, and not to one that failed otherwise', async () => {
-    const line = new OutageTracker();
+    const tracker = new OutageTracker();
     let away = true;
     const after: string[] = [];
     const { store, sync, clock, close } = await start(async (key) => {
       if (!away) after.push(key);
       if (key === 'n/other') throw new AppError('kube_forbidden', 'no right to list pods');
-      if (away) throw new AppError('internal', 'no session', { cause: happenedOn(line, refused()) });
+      if (away) throw new AppError('internal', 'no session', { cause: happenedOn(tracker, refused()) });
       return settled;
     });
     const refused = () => new AppError('kube_unreachable', 'connection refused');
     store.put(configMap('a', '1'));
     store.put(configMap('other', '1'));
     sync();
-    line.failed(clock.now());
+    tracker.failed(clock.now());
     // Both wait for most of a minute by now.
     for (let ms = 0; ms < 60_000; ms += 50) {
       await settle();
       clock.advance(50);
     }
     away = false;
-    line.answered(clock.now());
+    tracker.answered(clock.now());
     for (let ms = 0; ms < 300; ms += 50) {
       await settle();
       clock.advance(50);

@@ -1,16 +1,18 @@
 /** Runs one reconcile function over the keys that its watches name: level-triggered, retried, resynced. */
+
 import { sharedByMany } from '#shared/async/abort-scope.ts';
 import type { Random } from '#shared/async/backoff.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { type Outcome, requeueAfterMs } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { lineBehind } from '../http/outage-tracker.ts';
+import { outageTrackerBehind } from '../http/outage-tracker.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from '../model/types.ts';
 import { KeyQueue } from './work-queue.ts';
 
-/** What a controller reports about itself, for who exports metrics. */
+/** Metrics hooks of a controller. */
 export interface ControllerMetrics {
   reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number, key: string): void;
   queued(controller: string, depth: number): void;
@@ -31,13 +33,13 @@ export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) =
   ({ cache, keys }) as unknown as Watch;
 
 export function createController(
-  { name, watches, workers = 2, resyncMs = 5 * 60_000, turnOf, reconcile }: ControllerOptions,
+  { name, watches, workers = 2, resyncMs = 5 * 60_000, ownerOf, reconcile }: ControllerOptions,
   { clock, log: parent, metrics, random = Math.random }: ControllerDeps,
 ): Controller {
   const log = parent.with({ controller: name });
-  const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(turnOf ? { turnOf } : {}) });
+  const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(ownerOf ? { ownerOf } : {}) });
   let queue = createQueue();
-  /** Per key, how to wait no longer for the API server whose silence it failed by. */
+  /** Per key that failed by a silent API server: the function that ends its subscription to the outage tracker. */
   const awaited = new Map<string, () => void>();
   /** Per key, what was last logged, so that a lasting failure is reported once. */
   const reported = new Map<string, string>();
@@ -62,10 +64,10 @@ export function createController(
     }
   }
 
-  /** A key that failed because nobody answered need not wait out its back-off when somebody does. */
+  /** A key that failed by a silent API server is retried as soon as the server answers, before its back-off ends. */
   function awaitReturn(key: string, error: unknown): void {
     awaitNoLonger(key);
-    const forget = lineBehind(error)?.onReturn(() => {
+    const forget = outageTrackerBehind(error)?.onReturn(() => {
       awaited.delete(key);
       queue.forgive(key);
       queue.addAfter(key, random() * returnSpreadMs);
@@ -81,15 +83,15 @@ export function createController(
   function report(key: string, error: unknown, delayMs: number): void {
     const code = codeOf(error);
     const fields = { key, code, failures: queue.failures(key), delayMs };
-    const signature = `${code} ${error instanceof Error ? error.message : error}`;
-    // Losing a race is part of optimistic concurrency.
+    const signature = `${code} ${messageOf(error)}`;
+    // Write conflicts are part of optimistic concurrency.
     if (code === 'kube_conflict' || reported.get(key) === signature) {
       log.debug('reconcile failed', fields);
       return;
     }
     reported.set(key, signature);
     if (isRetryable(error) && code !== 'internal') {
-      log.warn('reconcile failed', { ...fields, error: error instanceof Error ? error.message : String(error) });
+      log.warn('reconcile failed', { ...fields, error: messageOf(error) });
     } else log.error('reconcile failed', error, fields);
   }
 

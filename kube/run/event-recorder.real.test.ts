@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, events, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createKubeApi } from '../http/client.ts';
@@ -32,7 +32,7 @@ function recorder() {
   return { clock, stop, recorder: createEventRecorder({ api, clock, log: silentLog }, author, stop.signal) };
 }
 
-test('an event says who, about what and why, also about objects without a namespace', async () => {
+test('an event names its author, its object and its reason, also about objects without a namespace', async () => {
   const { recorder: record, stop } = recorder();
   const made = await api.create(configMaps, {
     apiVersion: 'v1',

@@ -43,7 +43,7 @@ test('when a thousand pods start at once, what goes wrong with one of them is sa
 
 test.each([
   { what: 'is refused at first', refusal: 'kube_forbidden', emits: 2 },
-  { what: 'finds nobody who answers, and nobody says it again', refusal: 'kube_unreachable', emits: 1 },
+  { what: 'gets no answer and does not recur', refusal: 'kube_unreachable', emits: 1 },
   { what: 'is deleted before it happens again', refusal: undefined, emits: 2 },
 ] as const)('what goes wrong is said in the end, also if its event $what', async ({ refusal, emits }) => {
   const clock = new ManualClock(0);

@@ -51,7 +51,7 @@ export function createEventRecorder(
   let refilledAt = clock.now();
   let serial = 0;
   let dropped = 0;
-  /** Series that have something to write: whatever went wrong comes first, and namespaces take turns. */
+  /** Series that have something to write, in fair queues by namespace; warnings come first. */
   const pending = { Warning: new FairQueue<Series>(maxSeries), Normal: new FairQueue<Series>(maxNormal) };
   let writing = false;
   let nap: LinkedAbort | undefined;
@@ -102,7 +102,7 @@ export function createEventRecorder(
   const waitMs = (next: Series): number =>
     next.triedAt === undefined ? 0 : Math.max(0, next.triedAt + repeatMs - clock.now());
 
-  /** Repetitions are written when their time comes, all in one; a new series does not wait for that. */
+  /** Repetitions are written together when their time comes; a new series does not wait for that. */
   async function rest(ms: number): Promise<void> {
     nap = abortScope(signal);
     await clock.sleep(ms, nap.signal).catch(() => undefined);
@@ -128,7 +128,7 @@ export function createEventRecorder(
     try {
       await api.create(eventKind, event, { answer: 'metadata' }, signal);
     } catch (error) {
-      // By us, and the answer was lost: nobody else makes such names.
+      // The event is ours, and the answer to an earlier write was lost: no other client makes such names.
       if (codeOf(error) !== 'kube_already_exists') throw error;
     }
   }

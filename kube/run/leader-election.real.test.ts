@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { connectKubeconfig } from '../http/kubeconfig.ts';
@@ -27,13 +27,13 @@ async function open(proxy?: TcpProxy): Promise<Cluster> {
 }
 
 const fast = { durationMs: 4_000, renewDeadlineMs: 2_000, retryMs: 200 };
-/** Whoever looks so seldom leads soon only when it is told. */
+/** With polls this seldom, a candidate leads soon only when the watch reports the release. */
 const toldOnly = { durationMs: 300_000, renewDeadlineMs: 200_000, retryMs: 100_000 };
 const unhurried = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 200 };
 /** How long a server takes to start is the machine's affair. */
 const longDeadline = { durationMs: 90_000, renewDeadlineMs: 60_000 };
 
-/** Each term ends before the next one begins, whoever's they are. */
+/** Each term of any candidate ends before the next one begins. */
 function expectOneAtATime(history: readonly string[]): void {
   for (let i = 0; i + 1 < history.length; i += 2) {
     expect(history[i + 1]).toBe(history[i]?.replace('begins', 'ends'));
@@ -136,7 +136,7 @@ test('a leader that has ended for certain is followed at once, and one that may 
   expect(elsewhere).toBeGreaterThan(3_900);
 });
 
-test('an undisturbed leader only writes, who waits for it mostly hears of that, and a note on the Lease ends no term', async () => {
+test('an undisturbed leader only writes, a candidate mostly relies on its watch, and an annotation on the Lease ends no term', async () => {
   const history: string[] = [];
   const cluster = await open();
   const counting = (of: Cluster) => {

@@ -10,12 +10,12 @@ import { runAsLeader } from './leader-election.ts';
 test('a replica that may not take the lease says so once, instead of waiting in silence', async () => {
   const clock = new ManualClock();
   const stop = new AbortController();
-  const said: unknown[] = [];
+  const logged: unknown[] = [];
   let looks = 0;
   const log: Log = {
     ...silentLog,
     with: () => log,
-    warn: (message, fields) => void said.push([message, fields?.code]),
+    warn: (message, fields) => void logged.push([message, fields?.code]),
   };
   const api = {
     get: async () => {
@@ -29,7 +29,7 @@ test('a replica that may not take the lease says so once, instead of waiting in 
     await new Promise(setImmediate);
     clock.advance(2_000);
   }
-  expect(said).toEqual([['cannot look at the lease', 'kube_forbidden']]);
+  expect(logged).toEqual([['cannot look at the lease', 'kube_forbidden']]);
   stop.abort();
   await running;
 });
@@ -37,12 +37,12 @@ test('a replica that may not take the lease says so once, instead of waiting in 
 test('a term that would be over before it begins is not begun: the lease is renewed first', async () => {
   const clock = new ManualClock();
   const stop = new AbortController();
-  const said: string[] = [];
+  const logged: string[] = [];
   const log: Log = {
     ...silentLog,
     with: () => log,
-    info: (message) => void said.push(message),
-    warn: (message) => void said.push(message),
+    info: (message) => void logged.push(message),
+    warn: (message) => void logged.push(message),
   };
   let stored: Lease | undefined;
   let slow = true;
@@ -62,5 +62,5 @@ test('a term that would be over before it begins is not begun: the lease is rene
     expect(stored?.spec).toMatchObject({ holderIdentity: 'agent-0', renewTime: microTime(clock.now()) });
   });
   expect(terms).toBe(1);
-  expect(said).toEqual(['leading', 'released the lease']);
+  expect(logged).toEqual(['leading', 'released the lease']);
 });

@@ -1,9 +1,10 @@
-/** Leader election on a Lease: one holder at a time, who stops before anybody else may begin. */
+/** Leader election on a Lease: one holder at a time, which stops before another candidate may begin. */
 import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
 import type { Lease } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Cache, Caches, KubeApi } from '../model/types.ts';
@@ -11,7 +12,7 @@ import { microTime } from './event-recorder.ts';
 
 export interface LeaseDeps {
   readonly api: KubeApi;
-  /** When given, a candidate hears of a release at once instead of at its next look. */
+  /** When given, a candidate notices a release at once instead of at its next poll. */
   readonly caches?: Caches;
   readonly clock: Clock;
   readonly log: Log;
@@ -27,14 +28,14 @@ export interface LeaseOptions {
   /** The holder steps down when it could not renew for so long; must be less than `durationMs`. */
   readonly renewDeadlineMs?: number;
   readonly retryMs?: number;
-  /** True only of a holder whose process has ended for certain: its lease is taken at once. Nobody is unless told. */
+  /** True only of a holder whose process has ended for certain: its lease is taken at once. Default: false. */
   readonly hasEnded?: (holder: string) => boolean;
 }
 
 type Timing = Required<LeaseOptions>;
 
-/** What we wrote, as the server answered it, and when we asked it to. */
-interface Held {
+/** The lease as the server answered our last write, and when that write was sent. */
+interface WrittenLease {
   readonly lease: Lease;
   readonly at: number;
 }
@@ -71,8 +72,8 @@ export async function runAsLeader(
     const term = abortScope(signal);
     const holding = abortScope(signal);
     let lost = false;
-    const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((held) => {
-      lost = !held;
+    const renewing = renew({ ...deps, log }, timing, holding.signal, acquired).then((written) => {
+      lost = !written;
       if (lost) term.abort(new Error('leadership lost'));
     });
     try {
@@ -91,7 +92,7 @@ export async function runAsLeader(
 }
 
 /** Undefined: aborted. */
-async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<Held | undefined> {
+async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Promise<WrittenLease | undefined> {
   const looking = abortScope(signal);
   let nap = abortScope(signal);
   const cache: Cache<Lease> | undefined = deps.caches?.scoped(
@@ -103,17 +104,17 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
     if (after === undefined || isFree(after)) nap.abort();
   });
   let sighting: Sighting = { version: undefined, at: deps.clock.now() };
-  let toldLast: string | undefined;
+  let lastVersion: string | undefined;
   /** What was logged last, so that a lasting failure is told once. */
   let failure: string | undefined;
-  /** A holder that renews is heard of; a watch that tells nothing may be a dead one, and is no proof. */
+  /** A holder that renews shows in the watch; a silent watch may be a dead one, and proves nothing. */
   function look(): Promise<Lease | undefined> {
     const { namespace, name } = timing;
-    const told = cache?.get({ namespace, name });
-    const version = told?.metadata.resourceVersion;
-    if (told === undefined || version === toldLast) return deps.api.get(leases, { namespace, name }, signal);
-    toldLast = version;
-    return Promise.resolve(told);
+    const shown = cache?.get({ namespace, name });
+    const version = shown?.metadata.resourceVersion;
+    if (shown === undefined || version === lastVersion) return deps.api.get(leases, { namespace, name }, signal);
+    lastVersion = version;
+    return Promise.resolve(shown);
   }
   try {
     while (!signal.aborted) {
@@ -130,7 +131,7 @@ async function acquire(deps: LeaseDeps, timing: Timing, signal: AbortSignal): Pr
       } catch (error) {
         if (signal.aborted) return undefined;
         const code = codeOf(error) ?? 'unknown';
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         if (code !== failure) deps.log.warn('cannot look at the lease', { code, error: why });
         failure = code;
       }
@@ -154,12 +155,12 @@ async function tryAcquire(
   sighting: Sighting,
   found: Lease | undefined,
   signal: AbortSignal,
-): Promise<Pick<Held, 'lease'> | Sighting> {
+): Promise<Pick<WrittenLease, 'lease'> | Sighting> {
   const { namespace, name } = timing;
   const now = clock.now();
   if (found === undefined) {
     const metadata = { namespace, name };
-    const spec = { ...held(timing, now), leaseTransitions: 0, acquireTime: microTime(now) };
+    const spec = { ...written(timing, now), leaseTransitions: 0, acquireTime: microTime(now) };
     return won(
       api.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, {}, signal),
       sighting,
@@ -171,21 +172,21 @@ async function tryAcquire(
   if (isRespected(timing, found) && now - seen.at < respectMs) return seen;
   const spec = {
     ...found.spec,
-    ...held(timing, now),
+    ...written(timing, now),
     acquireTime: microTime(now),
     leaseTransitions: (found.spec?.leaseTransitions ?? 0) + 1,
   };
   return won(api.update(leases, { ...found, spec }, {}, signal), seen);
 }
 
-/** Somebody else's, who may live. */
+/** The lease of another holder that may be alive. */
 function isRespected({ identity, hasEnded }: Timing, { spec }: Lease): boolean {
   const holder = spec?.holderIdentity;
   return Boolean(holder) && holder !== identity && !hasEnded(holder ?? '');
 }
 
 /** Losing the race for a write is no failure: look again later. */
-async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<Held, 'lease'> | Sighting> {
+async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<WrittenLease, 'lease'> | Sighting> {
   try {
     return { lease: await write };
   } catch (error) {
@@ -195,14 +196,14 @@ async function won(write: Promise<Lease>, seen: Sighting): Promise<Pick<Held, 'l
   }
 }
 
-const held = ({ identity, durationMs }: Timing, now: number) => ({
+const written = ({ identity, durationMs }: Timing, now: number) => ({
   holderIdentity: identity,
   leaseDurationSeconds: Math.ceil(durationMs / 1000),
   renewTime: microTime(now),
 });
 
 /** False as soon as leadership is lost; true when aborted while still holding it. */
-async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquired: Held): Promise<boolean> {
+async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acquired: WrittenLease): Promise<boolean> {
   const { clock, log } = deps;
   let renewedAt = acquired.at;
   let known: Lease | undefined = acquired.lease;
@@ -218,7 +219,7 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
     const outcome = await renewOnce(deps, timing, renewedAt + timing.renewDeadlineMs - at, signal, known);
     if (signal.aborted) return outcome !== 'lost';
     if (outcome === 'lost') {
-      log.warn('stepping down: somebody else holds the lease');
+      log.warn('stepping down: another holder has the lease');
       return false;
     }
     if (outcome !== undefined) renewedAt = at;
@@ -226,7 +227,7 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
   }
 }
 
-/** Somebody else wrote, or took it away. */
+/** Maps to undefined when another client changed or deleted the lease. */
 function unlessChanged(error: unknown): undefined {
   const code = codeOf(error);
   if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
@@ -247,9 +248,9 @@ async function renewOnce(
   const guard = watchdog(clock, limit, () => late.abort(new Error('too late')));
   try {
     const extend = (lease: Lease): Promise<Lease> =>
-      api.update(leases, { ...lease, spec: { ...lease.spec, ...held(timing, clock.now()) } }, {}, late.signal);
+      api.update(leases, { ...lease, spec: { ...lease.spec, ...written(timing, clock.now()) } }, {}, late.signal);
     if (known !== undefined) {
-      // Taken only while nobody has written since: there is no need to look first.
+      // A conditional write of the last known version: no read is needed first.
       const renewed = await extend(known).catch(unlessChanged);
       if (renewed !== undefined) return renewed;
     }

@@ -19,9 +19,9 @@ describe('a key', () => {
     expect(queue.depth).toBe(0);
   });
 
-  test('is taken in the turn of whoever it is for, so that one who has thousands makes nobody wait for them', async () => {
-    const turnOf = (key: string): string => key.split('/')[0] ?? '';
-    const queue = new KeyQueue({ clock: new ManualClock(), turnOf });
+  test('is taken in the turn of its owner, so that an owner of thousands does not make others wait for all of them', async () => {
+    const ownerOf = (key: string): string => key.split('/')[0] ?? '';
+    const queue = new KeyQueue({ clock: new ManualClock(), ownerOf });
     for (let i = 0; i < 5; i++) queue.add(`mad/${i}`);
     queue.add('one/a');
     queue.add('mad/0');
@@ -32,11 +32,11 @@ describe('a key', () => {
     expect(taken).toEqual(['mad/0', 'one/a', 'two/a', 'mad/1', 'one/b', 'mad/2', 'mad/3', 'mad/4']);
   });
 
-  test('that is for somebody else by now waits once all the same', async () => {
-    let whose = 'before';
-    const queue = new KeyQueue({ clock: new ManualClock(), turnOf: () => whose });
+  test('that has another owner by now waits only once', async () => {
+    let owner = 'before';
+    const queue = new KeyQueue({ clock: new ManualClock(), ownerOf: () => owner });
     queue.add('a');
-    whose = 'after';
+    owner = 'after';
     queue.add('a');
     expect(queue.depth).toBe(1);
     expect(await queue.take()).toBe('a');
@@ -125,7 +125,7 @@ test('no key is ever with two workers, and none that was added is lost', async (
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), async (steps, workers) => {
       const { clock, queue } = create();
       const running: string[] = [];
-      /** Keys that somebody added and that no pass has begun for since. */
+      /** Keys that were added and for which no pass has begun since. */
       const owed = new Set<string>();
       const take = () =>
         void queue.take().then((taken) => {
@@ -157,7 +157,7 @@ test('no key is ever with two workers, and none that was added is lost', async (
         expect(new Set(running).size).toBe(running.length);
         expect(running.length).toBeLessThanOrEqual(workers);
       }
-      // From here on everything succeeds: whatever is owed must come.
+      // From here on everything succeeds: all owed keys must come.
       for (let i = 0; i < 40 && (owed.size > 0 || running.length > 0); i++) {
         while (running.length > 0) {
           finish(0, false);

@@ -9,14 +9,14 @@ export interface KeyQueueOptions {
   readonly random?: Random;
   readonly backoffBaseMs?: number;
   readonly backoffMaxMs?: number;
-  /** Whom a key is worked on for. Whoever has many keys waiting makes nobody else wait for them all: each has its turn. Default: all are of one. */
-  readonly turnOf?: (key: string) => string;
+  /** The owner of a key in the fair queue: an owner with many waiting keys delays other owners by one key only. Default: one owner for all. */
+  readonly ownerOf?: (key: string) => string;
 }
 
 export class KeyQueue {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number; readonly random: Random };
-  readonly #turnOf: (key: string) => string;
+  readonly #ownerOf: (key: string) => string;
   readonly #ready = new FairQueue<string>();
   readonly #busy = new Set<string>();
   /** Added while busy. */
@@ -27,9 +27,9 @@ export class KeyQueue {
   #nap: { readonly at: number; readonly stop: AbortController } | undefined;
   #closed = false;
 
-  constructor({ clock, random = Math.random, turnOf, backoffBaseMs = 50, backoffMaxMs = 60_000 }: KeyQueueOptions) {
+  constructor({ clock, random = Math.random, ownerOf, backoffBaseMs = 50, backoffMaxMs = 60_000 }: KeyQueueOptions) {
     this.#clock = clock;
-    this.#turnOf = turnOf ?? (() => '');
+    this.#ownerOf = ownerOf ?? (() => '');
     this.#backoff = { baseMs: backoffBaseMs, maxMs: backoffMaxMs, random };
   }
 
@@ -42,7 +42,7 @@ export class KeyQueue {
     if (this.#closed) return;
     if (this.#busy.has(key)) this.#dirty.add(key);
     else {
-      this.#ready.add(this.#turnOf(key), key);
+      this.#ready.add(this.#ownerOf(key), key);
       this.#serve();
     }
   }

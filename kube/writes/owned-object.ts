@@ -1,11 +1,11 @@
-/** An object of a fixed name that one other object owns: taken over from nobody, replaced when its owner was an earlier incarnation. */
+/** An object of a fixed name that one other object owns: never taken over from another owner, replaced when its owner was an earlier incarnation. */
 import type { Applied, KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, OwnerReference, ResourceType } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { isOwnedBy } from './owner-references.ts';
 import { covers, deleteObject } from './write-if-changed.ts';
 
-/** `done`: it is as wanted. `replaced`: the old one is going, look again. `foreign`: it belongs to somebody else. */
+/** `done`: it is as wanted. `replaced`: the old one is being deleted, look again. `foreign`: it has another owner. */
 export type Ensured = 'done' | 'replaced' | 'foreign';
 
 const controllerOf = (object: KubeObject): OwnerReference | undefined =>
@@ -31,9 +31,9 @@ export async function ensureOwned<T extends KubeObject>(
   const owner = controllerOf(wanted as unknown as KubeObject);
   if (actual !== undefined && owner !== undefined) {
     if (actual.metadata.deletionTimestamp !== undefined) return 'replaced';
-    const whose = ownership(actual, owner);
-    if (whose === 'foreign') return 'foreign';
-    if (whose === 'earlier') {
+    const relation = ownership(actual, owner);
+    if (relation === 'foreign') return 'foreign';
+    if (relation === 'earlier') {
       await deleteObject(api, type, actual, signal);
       return 'replaced';
     }

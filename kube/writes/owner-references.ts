@@ -1,4 +1,4 @@
-/** Owner references, and who owns what. */
+/** Reads and builds owner references. */
 import { apiVersionOf, type KubeObject, type OwnerReference, type ResourceType } from '#shared/domain/kube-object.ts';
 
 export const ownerOf = (type: ResourceType, owner: KubeObject): OwnerReference => ({

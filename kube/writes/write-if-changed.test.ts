@@ -1,7 +1,8 @@
 /** When an apply would change something. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { covers, sameJson } from './write-if-changed.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
+import { covers } from './write-if-changed.ts';
 
 test('everything covers itself and a part of itself', () => {
   fc.assert(

@@ -1,16 +1,9 @@
 /** Writes that cost nothing when nothing differs. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Applied, KubeApi } from '#kube/model/types.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-
-/** By their JSON: absent and undefined are the same. */
-export const sameJson = (a: unknown, b: unknown): boolean =>
-  isDeepStrictEqual(
-    a === undefined ? undefined : JSON.parse(JSON.stringify(a)),
-    b === undefined ? undefined : JSON.parse(JSON.stringify(b)),
-  );
 
 /** Whether everything that `wanted` says is so in `actual`; what only `actual` has does not matter. Lists must be equal. */
 export function covers(actual: unknown, wanted: unknown): boolean {
@@ -25,7 +18,7 @@ export function covers(actual: unknown, wanted: unknown): boolean {
   return Object.entries(wanted).every(([key, value]) => value === undefined || covers(fields[key], value));
 }
 
-/** Replaces the status, on condition that nobody changed the object meanwhile. True when it differed. */
+/** Replaces the status, conditional on the version that was read. True when it differed. */
 export async function writeStatus<T extends KubeObject & { status?: unknown }>(
   api: KubeApi,
   type: ResourceType<T>,

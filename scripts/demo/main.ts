@@ -5,7 +5,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { openWorld, removeWorld, type World } from '#test/harness/product-clusters.ts';
+import { openProductClusters, type ProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { openExisting } from './existing.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 import { demoManifests, home, namespace, port, type Workload, workloadIn } from './workload.ts';
@@ -31,7 +31,7 @@ const { values } = parseArgs({
 });
 
 /** What the demo needs of two clusters, made here or found. */
-export type Stage = Pick<World, 'mustIsthmus' | 'join'> & {
+export type Stage = Pick<ProductClusters, 'mustIsthmus' | 'join'> & {
   readonly consumer: string;
   readonly provider: string;
   readonly workload: Workload;
@@ -44,18 +44,23 @@ const ranges = { podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as cons
 
 async function ownStage(timeline: Timeline): Promise<Stage> {
   await timeline.step('looking at this machine', () => setUpMachine({ log: timeline.note }));
-  const world = await timeline.step(
+  const clusters = await timeline.step(
     'two clusters, rome and milan, and a broker (the first time this builds Kubernetes)',
-    () => openWorld({ root, clusters: ['rome', 'milan'].map((name) => ({ name, ...ranges })), log: timeline.note }),
+    () =>
+      openProductClusters({
+        root,
+        clusters: ['rome', 'milan'].map((name) => ({ name, ...ranges })),
+        log: timeline.note,
+      }),
   );
   return {
     consumer: 'rome',
     provider: 'milan',
     workload: workloadIn(values['workload-image']),
-    mustIsthmus: world.mustIsthmus,
-    join: world.join,
-    kubeconfigPath: (name) => world.cluster(name).kubeconfigPath,
-    kubectl: (name, ...args) => world.cluster(name).kubectl(...args),
+    mustIsthmus: clusters.mustIsthmus,
+    join: clusters.join,
+    kubeconfigPath: (name) => clusters.cluster(name).kubeconfigPath,
+    kubectl: (name, ...args) => clusters.cluster(name).kubectl(...args),
   };
 }
 
@@ -180,7 +185,7 @@ and to remove it all:
 if (values.help) {
   console.log(usage);
 } else if (values.down) {
-  await removeWorld({ root, log: (line) => console.log(line) });
+  await removeProductClusters({ root, log: (line) => console.log(line) });
   console.log('the demo is gone');
 } else {
   const timeline = createTimeline(

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openApiDocument } from '#functions/openapi.ts';
 import { httpFunctions } from '#functions/routes.ts';
-import * as across from '#shared/schema/api/across.ts';
+import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
@@ -97,7 +97,7 @@ export interface ApiRequest {
   readonly body?: unknown;
 }
 
-/** Whoever takes the client along brings this: sends, fails for problems, answers with the parsed body. */
+/** Transport, provided by the user of the client: sends, rejects for problems, resolves with the parsed body. */
 export type Send<Options> = (request: ApiRequest, options?: Options) => Promise<unknown>;
 
 export type OperationName = keyof typeof operations;
@@ -168,7 +168,7 @@ ${methods}
 `);
 }
 
-const modules = { resources, across, tenancy, webhooks, 'event-targets': eventTargets } as const;
+const modules = { resources, 'cross-tenant': across, tenancy, webhooks, 'event-targets': eventTargets } as const;
 
 const identifierOf = (file: string): string => file.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 

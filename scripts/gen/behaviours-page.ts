@@ -48,8 +48,8 @@ export function behavioursOf(page: string): readonly Behaviour[] {
   return page.split('\n').flatMap((line): Behaviour[] => {
     const [, id = '', kind, statement = '', last = ''] = row.exec(line) ?? [];
     if (id === '') return [];
-    const said = last.trim();
-    const open = said.startsWith(openMark) ? { open: said.slice(openMark.length) } : {};
+    const sentence = last.trim();
+    const open = sentence.startsWith(openMark) ? { open: sentence.slice(openMark.length) } : {};
     return [{ id, kind: kind === '+' ? '+' : '=', statement: statement.trim(), ...open }];
   });
 }

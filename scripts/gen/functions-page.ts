@@ -10,7 +10,7 @@ const stage = 'STAGE';
 const names = namesOf({ name: stage }, { partition: 'aws', region: 'REGION', account: 'ACCOUNT' });
 
 /** `table:write` needs these; a reader wants to see where exactly. */
-export const rightsLines = (statements: readonly Statement[]): readonly string[] =>
+const rightsLines = (statements: readonly Statement[]): readonly string[] =>
   statements.flatMap(({ actions, resources }) =>
     resources.map((resource) => `${actions.join(', ')} on ${code(resource)}`),
   );

@@ -5,7 +5,7 @@ import { httpFunctions } from '#functions/routes.ts';
 
 export const httpFunctionsPath = 'functions/http-functions.json';
 
-/** Rows in the order of their files, so that two people who add a route meet in different lines. */
+/** Rows in the order of their files, so that two branches that add a route change different lines. */
 export function httpFunctionsJson(root = process.env.ISTHMUS_ROOT ?? process.cwd()): string {
   const text = readFileSync(path.join(root, 'functions', 'routes.ts'), 'utf8');
   const files = new Map(

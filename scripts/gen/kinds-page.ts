@@ -1,4 +1,4 @@
-/** docs/reference/kinds.md: every custom kind, its fields, who writes them and what the API server enforces. */
+/** docs/reference/kinds.md: every custom kind, its fields, their writers and what the API server enforces. */
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { objectSchema } from '#shared/schema/crd.ts';
@@ -106,7 +106,7 @@ export function kindsPage(): string {
   return page(
     generatedNote('shared/schema'),
     '# Custom kinds',
-    'Fields, who writes them, and what the API server enforces. `[]` stands for an item of a list, `.*` for a value of a map; a `quantity` is one of Kubernetes (`2`, `500m`, `4Gi`).',
+    'Fields, their writers, and what the API server enforces. `[]` stands for an item of a list, `.*` for a value of a map; a `quantity` is one of Kubernetes (`2`, `500m`, `4Gi`).',
     table(
       ['kind', 'API version', 'scope', 'what for'],
       allKinds.map((kind) => [

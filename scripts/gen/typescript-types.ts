@@ -15,7 +15,7 @@ export interface JsonSchema {
   readonly description?: string;
 }
 
-/** What is sent may be frozen; what is received belongs to who received it. */
+/** What is sent may be frozen; what is received belongs to the receiver. */
 export type Direction = 'sent' | 'received';
 
 /** Query parameters are text; these two words are what a boolean becomes. */
@@ -28,7 +28,7 @@ export const docComment = (text: string | undefined): string =>
 
 const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name));
 
-/** One type, on as many lines as it takes; formatting is somebody else's. */
+/** One type, on as many lines as it takes; the formatter lays it out. */
 export function typeText(schema: JsonSchema, direction: Direction): string {
   if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
   if (schema.const !== undefined) return JSON.stringify(schema.const);

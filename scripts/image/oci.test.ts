@@ -51,7 +51,7 @@ async function unpack(tar: Buffer): Promise<Layout> {
 const digest = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
 describe('an image', () => {
-  test('has the same bytes and digest whatever the order of its files', () => {
+  test('has the same bytes and digest for every order of its files', () => {
     const [first, second] = [
       buildImage(spec),
       buildImage({ ...spec, layers: spec.layers.map((files) => [...files].reverse()) }),

@@ -89,7 +89,7 @@ function header(entry: TarEntry): Buffer {
   return bytes;
 }
 
-export function writeTar(entries: readonly TarEntry[]): Buffer {
+function writeTar(entries: readonly TarEntry[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const entry of entries) {
     const content = entry.content ?? new Uint8Array();

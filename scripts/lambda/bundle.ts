@@ -69,7 +69,7 @@ const settings = {
   },
 } as const satisfies BuildOptions;
 
-export function versionOf(root: string): string {
+function versionOf(root: string): string {
   return (JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { readonly version: string }).version;
 }
 

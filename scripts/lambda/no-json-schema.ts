@@ -1,6 +1,6 @@
 /**
  * zod ties every schema to its writers of JSON Schema, 18 KB that no cloud function calls: what the API serves is written by `npm run gen`.
- * The same names, without what they do; whoever calls one is told.
+ * The same names without an implementation; a call throws.
  */
 export const jsonSchemaModules = /[\\/]zod[\\/]v4[\\/]core[\\/](to-json-schema|json-schema-processors)\.js$/;
 

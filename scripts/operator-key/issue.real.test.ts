@@ -4,8 +4,8 @@ import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.t
 import { createControl } from '#control/control.ts';
 import { silentChannel } from '#control/ports/agent-channel.ts';
 import { createJsonLog } from '#functions/runtime/json-log.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type DynamoDbLocal, startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { issueOperatorKey } from './issue.ts';
 

@@ -1,12 +1,12 @@
-/** One more operator key, written straight into the table of a deployed broker: whoever may write there owns the broker anyway. */
+/** One more operator key, written straight into the table of a deployed broker: write access to that table is control of the broker anyway. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
 import { createControl } from '#control/control.ts';
 import { silentChannel } from '#control/ports/agent-channel.ts';
 import { createJsonLog } from '#functions/runtime/json-log.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 
 export interface OperatorKeyOptions {
   readonly client: DynamoDBClient;
@@ -23,7 +23,7 @@ export async function issueOperatorKey({ client, tableName }: OperatorKeyOptions
     clock,
     ids: createSystemIds(() => clock.now()),
     log: createJsonLog('warn'),
-    // Issuing a key tells nobody an address.
+    // Issuing a key needs no address.
     broker: () => ({ url: 'https://unused.invalid' }),
   });
   try {

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
-import { removeWorld } from '#test/harness/product-clusters.ts';
+import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { openPlayground } from './playground.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
@@ -17,7 +17,7 @@ const { values } = parseArgs({
 if (values.help) {
   console.log(usage);
 } else if (values.down) {
-  await removeWorld({ root, log });
+  await removeProductClusters({ root, log });
   console.log('the playground is gone');
 } else {
   await setUpMachine({ log });

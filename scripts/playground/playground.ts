@@ -1,27 +1,31 @@
 /** The clusters of the examples: rome borrows, milan and naples lend, all at one broker, with the labels that the examples choose by. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { openWorld, type World, type WorldOptions } from '#test/harness/product-clusters.ts';
+import {
+  openProductClusters,
+  type ProductClusters,
+  type ProductClustersOptions,
+} from '#test/harness/product-clusters.ts';
 
-export const playgroundClusters = [
+const playgroundClusters = [
   { name: 'rome', labels: 'topology.liqo.io/region=north,topology.liqo.io/type=origin' },
   { name: 'milan', labels: 'topology.liqo.io/region=center,topology.liqo.io/type=destination' },
   { name: 'naples', labels: 'topology.liqo.io/region=south,topology.liqo.io/type=destination' },
 ] as const;
 
 export interface Playground {
-  readonly world: World;
+  readonly world: ProductClusters;
   /** For a shell to source: kubeconfigs, the login, and the commands of the examples on the path. */
   readonly envFile: string;
 }
 
-export async function openPlayground(options: Omit<WorldOptions, 'clusters'>): Promise<Playground> {
-  const world = await openWorld({ ...options, clusters: playgroundClusters.map(({ name }) => name) });
-  await Promise.all(playgroundClusters.map(({ name, labels }) => world.join(name, '--labels', labels)));
-  return { world, envFile: writeEnvironment(options.root, world) };
+export async function openPlayground(options: Omit<ProductClustersOptions, 'clusters'>): Promise<Playground> {
+  const clusters = await openProductClusters({ ...options, clusters: playgroundClusters.map(({ name }) => name) });
+  await Promise.all(playgroundClusters.map(({ name, labels }) => clusters.join(name, '--labels', labels)));
+  return { world: clusters, envFile: writeEnvironment(options.root, clusters) };
 }
 
-function writeEnvironment(root: string, { bed, cluster, stateDir }: World): string {
+function writeEnvironment(root: string, { bed, cluster, stateDir }: ProductClusters): string {
   const bin = path.join(stateDir, 'bin');
   mkdirSync(bin, { recursive: true });
   const program = path.join(bin, 'isthmus');

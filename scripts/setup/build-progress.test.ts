@@ -3,7 +3,7 @@ import { type BuildPart, expectedOn, timeText, watchBuild } from './build-progre
 
 const part: BuildPart = { what: 'kubebox (Kubernetes and etcd)', place: { number: 1, of: 5 }, expectedSeconds: 360 };
 
-function world(isTTY: boolean) {
+function clusters(isTTY: boolean) {
   let [now, next] = [0, 0];
   let each: (() => void) | undefined;
   let period = 0;
@@ -36,7 +36,7 @@ function world(isTTY: boolean) {
 
 describe('a long build', () => {
   test('says every 30 s which part of how many it is, since when, and how long it takes', async () => {
-    const { ports, lines, pass, ticking } = world(false);
+    const { ports, lines, pass, ticking } = clusters(false);
     await watchBuild(part, ports, async (compiled) => {
       pass(30_000);
       compiled(812);
@@ -53,7 +53,7 @@ describe('a long build', () => {
   });
 
   test('is one changing line on a terminal, and one line when it is done', async () => {
-    const { ports, lines, drawn, pass } = world(true);
+    const { ports, lines, drawn, pass } = clusters(true);
     await watchBuild(part, ports, async () => pass(3_000));
     expect(drawn()).not.toContain('\n');
     expect(drawn().split('\r\x1b[2K').filter(Boolean)).toHaveLength(4);
@@ -62,7 +62,7 @@ describe('a long build', () => {
   });
 
   test('that fails says so and stops', async () => {
-    const { ports, lines, ticking } = world(false);
+    const { ports, lines, ticking } = clusters(false);
     await expect(watchBuild(part, ports, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(lines.at(-1)).toContain('failed after 0 s');
     expect(ticking()).toBe(false);

@@ -10,7 +10,7 @@ export interface BuildPart {
   readonly expectedSeconds: number;
 }
 
-export interface Screen {
+interface Screen {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;

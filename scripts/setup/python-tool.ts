@@ -10,7 +10,7 @@ import { type RunOptions, runCommand } from './run-command.ts';
 export interface PythonTool {
   /** Rejects with what it printed, or with why it could not run. */
   run(args: readonly string[], options?: RunOptions): Promise<string>;
-  /** For whoever starts it himself. */
+  /** For callers that start it themselves. */
   readonly program: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -22,7 +22,7 @@ interface Program {
   readonly command: string;
 }
 
-/** AWS's linter of CloudFormation templates. It brings its schemas along and asks nobody. */
+/** AWS's linter of CloudFormation templates. It brings its schemas along and makes no requests. */
 export const cfnLint: Program = { name: 'cfn-lint', version: '1.58.0', command: 'cfn-lint' };
 /** Generates requests from an OpenAPI document and holds the answers against it. */
 export const schemathesis: Program = { name: 'schemathesis', version: '4.32.5', command: 'schemathesis' };

@@ -40,11 +40,11 @@ export function runCommand(command: string, args: readonly string[], options: Ru
     child.once('close', (exit, signal) => {
       const printed = Buffer.concat(stdout).toString();
       if (exit === 0) return resolve(printed);
-      const said =
+      const output =
         tail(Buffer.concat(stderr).toString()) ||
         tail(printed) ||
         (signal ? `ended by ${signal}` : `exit code ${exit}`);
-      reject(new AppError('command_failed', `\`${line}\` failed: ${said}`, { detail: { exit, signal } }));
+      reject(new AppError('command_failed', `\`${line}\` failed: ${output}`, { detail: { exit, signal } }));
     });
   });
 }

@@ -10,7 +10,7 @@ export interface Result {
   readonly flaky: readonly Flaky[];
 }
 
-export interface Flaky {
+interface Flaky {
   readonly file: string;
   readonly told: readonly string[];
 }

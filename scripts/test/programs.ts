@@ -1,4 +1,4 @@
-/** How the programs of a step run: before the eyes of who waits, or beside another step, on the processor time that it leaves. */
+/** Runs the programs of a step: in the foreground with visible output, or beside another step at low priority. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 

@@ -47,6 +47,7 @@ export const lists = {
   test: [
     [check('lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '.')],
     [check('types', 'node_modules/typescript/bin/tsc', '-b')],
+    [check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors')],
     [program('generated files are current', 'scripts/gen/main.ts', '--check')],
     [tests('unit and contract tests', 'fast')],
     [tests('tests on real components', 'real')],

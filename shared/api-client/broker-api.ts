@@ -25,7 +25,7 @@ export interface AuditRecord {
   id: string;
   /** RFC 3339, UTC. */
   at: string;
-  /** Who: `api-key/…`, `cluster/…` or `system`. */
+  /** The actor: `api-key/…`, `cluster/…` or `system`. */
   principal: string;
   /** Network address of the caller. */
   from: string;
@@ -146,7 +146,7 @@ export interface EventTarget {
   type: 'eventbridge' | 'sqs';
   arn: string;
   roleArn: string;
-  /** Who assumes the role: what its trust policy has to name. */
+  /** The principal that assumes the role: what its trust policy has to name. */
   principal: string;
   /** What the trust policy has to ask for (`sts:ExternalId`). The same for all targets of the tenant. */
   externalId: string;
@@ -212,7 +212,7 @@ export interface Invitation {
   revokedAt?: string | undefined;
   redemptions: {
     peering: string;
-    /** Who used it. */
+    /** The tenant that used it. */
     tenant: string;
     /** The consumer. */
     cluster: string;
@@ -450,11 +450,11 @@ export interface Peering {
         classes: string[];
         /** When it ends unless both clusters have agreed by then. */
         lapsesAt: string;
-        /** Who unpeered. */
+        /** The side that unpeered. */
         endedBy?: 'consumer' | 'provider' | undefined;
       }
     | undefined;
-  /** Who changes it: a Peering object in the consumer cluster, or this API. Either may end it. */
+  /** The only writer of its terms: a Peering object in the consumer cluster, or this API. Either may end it. */
   owner: {
     kind: 'object' | 'broker';
     /** Of the Peering object in the consumer. */
@@ -489,7 +489,7 @@ export interface PeeringRequest {
   answer?: string | undefined;
   /** The peering that it became. */
   peering?: string | undefined;
-  /** For the provider's tenant only: who, or which rule, decided. */
+  /** For the provider's tenant only: the principal or the rule that decided. */
   decidedBy?: string | undefined;
   version: number;
 }
@@ -674,7 +674,7 @@ export interface ApiRequest {
   readonly body?: unknown;
 }
 
-/** Whoever takes the client along brings this: sends, fails for problems, answers with the parsed body. */
+/** Transport, provided by the user of the client: sends, rejects for problems, resolves with the parsed body. */
 export type Send<Options> = (request: ApiRequest, options?: Options) => Promise<unknown>;
 
 export type OperationName = keyof typeof operations;
@@ -952,7 +952,7 @@ export interface BrokerApi<Options = unknown> {
     cursor?: string | undefined;
   }>;
 
-  /** Publish a cluster, or describe it anew */
+  /** Publish a cluster, or replace its description */
   publishCluster(
     input: {
       body: {
@@ -998,7 +998,7 @@ export interface BrokerApi<Options = unknown> {
     options?: Options,
   ): Promise<{
     invitation: Invitation;
-    /** Shown once and stored as a hash: whoever has it can use it. */
+    /** A bearer secret, shown once and stored as a hash: possession is enough to use it. */
     code: string;
   }>;
 
@@ -1304,7 +1304,7 @@ export interface BrokerApi<Options = unknown> {
     lastUsedAt?: string | undefined;
   }>;
 
-  /** Who am I */
+  /** Read the calling principal */
   getMe(
     input?: Record<string, never>,
     options?: Options,
@@ -1592,7 +1592,7 @@ export interface BrokerApi<Options = unknown> {
   createWebhook(
     input: {
       body: {
-        /** https only, at a public address. Whoever may read webhooks sees it whole. */
+        /** https only, at a public address. Every reader of webhooks sees it in full. */
         url: string;
         /** `*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it. */
         types?: readonly string[] | undefined;
@@ -1640,7 +1640,7 @@ export interface BrokerApi<Options = unknown> {
         webhook: string;
       };
       body: {
-        /** https only, at a public address. Whoever may read webhooks sees it whole. */
+        /** https only, at a public address. Every reader of webhooks sees it in full. */
         url?: string | undefined;
         /** `*`, types of the catalogue, or groups such as `dev.isthmus.peering.*`; `peering.*` is short for it. */
         types?: readonly string[] | undefined;

@@ -14,3 +14,9 @@ test('chance takes half of it at most', () => {
   const middle = { ...limits, random: () => 0.5 };
   expect([1, 2, 100].map((failures) => backoffMs(failures, middle))).toEqual([375, 750, 22_500]);
 });
+
+test('chance takes all of it from those that have collided', () => {
+  const failures = [1, 2, 100];
+  expect(failures.map((n) => backoffMs(n, { ...limits, leastPart: 0, random: () => 0 }))).toEqual([0, 0, 0]);
+  expect(failures.map((n) => backoffMs(n, { ...limits, leastPart: 0, random: () => 0.5 }))).toEqual([250, 500, 15_000]);
+});

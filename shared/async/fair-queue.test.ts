@@ -1,32 +1,32 @@
 import { expect, test } from 'vitest';
 import { FairQueue } from './fair-queue.ts';
 
-const served = (line: FairQueue<string>): string[] => {
+const served = (queue: FairQueue<string>): string[] => {
   const all: string[] = [];
-  for (let [next] = line; next !== undefined; [next] = line) {
+  for (let [next] = queue; next !== undefined; [next] = queue) {
     all.push(next);
-    line.delete(next);
+    queue.delete(next);
   }
   return all;
 };
 
-test('everybody has his turn, each in the order of coming', () => {
-  const line = new FairQueue<string>(10);
-  for (const thing of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2', 'a1']) line.add(thing.slice(0, 1), thing);
-  expect(line.size).toBe(6);
-  expect(served(line)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
-  expect(line.size).toBe(0);
+test('owners take turns, each in order of arrival', () => {
+  const queue = new FairQueue<string>(10);
+  for (const thing of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2', 'a1']) queue.add(thing.slice(0, 1), thing);
+  expect(queue.size).toBe(6);
+  expect(served(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+  expect(queue.size).toBe(0);
 });
 
-test('when there is no room, who has the most gives way with what came last, and nobody else', () => {
-  const line = new FairQueue<string>(4);
-  for (const thing of ['a1', 'a2', 'a3', 'a4']) expect(line.offer('a', thing)).toBe(true);
-  expect(line.offer('a', 'a5')).toBe(false);
-  expect(line.offer('b', 'b1')).toBe(true);
-  expect(line.offer('b', 'b2')).toBe(true);
-  expect(line.offer('b', 'b3')).toBe(false);
-  expect(line.offer('c', 'c1')).toBe(true);
-  expect(line.size).toBe(4);
-  expect([...line]).toHaveLength(4);
-  expect([...line].filter((thing) => thing === 'c1')).toEqual(['c1']);
+test('a full queue drops the newest item of the longest owner, and of no other', () => {
+  const queue = new FairQueue<string>(4);
+  for (const thing of ['a1', 'a2', 'a3', 'a4']) expect(queue.offer('a', thing)).toBe(true);
+  expect(queue.offer('a', 'a5')).toBe(false);
+  expect(queue.offer('b', 'b1')).toBe(true);
+  expect(queue.offer('b', 'b2')).toBe(true);
+  expect(queue.offer('b', 'b3')).toBe(false);
+  expect(queue.offer('c', 'c1')).toBe(true);
+  expect(queue.size).toBe(4);
+  expect([...queue]).toHaveLength(4);
+  expect([...queue].filter((thing) => thing === 'c1')).toEqual(['c1']);
 });

@@ -1,8 +1,8 @@
-/** Things that wait, each of somebody's. Everybody has his turn, and when there is no room, who has the most gives way. */
+/** A fair queue: round robin over the owners of its items. When it is full, the owner with the most items loses its newest one. */
 export class FairQueue<T> {
   readonly #room: number;
-  /** Whose turn it is first comes first. */
-  readonly #lines = new Map<string, Set<T>>();
+  /** In order of turns: the owner that is served next comes first. */
+  readonly #queues = new Map<string, Set<T>>();
   readonly #owners = new Map<T, string>();
 
   constructor(room = Number.POSITIVE_INFINITY) {
@@ -17,57 +17,57 @@ export class FairQueue<T> {
     return this.size >= this.#room;
   }
 
-  /** False: there is no room, and nobody has more than this one. */
-  offer(whose: string, thing: T): boolean {
-    if (this.isFull && !this.#makeRoom(whose)) return false;
-    this.add(whose, thing);
+  /** False: the queue is full, and no owner has more items than this one. */
+  offer(owner: string, item: T): boolean {
+    if (this.isFull && !this.#makeRoom(owner)) return false;
+    this.add(owner, item);
     return true;
   }
 
-  /** Whether there is room or not. What waits already stays where it is. */
-  add(whose: string, thing: T): void {
-    if (this.#owners.has(thing)) return;
-    this.#owners.set(thing, whose);
-    const line = this.#lines.get(whose);
-    if (line === undefined) this.#lines.set(whose, new Set([thing]));
-    else line.add(thing);
+  /** Adds even beyond the limit. An item that waits already keeps its place. */
+  add(owner: string, item: T): void {
+    if (this.#owners.has(item)) return;
+    this.#owners.set(item, owner);
+    const queue = this.#queues.get(owner);
+    if (queue === undefined) this.#queues.set(owner, new Set([item]));
+    else queue.add(item);
   }
 
-  /** Of whose turn it is, what came first. */
+  /** The first item of the owner that is served next. */
   first(): T | undefined {
-    const [line] = this.#lines.values();
-    const [thing] = line ?? [];
-    return thing;
+    const [queue] = this.#queues.values();
+    const [item] = queue ?? [];
+    return item;
   }
 
-  /** The next one has his turn. */
-  delete(thing: T): void {
-    const whose = this.#owners.get(thing);
-    const line = whose === undefined ? undefined : this.#lines.get(whose);
-    if (whose === undefined || line === undefined) return;
-    this.#owners.delete(thing);
-    line.delete(thing);
-    if (line.size > 0 && this.#lines.size === 1) return;
-    this.#lines.delete(whose);
-    if (line.size > 0) this.#lines.set(whose, line);
+  /** Removes an item; its owner goes to the end of the round. */
+  delete(item: T): void {
+    const owner = this.#owners.get(item);
+    const queue = owner === undefined ? undefined : this.#queues.get(owner);
+    if (owner === undefined || queue === undefined) return;
+    this.#owners.delete(item);
+    queue.delete(item);
+    if (queue.size > 0 && this.#queues.size === 1) return;
+    this.#queues.delete(owner);
+    if (queue.size > 0) this.#queues.set(owner, queue);
   }
 
-  /** By whose turn it is, then in the order of coming. */
+  /** By turn of the owner, then in order of arrival. */
   *[Symbol.iterator](): Generator<T> {
-    for (const line of this.#lines.values()) yield* line;
+    for (const queue of this.#queues.values()) yield* queue;
   }
 
-  #makeRoom(whose: string): boolean {
+  #makeRoom(owner: string): boolean {
     let longest: [string, Set<T>] | undefined;
-    for (const one of this.#lines) if (longest === undefined || one[1].size > longest[1].size) longest = one;
+    for (const one of this.#queues) if (longest === undefined || one[1].size > longest[1].size) longest = one;
     if (longest === undefined) return false;
-    const [who, line] = longest;
-    if (line.size <= (this.#lines.get(whose)?.size ?? 0)) return false;
-    const newest = [...line].at(-1);
+    const [longestOwner, queue] = longest;
+    if (queue.size <= (this.#queues.get(owner)?.size ?? 0)) return false;
+    const newest = [...queue].at(-1);
     if (newest === undefined) return false;
-    line.delete(newest);
+    queue.delete(newest);
     this.#owners.delete(newest);
-    if (line.size === 0) this.#lines.delete(who);
+    if (queue.size === 0) this.#queues.delete(longestOwner);
     return true;
   }
 }

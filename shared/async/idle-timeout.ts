@@ -7,7 +7,7 @@ export interface Limits {
 }
 
 export interface Watchdog {
-  /** Something happened: the idle limit starts anew. */
+  /** Activity: restarts the idle limit. */
   touch(): void;
   stop(): void;
 }

@@ -38,7 +38,7 @@ test('keys do not wait for each other', () => {
   expect(pending.map(({ key }) => key)).toEqual(['a', 'b']);
 });
 
-test('a read that fails fails for those who waited for it, and the next is made all the same', async () => {
+test('a failed read fails for its waiters only, and the next read is made all the same', async () => {
   const { pending, read } = held();
   const first = read('a');
   const second = read('a');

@@ -1,6 +1,6 @@
 /**
- * Shares reads that are expensive: however many ask at once, one read per key is under way and one waits. Whoever asks gets the answer of a
- * read that began after the question, so nothing that was true before it is missed.
+ * Single flight for expensive reads: for any number of concurrent callers, one read per key is under way and one waits. A caller gets the answer of a
+ * read that began after its call, so its answer is never older than the call.
  */
 export function coalesced<T>(read: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const reads = new Map<string, { current: Promise<T>; next?: Promise<T> }>();

@@ -1,9 +1,7 @@
-/** Compares JSON values whatever the order of their members and whether absent members are written as `undefined`. */
+/** The text of a JSON value, independent of the order of its members; a member that is `undefined` counts as absent. */
 export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)
       ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
       : member,
   ) ?? 'undefined';
-
-export const sameJson = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  canonicalCidr,
+  contains,
   containsRange,
+  distinctAddresses,
+  firstAddress,
   formatAddress,
   formatCidr,
   isExact,
@@ -63,5 +67,25 @@ describe('addresses and ranges', () => {
       undefined,
     ]);
     expect([isExact('10.0.0.0/8'), isExact('10.0.0.0/33')]).toEqual([true, false]);
+  });
+});
+
+describe('texts from validated objects', () => {
+  test.each([
+    ['10.0.0.7/8', '10.0.0.0/8', '10.0.0.0'],
+    ['10.0.0.7', '10.0.0.7/32', '10.0.0.7'],
+    ['0.0.0.0/0', '0.0.0.0/0', '0.0.0.0'],
+  ])('%s is %s and begins at %s', (text, canonical, first) => {
+    expect([canonicalCidr(text), firstAddress(text)]).toEqual([canonical, first]);
+  });
+
+  test('an address of another family stays as it is, sorts last and is contained by nothing', () => {
+    expect(canonicalCidr('fd00::/8')).toBe('fd00::/8');
+    expect(distinctAddresses(['fd00::1', '255.255.255.255', '10.0.0.2', '10.0.0.2'])).toEqual([
+      '10.0.0.2',
+      '255.255.255.255',
+      'fd00::1',
+    ]);
+    expect([contains('0.0.0.0/0', 'fd00::1'), contains('fd00::/8', '10.0.0.1')]).toEqual([false, false]);
   });
 });

@@ -1,4 +1,4 @@
-/** IPv4 addresses and ranges as numbers. Pure; what is no address or range is undefined. */
+/** IPv4 addresses and ranges, as numbers and as texts. Pure; of a text that is no address or range, the parsers return undefined. */
 
 /** `base` has its host bits cleared; `length` is the prefix length. */
 export interface CidrRange {
@@ -75,3 +75,52 @@ export function rangeProblem(text: string): string | undefined {
   const hit = never.find((forbidden) => overlap(forbidden.range, range));
   return hit && `is ${text}: accepted is no part of ${hit.text}, ${hit.why}`;
 }
+
+/** Of validated text; an address without length is a range of one. What is none sorts last, and nothing contains it. */
+const rangeIn = (text: string): CidrRange =>
+  parseCidr(text.includes('/') ? text : `${text}/32`) ?? { base: 2 ** 32, length: 32 };
+const isRange = ({ base }: CidrRange): boolean => base < 2 ** 32;
+
+/** First and last address of a validated address or range, as numbers. */
+export function boundsOf(text: string): { readonly first: number; readonly last: number } {
+  const { base, length } = rangeIn(text);
+  return { first: base, last: base + sizeOf(length) - 1 };
+}
+
+/** Host bits cleared, always with a length: `10.0.0.7/8` is `10.0.0.0/8`, `10.0.0.7` is `10.0.0.7/32`. What is no range stays as it is. */
+export function canonicalCidr(text: string): string {
+  const range = rangeIn(text);
+  return isRange(range) ? formatCidr(range) : text;
+}
+
+/** Of a validated address or range. */
+export const firstAddress = (text: string): string => formatAddress(rangeIn(text).base);
+
+/** Whether the address or range `inner` lies in `outer`, both validated. */
+export function contains(outer: string, inner: string): boolean {
+  const [a, b] = [rangeIn(outer), rangeIn(inner)];
+  return isRange(b) && containsRange(a, b);
+}
+
+/** Order of validated addresses and ranges: by the first address, the wider range first. */
+export function byAddress(a: string, b: string): number {
+  const [x, y] = [rangeIn(a), rangeIn(b)];
+  return x.base - y.base || x.length - y.length;
+}
+
+/** Sorted, without repetitions and without ranges that another one contains: what an nft set accepts. */
+export function covering(texts: Iterable<string>): string[] {
+  const kept: string[] = [];
+  for (const text of distinctAddresses([...texts].map(canonicalCidr))) {
+    const last = kept.at(-1);
+    if (last === undefined || !contains(last, text)) kept.push(text);
+  }
+  return kept;
+}
+
+/** Sorted addresses or ranges, each once. Each is parsed once: a node may have thousands. */
+export const distinctAddresses = (texts: Iterable<string>): string[] =>
+  [...new Set(texts)]
+    .map((text) => ({ text, range: rangeIn(text) }))
+    .sort((a, b) => a.range.base - b.range.base || a.range.length - b.range.length)
+    .map(({ text }) => text);

@@ -44,5 +44,5 @@ export function parseRoleArn(arn: string): { readonly partition: string; readonl
   return { partition: part, account };
 }
 
-/** Whose request it is, for the trust policy of the role: the tenant's own, so that nobody else's target can use the role. */
+/** External id for the trust policy of the role. It is the tenant's own, so that no other tenant's target can use the role. */
 export const externalIdOf = (tenant: string): string => `isthmus/${tenant}`;

@@ -1,16 +1,26 @@
-/** When two JSON values say the same to an API server. Stricter is `sameJson` of peering-writes.ts, which tells an empty list from none. */
+/** Whether two JSON values say the same. The order of members does not count, and a member that is undefined is absent. */
 
-/** An absent member, undefined, null and an empty list all say nothing; the order of members does not count. */
-export function sameContent(a: unknown, b: unknown): boolean {
+/** Equal as JSON: null, an empty list and an absent member all differ. */
+export const sameJson = (a: unknown, b: unknown): boolean => same(a, b, isAbsent);
+
+/** Equal to an API server: an absent member, undefined, null and an empty list all say nothing. */
+export const sameContent = (a: unknown, b: unknown): boolean => same(a, b, saysNothing);
+
+function same(a: unknown, b: unknown, isNothing: (value: unknown) => boolean): boolean {
   if (a === b || (isNothing(a) && isNothing(b))) return true;
   if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => sameContent(item, b[index]));
+    return a.length === b.length && a.every((item, index) => same(item, b[index], isNothing));
   }
   if (!isRecord(a) || !isRecord(b)) return false;
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameContent(a[key], b[key]));
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => same(memberOf(a, key), memberOf(b, key), isNothing));
 }
 
-const isNothing = (value: unknown): boolean =>
+/** Not what every object inherits: a label may be called `constructor`. */
+const memberOf = (object: Record<string, unknown>, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
+const isAbsent = (value: unknown): boolean => value === undefined;
+const saysNothing = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

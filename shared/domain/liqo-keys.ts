@@ -115,7 +115,7 @@ export const isthmusAnnotation = {
   propagated: 'isthmus.dev/propagated',
   /** On a NamespaceOffloading, `true`: pods that a changed policy no longer allows where they run are evicted, within their disruption budgets. */
   drainOnPolicyChange: 'isthmus.dev/drain-on-policy-change',
-  /** On a tenant namespace: peering of the broker that somebody ended in this cluster. */
+  /** On a tenant namespace: peering of the broker that was ended in this cluster, by deleting its objects. */
   ended: 'isthmus.dev/ended',
   /** On a Tenant: fingerprint of the one other key that may speak for this consumer from now on (consent to a new life of the peer). */
   acceptKey: 'isthmus.dev/accept-key',

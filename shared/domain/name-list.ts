@@ -1,5 +1,5 @@
 /** Names in a sentence: the first few, and how many there are besides. Pure. */
-export const namesShown = 3;
+const namesShown = 3;
 
 /** `a, b, c and 10 more`; all of them when there are no more than `shown`. */
 export function nameList(names: readonly string[], shown = namesShown): string {

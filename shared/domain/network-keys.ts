@@ -106,7 +106,7 @@ export const nodeProcessLabel = 'networking.isthmus.dev/node-process';
 /** Values of `nodeProcessLabel`: beside the controllers, or alone in a pod of the DaemonSet. */
 export const nodeProcess = { shared: 'shared', own: 'own' } as const;
 export type NodeProcess = (typeof nodeProcess)[keyof typeof nodeProcess];
-/** ClusterRole with what the node process may do in a tenant namespace: bound there by whoever makes the gateway. */
+/** ClusterRole with what the node process may do in a tenant namespace: the maker of the gateway binds it there. */
 export const fabricTenantRole = 'isthmus-fabric-tenant';
 
 /** Condition of a Configuration; counts only when its observedGeneration is the object's generation. */
@@ -136,7 +136,7 @@ export const isthmusNetworkAnnotation = {
   nodePort: 'networking.isthmus.dev/node-port',
   /** On InternalNodes, by the node process: `kernel` where the kernel has WireGuard, else `userspace`. */
   wireGuard: 'networking.isthmus.dev/wireguard',
-  /** On a GatewayServer, GatewayClient or its template, `address:port` list with commas: where the peer reaches this side, whatever the Service says. */
+  /** On a GatewayServer, GatewayClient or its template, `address:port` list with commas: where the peer reaches this side; takes precedence over the Service. */
   endpoint: 'networking.isthmus.dev/endpoint',
   /** On a GatewayClient, `NodePort` or `LoadBalancer`: give it a Service of that type, so that the peer can dial too. */
   listen: 'networking.isthmus.dev/listen',

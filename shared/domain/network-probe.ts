@@ -35,8 +35,8 @@ export interface ProbeOrder {
   readonly probes: readonly Probe[];
 }
 
-export const failures = ['timeout', 'refused', 'unreachable', 'broken'] as const;
-/** `refused`: somebody answered that nobody listens; `unreachable`: the kernel or a router said that there is no way; `broken`: anything else. */
+const failures = ['timeout', 'refused', 'unreachable', 'broken'] as const;
+/** `refused`: a host answered with RST, no process listens there; `unreachable`: the kernel or a router reported no route; `broken`: anything else. */
 export type Failure = (typeof failures)[number];
 
 export interface ProbeResult {
@@ -44,7 +44,7 @@ export interface ProbeResult {
   readonly ok: boolean;
   /** Of the attempt that got through, or of all of them. */
   readonly ms: number;
-  /** Of who answered: names of pods, and the callers' addresses as they saw them. Without repetitions, in order of appearance. */
+  /** Names of the pods that answered, and the callers' addresses as these pods saw them. Without repetitions, in order of appearance. */
   readonly answeredBy: readonly string[];
   readonly sources: readonly string[];
   readonly failure?: Failure;

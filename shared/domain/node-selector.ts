@@ -2,7 +2,7 @@
 import type { NodeSelector } from './kube-object.ts';
 
 export type NodeSelectorTerm = NodeSelector['nodeSelectorTerms'][number];
-export type NodeSelectorRequirement = NonNullable<NodeSelectorTerm['matchExpressions']>[number];
+type NodeSelectorRequirement = NonNullable<NodeSelectorTerm['matchExpressions']>[number];
 
 /** What the scheduler looks at: the labels, and the name as the field `metadata.name`. */
 export interface NodeFacts {
@@ -37,7 +37,7 @@ const isEmptyTerm = (term: NodeSelectorTerm): boolean =>
   (term.matchExpressions ?? []).length === 0 && (term.matchFields ?? []).length === 0;
 
 /** An empty term matches nothing, as in the scheduler. */
-export function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
+function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
   if (isEmptyTerm(term)) return false;
   return (
     (term.matchExpressions ?? []).every((r) => meets(node.labels[r.key], r)) &&

@@ -2,7 +2,7 @@
 export type Outcome =
   | { readonly kind: 'settled' }
   | { readonly kind: 'again'; readonly afterMs: number }
-  /** Somebody else must move; `on` says who and what, in words a user can read. */
+  /** Another component or a person must act; `on` names both actor and action, in words for users. */
   | { readonly kind: 'waiting'; readonly on: string; readonly afterMs: number }
   /** A human must move; retrying alone will not help. */
   | { readonly kind: 'stalled'; readonly reason: string; readonly message: string };

@@ -57,7 +57,7 @@ export function amountsOf(quantities: Resources | undefined): Amounts {
 }
 
 export const addAmounts = (a: Amounts, b: Amounts): Amounts => merge(a, b, (x, y) => x + y);
-export const maxAmounts = (a: Amounts, b: Amounts): Amounts => merge(a, b, (x, y) => (x > y ? x : y));
+const maxAmounts = (a: Amounts, b: Amounts): Amounts => merge(a, b, (x, y) => (x > y ? x : y));
 
 function merge(a: Amounts, b: Amounts, join: (x: bigint, y: bigint) => bigint): Amounts {
   const out: Record<string, bigint> = { ...a };
@@ -71,7 +71,7 @@ const requestsOf = ({ resources }: Pick<Container, 'resources'>): Amounts => ({
   ...amountsOf(resources?.requests),
 });
 
-export const isSidecar = (container: Container): boolean => container.restartPolicy === 'Always';
+const isSidecar = (container: Container): boolean => container.restartPolicy === 'Always';
 
 /**
  * Requests of the whole pod: the larger of what runs at last (containers and sidecars) and what runs while initialising (each init

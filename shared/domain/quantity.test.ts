@@ -118,7 +118,7 @@ describe('quantity', () => {
   const nanos = fc.bigInt(-(10n ** 30n), 10n ** 30n);
   const style = fc.constantFrom('decimal' as const, 'binary' as const);
 
-  it('reads back exactly what it wrote, whatever the style', () => {
+  it('reads back exactly what it wrote, in every style', () => {
     fc.assert(
       fc.property(nanos, style, (value, how) => {
         expect(parseQuantity(formatQuantity(value, how))).toBe(value);

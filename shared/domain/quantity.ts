@@ -87,7 +87,7 @@ export function formatQuantity(value: Nanos, style: QuantityStyle = 'decimal'): 
 }
 
 /** How a quantity was written, so that sums come out the way people wrote the parts. */
-export const styleOf = (text: QuantityText): QuantityStyle => (String(text).endsWith('i') ? 'binary' : 'decimal');
+const styleOf = (text: QuantityText): QuantityStyle => (String(text).endsWith('i') ? 'binary' : 'decimal');
 
 export const compareQuantities = (a: QuantityText, b: QuantityText): -1 | 0 | 1 => {
   const left = parseQuantity(a);
@@ -133,8 +133,8 @@ export interface Excess {
 }
 
 /** What of `asked` is more than `limits` allow. A resource that `limits` do not name is not limited. */
-export function excessOver(asked: Resources, limits: Resources): readonly Excess[] {
-  return Object.entries(asked)
+export function excessOver(requested: Resources, limits: Resources): readonly Excess[] {
+  return Object.entries(requested)
     .filter(([name, value]) => {
       const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
       return limit !== undefined && compareQuantities(value, limit) > 0;

@@ -13,7 +13,7 @@ describe('the roles of a consumer', () => {
     }
   });
 
-  test('let nobody write a status or create a Pod', () => {
+  test('grant neither writing a status nor creating a Pod', () => {
     for (const rule of rules) {
       const canWrite = rule.verbs.some((verb) => writes.has(verb));
       if (canWrite) expect(rule.resources).not.toContain('pods');

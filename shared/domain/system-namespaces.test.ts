@@ -12,7 +12,7 @@ describe('system namespaces', () => {
     expect(isSystemNamespace(name)).toBe(false),
   );
 
-  test('a tenant namespace is one whatever its name', () => {
+  test('a namespace with the tenant labels is a tenant namespace under any name', () => {
     expect(isSystemNamespace('customers', { 'liqo.io/tenant-namespace': 'true' })).toBe(true);
   });
 

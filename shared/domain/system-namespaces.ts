@@ -2,7 +2,7 @@
 import { label, systemNamespace, name as wellKnown } from './liqo-keys.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-export const maxNamespaceLength = 63;
+const maxNamespaceLength = 63;
 const tenantPrefix = wellKnown.tenantNamespace('');
 
 /** Undefined when `name` can be the name of a namespace; otherwise what is wrong with it. */

@@ -193,7 +193,7 @@ export const codes = {
     http: 409,
     retry: true,
     exit: 5,
-    cause: 'somebody else changed the object meanwhile',
+    cause: 'another writer changed the object after it was read',
     remedy: 'read it again and repeat',
   },
   already_exists: {
@@ -235,7 +235,7 @@ export const codes = {
     http: 409,
     retry: false,
     exit: 5,
-    cause: 'the event target is disabled: somebody switched it off, or it failed for days',
+    cause: 'the event target is disabled: it was switched off by request, or it failed for days',
     remedy: 'mend the role or the target, then run `isthmus event-target enable ID`',
   },
   event_target_failed: {
@@ -256,7 +256,7 @@ export const codes = {
     http: 409,
     retry: false,
     exit: 5,
-    cause: 'the webhook is disabled: somebody switched it off, or it failed for days',
+    cause: 'the webhook is disabled: it was switched off by request, or it failed for days',
     remedy: 'mend the receiver, then run `isthmus webhook enable ID`',
   },
   webhook_failed: {

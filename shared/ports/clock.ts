@@ -17,7 +17,7 @@ export function after(clock: Clock, ms: number, work: () => void): () => void {
 }
 
 /** Made once: an abort without a reason makes an exception with a stack. */
-const ended = new Error('nobody waits any more');
+const ended = new Error('the wait was abandoned');
 
 interface Sleeper {
   readonly at: number;

@@ -102,6 +102,11 @@ test('zod is imported as a namespace, which a bundle can shake', () => {
   expect(barrels.filter((file) => !file.startsWith('test/architecture/'))).toEqual([]);
 });
 
+test('two signals are joined by an abort scope, which lets go of the longer-lived one', () => {
+  const joined = files.filter((file) => isProduct(file) && /AbortSignal\.any\(/.test(texts.get(file) ?? ''));
+  expect(joined, 'use shared/async/abort-scope.ts').toEqual([]);
+});
+
 test('no file outgrows its budget without a reason', () => {
   const large = files
     .filter((file) => !(file in overBudget))
@@ -122,7 +127,7 @@ test('each module says in its first lines what it is for', () => {
   expect(silent).toEqual([]);
 });
 
-test('nobody mocks a module', () => {
+test('no test mocks a module', () => {
   const word = ['vi', 'mock('].join('.');
   expect(files.filter((file) => (texts.get(file) ?? '').includes(word))).toEqual([]);
 });

@@ -43,9 +43,9 @@ function accepts(range: string, version: Version): boolean {
       .replaceAll(/(>=|<=|>|<|\^|~)\s+/g, '$1')
       .split(/\s+/);
     return comparators.every((one) => {
-      const said = comparatorAccepts(one, version);
-      if (said === undefined) throw new Error(`no range of versions: ${JSON.stringify(range)}`);
-      return said;
+      const output = comparatorAccepts(one, version);
+      if (output === undefined) throw new Error(`no range of versions: ${JSON.stringify(range)}`);
+      return output;
     });
   });
 }
@@ -71,9 +71,9 @@ describe('npm ci warns of no engine', () => {
     { node: 'the oldest Node that we accept', version: [oldest[0], oldest[1], 0] as const },
     { node: 'Node 24', version: [24, 0, 0] as const },
   ])('on $node', ({ version }) => {
-    const asking = Object.entries(packages).filter(([, { engines: asked }]) => asked?.node !== undefined);
+    const asking = Object.entries(packages).filter(([, { engines: requested }]) => requested?.node !== undefined);
     expect(asking.length).toBeGreaterThan(50);
-    const refusing = asking.filter(([, { engines: asked }]) => !accepts(asked?.node ?? '*', version));
-    expect(refusing.map(([name, { engines: asked }]) => `${name} wants Node ${asked?.node}`)).toEqual([]);
+    const refusing = asking.filter(([, { engines: requested }]) => !accepts(requested?.node ?? '*', version));
+    expect(refusing.map(([name, { engines: requested }]) => `${name} wants Node ${requested?.node}`)).toEqual([]);
   });
 });

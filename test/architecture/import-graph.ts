@@ -1,4 +1,4 @@
-/** Who imports whom, read from the text of the files: each import with whether it exists at run time or binds types only. */
+/** The import graph, read from the text of the files: each import with whether it exists at run time or binds types only. */
 import path from 'node:path';
 
 export interface Import {
@@ -30,7 +30,7 @@ export function importsOf(file: string, text: string): Import[] {
   return found;
 }
 
-export function resolveSpecifier(file: string, specifier: string): string {
+function resolveSpecifier(file: string, specifier: string): string {
   if (specifier.startsWith('#')) return specifier.slice(1);
   if (specifier.startsWith('.')) return path.posix.normalize(path.posix.join(path.posix.dirname(file), specifier));
   return specifier;

@@ -121,7 +121,7 @@ const cli: readonly OutageTracker[] = [
 const infra: readonly OutageTracker[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
 
 /** By root folder. What a root may import of another one is said by `importLaw`. */
-export const layers: readonly (readonly OutageTracker[])[] = [shared, kube, agent, control, functions, infra, cli];
+const layers: readonly (readonly OutageTracker[])[] = [shared, kube, agent, control, functions, infra, cli];
 
 interface Place {
   readonly folder: string;

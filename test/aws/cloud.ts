@@ -13,12 +13,12 @@ import type { Store } from '#control/ports/store.ts';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import type { CloudEnvironment } from '#functions/runtime/env.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
 import { bundleFunctions } from '#scripts/lambda/bundle.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type DynamoDbLocal, fakeCredentials, fakeRegion, startDynamoDbLocal } from './dynamodb-local.ts';
 import { type Moto, startMoto } from './moto.ts';
@@ -39,7 +39,7 @@ export interface Cloud {
   invoke<T = unknown>(name: string, event: unknown): Promise<T>;
   /** Ends the process of a function, as the platform does at any time. */
   cool(name: string): Promise<void>;
-  /** Records of the stream go to the dispatcher, what reaches the bus to the functions of its rules, until nothing is left. Names who ran. */
+  /** Records of the stream go to the dispatcher, what reaches the bus to the functions of its rules, until nothing is left. Names the functions that ran. */
   deliver(options?: { /** Deliver each event that often. */ readonly times?: number }): Promise<readonly string[]>;
   /** Takes what the stream and the bus hold without delivering it: lost. */
   lose(): Promise<void>;

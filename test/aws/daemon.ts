@@ -16,10 +16,10 @@ export interface DaemonOptions {
 
 export async function startDaemon({ command, args, env, ready }: DaemonOptions): Promise<Daemon> {
   const child = spawn(command, [...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
-  const said: string[] = [];
+  const output: string[] = [];
   const keep = (chunk: Buffer): void => {
-    said.push(chunk.toString());
-    if (said.length > 50) said.shift();
+    output.push(chunk.toString());
+    if (output.length > 50) output.shift();
   };
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
@@ -48,7 +48,7 @@ export async function startDaemon({ command, args, env, ready }: DaemonOptions):
       },
       { withinMs: 60_000, everyMs: 50 },
     );
-    if (ended !== undefined) throw new Error(`${command} ${ended}\n${said.join('')}`);
+    if (ended !== undefined) throw new Error(`${command} ${ended}\n${output.join('')}`);
   } catch (error) {
     await stop();
     throw error;

@@ -16,18 +16,18 @@ export async function startEventRuler(): Promise<EventRuler> {
   const child = spawn(java, ['-Xmx128m', '-XX:-UsePerfData', '-cp', jars, 'Matcher'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const asked: { readonly resolve: (line: string) => void; readonly reject: (error: Error) => void }[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => asked.shift()?.resolve(line));
+  const requested: { readonly resolve: (line: string) => void; readonly reject: (error: Error) => void }[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => requested.shift()?.resolve(line));
   const ended = new Promise<void>((resolve) => {
     child.once('close', (code) => {
-      for (const { reject } of asked.splice(0)) reject(new Error(`the matcher ended with ${code}`));
+      for (const { reject } of requested.splice(0)) reject(new Error(`the matcher ended with ${code}`));
       resolve();
     });
   });
   return {
     async matches(event, pattern) {
       const answer = await new Promise<string>((resolve, reject) => {
-        asked.push({ resolve, reject });
+        requested.push({ resolve, reject });
         child.stdin.write(`${JSON.stringify({ event, pattern })}\n`);
       });
       if (answer !== 'true' && answer !== 'false') throw new Error(answer);

@@ -1,4 +1,4 @@
-/** A loopback port that nobody listens on right now. */
+/** A loopback port that is free right now. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createControl } from '#control/control.ts';
 import { silentChannel } from '#control/ports/agent-channel.ts';
-import { Crash, createTroubled } from '#control/testing/troubled-store.ts';
-import { systemClock } from '#functions/runtime/system-clock.ts';
+import { Crash, createFaultyStore } from '#control/testing/faulty-store.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { type Clock, ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { brokerUrl, type Cloud, startCloud } from './cloud.ts';
 import { type Answer, answerOf, LambdaAgent } from './lambda-agent.ts';
 import { httpEvent, scheduledEvent } from './platform-events.ts';
@@ -43,7 +43,7 @@ let apiKey = '';
 const agents = new Map<string, LambdaAgent>();
 
 /** The control plane in this process, over the same table. */
-const controlHere = (clock: Clock = systemClock, wrap = createTroubled().wrap) =>
+const controlHere = (clock: Clock = systemClock, wrap = createFaultyStore().wrap) =>
   createControl({
     store: wrap(cloud.store(clock)),
     channel: silentChannel,
@@ -192,7 +192,7 @@ test('a process that was replaced goes on where the other ended', async () => {
 describe('a process that died between storing a report and looking at its peering', () => {
   /** Up to the report that would move the peering on, which is stored by a process that dies right after. All of it by `clock`. */
   async function reportedAndDied(consumer: string, provider: string, clock: Clock = systemClock): Promise<string> {
-    const troubled = createTroubled();
+    const troubled = createFaultyStore();
     const here = controlHere(clock, troubled.wrap);
     const caller = { from: 'test', requestId: 'rq', tenant, principal: 'system', role: 'admin' } as const;
     for (const cluster of [consumer, provider]) {
@@ -216,8 +216,8 @@ describe('a process that died between storing a report and looking at its peerin
         data: { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: 'a2V5' },
       },
     ];
-    troubled.trouble.in = 1;
-    troubled.trouble.when = 'after';
+    troubled.fault.in = 1;
+    troubled.fault.when = 'after';
     const report = {
       peering: peering.id,
       role: 'consumer',

@@ -52,7 +52,7 @@ test.each([
   expect(await startedBy(event('cluster.observed', { peerings: ['pe_1'], ...(kinds && { kinds }) }))).toEqual(rules);
 });
 
-test('a report starts at least one coordination function, whatever changed in it', async () => {
+test('a report starts at least one coordination function, for every change in it', async () => {
   const kind = fc.oneof(
     fc.constantFrom<string>(...authenticationKinds, ...negotiationKinds, ...networkKinds),
     fc.string({ minLength: 1, maxLength: 12 }),
@@ -88,7 +88,7 @@ test('what tenants may be told starts the deliveries, and a pattern is as short 
 });
 
 test("another program's events start nothing", async () => {
-  const foreign = { ...bridgeEvent(event('peering.requested')), source: 'somebody' };
+  const foreign = { ...bridgeEvent(event('peering.requested')), source: 'foreign.source' };
   for (const pattern of Object.values(patterns)) expect(await ruler.matches(foreign, pattern)).toBe(false);
 });
 

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface InvocationError {
+interface InvocationError {
   readonly errorType: string;
   readonly errorMessage: string;
 }
@@ -21,7 +21,7 @@ export interface LambdaProcess {
   stop(): Promise<void>;
 }
 
-export class FunctionError extends Error {
+class FunctionError extends Error {
   readonly errorType: string;
   constructor({ errorType, errorMessage }: InvocationError) {
     super(errorMessage);

@@ -44,8 +44,8 @@ test('leaves out what the gateway does not ask for', () => {
 });
 
 test('the client template gives the same pods and no Service', () => {
-  const asked = { endpoint: { port: 51_840, serviceType: 'ClusterIP' } };
-  const { deployment } = WgGatewayServerSpec.parse(render(server, asked));
+  const requested = { endpoint: { port: 51_840, serviceType: 'ClusterIP' } };
+  const { deployment } = WgGatewayServerSpec.parse(render(server, requested));
   const rendered = render(client, {});
   expect(WgGatewayClientSpec.parse(rendered).deployment).toEqual(deployment);
   expect(rendered).not.toHaveProperty('service');

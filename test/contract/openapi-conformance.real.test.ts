@@ -41,13 +41,13 @@ test.each<Caller>([
     paths: ['--include-path-regex', '^/v1/(tenants|health)'],
   },
 ])(
-  'whatever $who sends, the answer is one that the OpenAPI document has',
+  'every answer to $who is one that the OpenAPI document has',
   async ({ who, key, paths }) => {
     const broker = await startBroker({
       dataDir: path.join(dir, who.replaceAll(' ', '-')),
       listen: '127.0.0.1:0',
       log: silentLog,
-      // `?wait=25` is valid: nobody here waits that long.
+      // `?wait=25` is valid, and too long for this test.
       longestWaitSeconds: 0.1,
       version: '0.1.0',
       limits: { clusters: 1e6, peerings: 1e6, requestsPerMinute: 1e6, eventsPerMinute: 1e6 },

@@ -1,14 +1,14 @@
 /** What the agent's own code writes about a link, sent and read by the broker: nothing of it is lost on the way. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { observedObject, observedSet } from '#agent/broker/kinds/observed-kinds.ts';
+import { observedObject, observedSet } from '#agent/broker/sync/observed-objects.ts';
 import { candidateOf } from '#agent/network/gateway/wireguard/endpoint.ts';
 import {
   latencyText,
   linkValue,
   type PingState,
   pingSent,
-  pongHeard,
+  pongReceived,
   startPings,
 } from '#agent/network/link/ping/decide.ts';
 import type { LinkReport } from '#agent/network/link/tunnel/run.ts';
@@ -56,7 +56,7 @@ function pinged(steps: readonly { ms: number; micros: number; pings: boolean; an
     precise += step.ms + step.micros / 1_000;
     if (step.pings) state = pingSent(state, `${serial}`, now, precise);
     const [oldest] = state.pending;
-    if (step.answered && oldest !== undefined) state = pongHeard(state, oldest.timeStamp, now, precise);
+    if (step.answered && oldest !== undefined) state = pongReceived(state, oldest.timeStamp, now, precise);
   }
   return { state, now };
 }
@@ -73,7 +73,7 @@ const rest = fc.record(
 );
 
 describe('what the agent says of a link reaches the broker whole', () => {
-  test('its Connection, whatever was measured and whatever was not', () => {
+  test('its Connection, for every combination of present and absent measurements', () => {
     fc.assert(
       fc.property(course, rest, (steps, more) => {
         const { state, now } = pinged(steps);

@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { isthmus } from '#cli/captured-io.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -85,7 +85,7 @@ describe('liqoctl', () => {
     expect([uid, generation]).toEqual([before?.metadata.uid, before?.metadata.generation]);
   }, 240_000);
 
-  test('peer again with another node port makes the server anew, and the link comes up with it', async () => {
+  test('peer again with another node port recreates the server, and the link comes up with it', async () => {
     const before = await gatewayAtMilan();
     const again = { ...nodePort, nodePort: 31_777, resources: { cpu: '3' } };
     await peer(target(rome()), target(milan()), again);
@@ -243,7 +243,7 @@ const isUp = () =>
       expect(await infoPeer(target(rome()), 'milan')).toMatchObject({
         info: { role: 'Provider' },
         network: { status: 'Healthy' },
-        // Nobody exchanged keys: there is no Identity, whose address it would show.
+        // No keys were exchanged: there is no Identity, whose address it would show.
         warnings: ['no address of the API server'],
         authentication: { status: 'Healthy', resourceSlices: [{ accepted: true }] },
         offloading: { virtualNodes: [{ name: 'milan' }] },

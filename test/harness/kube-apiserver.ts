@@ -52,7 +52,7 @@ export interface TestApiServer extends ApiServer {
 
 type Component = 'etcd' | 'kube-apiserver' | 'kube-controller-manager';
 
-/** A port that was free a moment ago; whoever binds it may lose a race and must then try another. */
+/** A port that was free a moment ago. The bind may lose a race and must then try another. */
 async function freePort(): Promise<number> {
   const server = net.createServer();
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
@@ -128,7 +128,7 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
 
   const start = async (): Promise<void> => {
     processes.start('etcd', etcdArgs(plane));
-    // Advertising a loopback address is refused, and nobody needs the Service `kubernetes` to work here.
+    // Advertising a loopback address is refused, and no test needs a working Service `kubernetes`.
     const own = ['--bind-address=127.0.0.1', '--advertise-address=192.0.2.1', '--shutdown-delay-duration=0s'];
     processes.start('kube-apiserver', apiServerArgs(plane, [...own, ...(options.flags ?? [])]));
     const died = (['etcd', 'kube-apiserver'] as const).find((component) => !processes.isRunning(component));
@@ -144,7 +144,7 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     if (options.controllerManager) await startControllerManager();
   };
   const startControllerManager = async (flags: readonly string[] = []): Promise<void> =>
-    // Nobody asks it anything, and a port could be somebody else's by the time that it listens.
+    // No client asks it anything, and another process could take a port before it listens.
     processes.start('kube-controller-manager', controllerManagerArgs(plane, ['--secure-port=0', ...flags]));
   const stop = async (): Promise<void> => {
     await processes.end('kube-controller-manager', 'SIGKILL');
@@ -184,7 +184,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Te
     try {
       return await startOnce(options, kubebox);
     } catch (error) {
-      // Somebody else took the port between the choice and the bind.
+      // Another process took the port between the choice and the bind.
       if (attempt < 3 && error instanceof Error && error.message.includes('address already in use')) continue;
       throw error;
     }

@@ -15,7 +15,7 @@ import { wireGuardGoMemory } from '#cli/install/gateway-templates.ts';
 import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { eventually } from './eventually.ts';
 import { macOf } from './mac.ts';
-import { connect, type Netns, type NetnsWorld } from './netns.ts';
+import { connect, type Netns, type NetnsFixture } from './netns.ts';
 
 export const nodePort = 31_820;
 const tunnelPort = 51_840;
@@ -87,11 +87,11 @@ export class TestCluster {
   strayPods: { ip: string; node: string }[] = [];
   /** Second octets of its own ranges. */
   readonly #octets: Octets;
-  readonly #world: NetnsWorld;
+  readonly #world: NetnsFixture;
   readonly #net: Netns;
 
-  constructor(world: NetnsWorld, net: Netns, name: string, index: number, octets: Octets = sameOctets) {
-    this.#world = world;
+  constructor(clusters: NetnsFixture, net: Netns, name: string, index: number, octets: Octets = sameOctets) {
+    this.#world = clusters;
     this.#net = net;
     this.name = name;
     this.index = index;
@@ -332,8 +332,8 @@ export async function startWireGuard(netns: Netns): Promise<ChildProcess> {
 }
 
 /** The switch between all nodes, and what the default routes lead to. */
-export async function openUnderlay(world: NetnsWorld): Promise<Netns> {
-  const net = await world.add('underlay');
+export async function openUnderlay(clusters: NetnsFixture): Promise<Netns> {
+  const net = await clusters.add('underlay');
   await net.ip([
     `link add name under address ${macOf('underlay')} type bridge`,
     'address add 172.30.255.254/16 dev under',

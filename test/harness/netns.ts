@@ -1,6 +1,6 @@
 /** Network namespaces on this machine: each is held by one process and gone with it, also when the test is killed. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -20,11 +20,11 @@ export interface Transfer {
 export class Netns {
   readonly name: string;
   readonly pid: number;
-  readonly #world: NetnsWorld;
+  readonly #world: NetnsFixture;
   #agent: Agent | undefined;
 
-  constructor(world: NetnsWorld, name: string, pid: number) {
-    this.#world = world;
+  constructor(clusters: NetnsFixture, name: string, pid: number) {
+    this.#world = clusters;
     this.name = name;
     this.pid = pid;
   }
@@ -107,8 +107,8 @@ export class Agent {
     this.#child = child;
   }
 
-  static async start(world: NetnsWorld, { pid, name }: Netns): Promise<Agent> {
-    const child = world.start('nsenter', ['-t', String(pid), '-n', process.execPath, agentProgram], 'pipe');
+  static async start(clusters: NetnsFixture, { pid, name }: Netns): Promise<Agent> {
+    const child = clusters.start('nsenter', ['-t', String(pid), '-n', process.execPath, agentProgram], 'pipe');
     const agent = new Agent(child);
     const ready = new Promise((resolve, reject) => agent.#waiting.set(0, { resolve, reject }));
     readline.createInterface({ input: child.stdout! }).on('line', (line) => {
@@ -136,7 +136,7 @@ export class Agent {
 }
 
 /** All namespaces of a test; `close` leaves none. */
-export class NetnsWorld {
+export class NetnsFixture {
   readonly #children = new Set<ChildProcess>();
   /** Namespaces that `add` made: others are only visited. */
   readonly #made = new Set<string>();
@@ -148,11 +148,11 @@ export class NetnsWorld {
     const script = 'mount -t tmpfs none /run && ip link set lo up && echo ready && exec sleep infinity';
     const child = this.start('unshare', ['--net', '--mount', 'sh', '-c', script], 'pipe');
     const pid = child.pid;
-    let said = '';
+    let output = '';
     child.stdout?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
+      output += chunk.toString();
     });
-    await eventually(`namespace ${name} is there`, () => said.includes('ready'), { everyMs: 5 });
+    await eventually(`namespace ${name} is there`, () => output.includes('ready'), { everyMs: 5 });
     const place = placeOf(pid);
     if (pid === undefined || place === undefined) throw new Error(`namespace ${name} has no process`);
     this.#made.add(place);
@@ -225,7 +225,7 @@ function end(pid: number): void {
 export interface CableEnd {
   readonly netns: Netns;
   readonly device: string;
-  /** Chosen by the kernel at random unless told: then whoever knew an earlier device of this address goes on sending to that for up to 45 s. */
+  /** Chosen by the kernel at random unless told: then neighbours that knew an earlier device of this address go on sending to that for up to 45 s (neighbour cache). */
   readonly mac?: string;
 }
 
@@ -236,6 +236,3 @@ export async function connect(a: CableEnd, b: CableEnd, mtu = 1500): Promise<voi
   await a.netns.ip([`link add ${end(a)} type veth peer ${end(b)} netns ${b.netns.pid}`, `link set dev ${a.device} up`]);
   await b.netns.ip([`link set dev ${b.device} up`]);
 }
-
-export const childrenOf = (pid: number): string[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);

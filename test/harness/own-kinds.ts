@@ -1,10 +1,11 @@
 /** An API server that serves our kinds, to everybody. */
-import { systemClock } from '#agent/runtime/clock.ts';
+
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { customResourceDefinitions as crds } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { eventually } from './eventually.ts';

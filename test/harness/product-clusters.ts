@@ -8,11 +8,11 @@ import { endProcess, killAll } from '#test/testbed/processes.ts';
 import { slotOf } from '#test/testbed/slots.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';
 import { type Bed, type BedCluster, down, up } from '#test/testbed/testbed.ts';
+import { ownLogs, warningsIn } from './cluster-warnings.ts';
 import { eventually } from './eventually.ts';
 import { background, type Ended, must, run } from './program.ts';
-import { ownLogs, warningsIn } from './world-warnings.ts';
 
-export interface WorldOptions {
+export interface ProductClustersOptions {
   readonly root: string;
   /** A name alone is a cluster of one node, in ranges of its own. */
   readonly clusters: readonly (string | ClusterRequest)[];
@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly brokerPort?: number;
 }
 
-export interface Broker {
+interface Broker {
   readonly url: string;
   readonly logFile: string;
   running(): boolean;
@@ -33,7 +33,7 @@ export interface Broker {
 
 export type OwnPids = Readonly<Record<'agent' | 'node' | 'gateway' | 'tools', readonly number[]>>;
 
-export interface World {
+export interface ProductClusters {
   readonly bed: Bed;
   readonly broker: Broker;
   readonly image: string;
@@ -57,7 +57,7 @@ const agentProgram = /\/app\/main\.mjs/;
 const cli = (root: string) => path.join(root, 'bin', 'isthmus.mjs');
 
 /** Clusters up, image in them, broker running, CLI logged in; nothing has joined yet. Everything that runs already is kept. */
-export async function openWorld(options: WorldOptions): Promise<World> {
+export async function openProductClusters(options: ProductClustersOptions): Promise<ProductClusters> {
   const { root, log = () => undefined } = options;
   const dir = path.resolve(options.dir ?? path.join(root, '.testbed'));
   const state = path.join(dir, 'world');
@@ -91,14 +91,14 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       gateway: pidsOf(dir, bed.cluster(name), /^wireguard-go\0/),
       tools: pidsOf(dir, bed.cluster(name), /^(ip\0(.*\0)?monitor|nft\0(.*\0)?-i)\0/),
     }),
-    close: () => removeWorld({ root, dir, log }),
+    close: () => removeProductClusters({ root, dir, log }),
   };
 }
 
 export interface LoggedIn {
   readonly broker: Broker;
-  readonly isthmus: World['isthmus'];
-  readonly mustIsthmus: World['mustIsthmus'];
+  readonly isthmus: ProductClusters['isthmus'];
+  readonly mustIsthmus: ProductClusters['mustIsthmus'];
 }
 
 /** A broker on an address of this machine, `HOST:PORT`, and the CLI logged in there; state in the folder `state`. */
@@ -117,8 +117,10 @@ export async function openBroker({ root, state, listen }: BrokerPlace): Promise<
 /** By this process: what earlier ones were warned of is not its failure. */
 const opened = new Set<string>();
 
-/** Removes what `openWorld` left in `dir`, whether or not it finished. Rejects after that when Node has warned a process in there of a leak. */
-export async function removeWorld(options: Pick<WorldOptions, 'root' | 'dir' | 'log'>): Promise<void> {
+/** Removes what `openProductClusters` left in `dir`, whether or not it finished. Rejects after that when Node has warned a process in there of a leak. */
+export async function removeProductClusters(
+  options: Pick<ProductClustersOptions, 'root' | 'dir' | 'log'>,
+): Promise<void> {
   const dir = path.resolve(options.dir ?? path.join(options.root, '.testbed'));
   const state = path.join(dir, 'world');
   const broker = createBroker({ root: options.root, state, listen: '' });

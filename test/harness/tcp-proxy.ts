@@ -5,7 +5,7 @@ export interface TcpProxy {
   readonly port: number;
   /** How many connections were opened so far. */
   readonly opened: () => number;
-  /** Nothing passes any more on the connections that exist, and nobody is told. New connections follow `newLines`. */
+  /** Existing connections become black holes: nothing passes, and neither end gets FIN or RST. New connections follow `newLines`. */
   stall(): void;
   /** What happens to connections that are opened from now on. */
   newLines(mode: 'pass' | 'stall' | 'refuse'): void;

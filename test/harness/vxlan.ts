@@ -1,6 +1,6 @@
-/** Forged overlay packets: what somebody would send to UDP 6091 to get a packet delivered as if it came from a peer. */
+/** Forged overlay packets: what an attacker sends to UDP 6091 to get a packet delivered as if it came from a peer. */
 import { macOf } from '#agent/network/kernel/overlay.ts';
-import { addressNumber } from '#shared/domain/ipv4.ts';
+import { parseAddress } from '#shared/domain/cidr.ts';
 
 export interface Forged {
   readonly vni: number;
@@ -26,8 +26,8 @@ export function forge({ vni, to, source, destination, port, payload }: Forged): 
   ip.writeUInt16BE(20 + 8 + data.length, 2);
   ip.writeUInt8(64, 8);
   ip.writeUInt8(17, 9);
-  ip.writeUInt32BE(addressNumber(source), 12);
-  ip.writeUInt32BE(addressNumber(destination), 16);
+  ip.writeUInt32BE(Number(parseAddress(source)), 12);
+  ip.writeUInt32BE(Number(parseAddress(destination)), 16);
   ip.writeUInt16BE(checksum(ip), 10);
   const udp = Buffer.alloc(8); // checksum 0: none
   udp.writeUInt16BE(40_000, 0);

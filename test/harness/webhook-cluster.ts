@@ -2,13 +2,13 @@
 import { expect, vi } from 'vitest';
 import { type Admission, startAdmission } from '#agent/admission/admission.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, serviceAccounts, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
 import { run } from '#test/harness/program.ts';
 import { leaseApiServer } from './api-server-pool/lease.ts';

@@ -171,7 +171,7 @@ export class MemoryCluster {
     return chosen !== undefined;
   }
 
-  /** Who reads and writes from within, or from a peer. Caches end with `signal`. */
+  /** A client within the cluster or at a peer. Its caches end with `signal`. */
   open(side: 'own' | 'peer', signal: AbortSignal): Pick<Cluster, 'api' | 'caches' | 'events'> {
     const shared: LaggingCache[] = [];
     const start = (type: ResourceType, options: CacheOptions<Loose>, until: AbortSignal): LaggingCache => {
@@ -179,7 +179,7 @@ export class MemoryCluster {
       const cache = new LaggingCache(type, { ...options }, list);
       if (until.aborted) return cache;
       this.#watching.set(cache, side);
-      for (const end of [signal, until])
+      for (const end of new Set([signal, until]))
         end.addEventListener('abort', () => this.#watching.delete(cache), { once: true });
       return cache;
     };

@@ -23,13 +23,13 @@ import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { MemoryCluster, type Random } from './memory-cluster.ts';
 
-export const nodeName = 'vn1';
+const nodeName = 'vn1';
 const localNode = 'own';
 const tenant = { here: 'liqo-tenant-prov', there: 'liqo-tenant-cons' } as const;
 const consumer = 'cons';
 const provider = 'prov';
 /** How many unfinished ShadowPods the provider lets in at a time. */
-export const quota = 4;
+const quota = 4;
 
 const off = { workers: 0, type: 'DenyList' } as const;
 const options: ReflectionOptions = {
@@ -48,7 +48,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-export class OrderingsWorld {
+export class OrderingClusters {
   readonly clock = new ManualClock();
   readonly here: MemoryCluster;
   readonly there: MemoryCluster;
@@ -257,12 +257,12 @@ export class OrderingsWorld {
     }
   }
 
-  /** Lets everybody do what is at hand; nobody waits for time. */
+  /** Runs every agent until its queue is empty, without letting time pass. */
   async breathe(turns = 3): Promise<void> {
     for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** `n` pieces of news reach somebody, in a drawn order. */
+  /** Delivers `n` watch events to agents, in a drawn order. */
   async deliver(n: number): Promise<void> {
     for (let i = 0; i < n; i++) {
       if (!this.here.isQuiet && (this.there.isQuiet || this.#random() < 0.5)) this.here.deliverOne();

@@ -9,7 +9,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import type { Random } from './memory-cluster.ts';
-import { namespace, OrderingsWorld, offloading } from './ordering-clusters.ts';
+import { namespace, OrderingClusters, offloading } from './ordering-clusters.ts';
 
 export interface Ordering {
   /** What was done, in this order. */
@@ -22,7 +22,7 @@ export interface Ordering {
 const patienceMs = 150_000;
 
 /** mulberry32: the same seed gives the same ordering. */
-export function randomOf(seed: number): Random {
+function randomOf(seed: number): Random {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -40,7 +40,7 @@ interface Step {
 const local = 'demo';
 const remote = 'demo-cons';
 
-/** As somebody writes it who does not rely on the webhook: such a pod may be bound before anything of its namespace is there. */
+/** A pod written without relying on the webhook: it may be bound before anything of its namespace is there. */
 const toVirtualNodes = {
   tolerations: [{ key: virtualNodeTaint.key, operator: 'Exists', effect: virtualNodeTaint.effect }],
   affinity: {
@@ -67,13 +67,13 @@ const settings: KubeObject = {
 };
 const mounts = { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] };
 
-/** What somebody wants there to be, whoever removed it. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
-class Wishes {
-  readonly #world: OrderingsWorld;
+/** The objects that users want, independent of any removal. Pods of a namespace that is not there yet are asked for again, as their controllers do. */
+class DesiredObjects {
+  readonly #world: OrderingClusters;
   readonly #wanted = new Map<string, KubeObject>();
 
-  constructor(world: OrderingsWorld) {
-    this.#world = world;
+  constructor(clusters: OrderingClusters) {
+    this.#world = clusters;
   }
 
   add(object: KubeObject): void {
@@ -113,8 +113,8 @@ function shuffled<T>(list: readonly T[], random: Random): T[] {
 
 export async function runOrdering(seed: number): Promise<Ordering> {
   const random = randomOf(seed);
-  const world = new OrderingsWorld(random);
-  const wishes = new Wishes(world);
+  const clusters = new OrderingClusters(random);
+  const wishes = new DesiredObjects(clusters);
   const strategy = random() < 0.5 ? 'Remote' : 'LocalAndRemote';
   const drawn = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const podNames = ['a', 'b', 'c'];
@@ -122,16 +122,16 @@ export async function runOrdering(seed: number): Promise<Ordering> {
   const making: Step[] = [
     { name: 'namespace', act: () => wishes.add(namespace(local)) },
     { name: `offloading ${strategy}`, act: () => wishes.add(offloading(local, strategy)) },
-    { name: 'virtual node', act: () => world.addVirtualNode() },
+    { name: 'virtual node', act: () => clusters.addVirtualNode() },
     { name: 'ConfigMap', act: () => wishes.add(settings) },
-    { name: 'agent of the consumer', act: () => world.startConsumer() },
-    { name: 'agent of the provider', act: () => world.startProvider() },
+    { name: 'agent of the consumer', act: () => clusters.startConsumer() },
+    { name: 'agent of the provider', act: () => clusters.startProvider() },
     { name: 'pod a', act: () => wishes.add(podObject('a')) },
     { name: 'pod b, with a ConfigMap', act: () => wishes.add(podObject('b', mounts)) },
     { name: 'pod c, a job', act: () => wishes.add(podObject('c', { restartPolicy: 'Never' })) },
   ];
   const remove = (kind: typeof pods, where: string, name: string): void =>
-    void world.here.delete(kind, { namespace: where, name });
+    void clusters.here.delete(kind, { namespace: where, name });
   const disturbances: readonly (() => Step)[] = [
     () => {
       const name = drawn(podNames);
@@ -147,42 +147,42 @@ export async function runOrdering(seed: number): Promise<Ordering> {
     },
     () => {
       const name = drawn(podNames);
-      const act = () => void world.here.delete(pods, { namespace: local, name }, { gracePeriodSeconds: 0 });
+      const act = () => void clusters.here.delete(pods, { namespace: local, name }, { gracePeriodSeconds: 0 });
       return { name: `pod ${name} deleted by force`, act };
     },
     () => {
       const name = drawn(podNames);
-      const act = () => void world.there.delete(pods, { namespace: remote, name });
+      const act = () => void clusters.there.delete(pods, { namespace: remote, name });
       return { name: `twin of pod ${name} deleted`, act };
     },
     () => {
       const name = drawn(podNames);
-      const act = () => void world.there.delete(shadowPods, { namespace: remote, name });
+      const act = () => void clusters.there.delete(shadowPods, { namespace: remote, name });
       return { name: `ShadowPod ${name} deleted`, act };
     },
     () => ({
       name: 'copy of the ConfigMap deleted',
-      act: () => void world.there.delete(configMaps, { namespace: remote, name: 'settings' }),
+      act: () => void clusters.there.delete(configMaps, { namespace: remote, name: 'settings' }),
     }),
-    () => ({ name: 'remote namespace deleted', act: () => void world.there.delete(namespaces, { name: remote }) }),
+    () => ({ name: 'remote namespace deleted', act: () => void clusters.there.delete(namespaces, { name: remote }) }),
     () => {
-      const act = () => void world.here.delete(namespaceOffloadings, { namespace: local, name: 'offloading' });
+      const act = () => void clusters.here.delete(namespaceOffloadings, { namespace: local, name: 'offloading' });
       return { name: 'offloading deleted, and applied again', act };
     },
-    () => ({ name: 'agent of the consumer killed', act: () => world.stopConsumer() }),
-    () => ({ name: 'agent of the provider killed', act: () => world.stopProvider() }),
-    () => ({ name: 'agent of the consumer started', act: () => world.startConsumer() }),
-    () => ({ name: 'agent of the provider started', act: () => world.startProvider() }),
-    () => ({ name: 'line cut', act: () => world.cut() }),
-    () => ({ name: 'line healed', act: () => world.heal() }),
+    () => ({ name: 'agent of the consumer killed', act: () => clusters.stopConsumer() }),
+    () => ({ name: 'agent of the provider killed', act: () => clusters.stopProvider() }),
+    () => ({ name: 'agent of the consumer started', act: () => clusters.startConsumer() }),
+    () => ({ name: 'agent of the provider started', act: () => clusters.startProvider() }),
+    () => ({ name: 'line cut', act: () => clusters.cut() }),
+    () => ({ name: 'line healed', act: () => clusters.heal() }),
     () => {
       const act = () => {
-        if (!world.there.now(namespaces, { name: remote })) world.there.create(namespace(remote));
+        if (!clusters.there.now(namespaces, { name: remote })) clusters.there.create(namespace(remote));
       };
       return { name: 'a stranger takes the remote name', act };
     },
-    () => ({ name: 'a while passes', act: () => world.clock.advance(Math.floor(random() * 20_000)) }),
-    () => ({ name: 'the rest of both clusters works', act: () => world.play() }),
+    () => ({ name: 'a while passes', act: () => clusters.clock.advance(Math.floor(random() * 20_000)) }),
+    () => ({ name: 'the rest of both clusters works', act: () => clusters.play() }),
     () => ({ name: 'what is missing is applied again', act: () => wishes.fulfil() }),
   ];
 
@@ -192,56 +192,56 @@ export async function runOrdering(seed: number): Promise<Ordering> {
   try {
     for (const { act } of order) {
       await act();
-      await world.breathe();
-      await world.deliver(Math.floor(random() * 12));
-      if (random() < 0.4) world.play();
+      await clusters.breathe();
+      await clusters.deliver(Math.floor(random() * 12));
+      if (random() < 0.4) clusters.play();
     }
-    // From here on nobody disturbs: everything that was asked for is there, and stays.
-    world.heal();
-    await world.startProvider();
-    await world.startConsumer();
-    const stranger = world.there.now(namespaces, { name: remote });
-    if (stranger && !stranger.metadata.annotations) world.there.delete(namespaces, { name: remote });
-    const settledMs = await world.settle(() => {
+    // From here on without disturbances: everything that was asked for is there, and stays.
+    clusters.heal();
+    await clusters.startProvider();
+    await clusters.startConsumer();
+    const stranger = clusters.there.now(namespaces, { name: remote });
+    if (stranger && !stranger.metadata.annotations) clusters.there.delete(namespaces, { name: remote });
+    const settledMs = await clusters.settle(() => {
       wishes.fulfil();
-      return stuck(world, wishes, mayAbort).length === 0;
+      return stuck(clusters, wishes, mayAbort).length === 0;
     }, patienceMs);
-    const left = stuck(world, wishes, mayAbort);
+    const left = stuck(clusters, wishes, mayAbort);
     if (left.length > 0) {
       const steps = order.map(({ name }) => name).join(' > ');
       throw new Error(`seed ${seed}, after ${patienceMs / 1_000} s: ${left.join('; ')}\n${steps}`);
     }
     return { steps: order.map(({ name }) => name), settledMs };
   } finally {
-    await world.end();
+    await clusters.end();
   }
 }
 
 /** What is not as it has to be; empty in the end. */
-function stuck(world: OrderingsWorld, wishes: Wishes, mayAbort: boolean): string[] {
-  const said: string[] = [];
+function stuck(clusters: OrderingClusters, wishes: DesiredObjects, mayAbort: boolean): string[] {
+  const output: string[] = [];
   for (const name of ['a', 'b', 'c']) {
-    const here = world.here.now(pods, { namespace: local, name });
-    const shadow = world.there.now(shadowPods, { namespace: remote, name });
-    const there = world.there.now(pods, { namespace: remote, name });
-    const told = (what: string) => said.push(`pod ${name} ${what}: ${JSON.stringify([here, shadow, there])}`);
+    const here = clusters.here.now(pods, { namespace: local, name });
+    const shadow = clusters.there.now(shadowPods, { namespace: remote, name });
+    const there = clusters.there.now(pods, { namespace: remote, name });
+    const reported = (what: string) => output.push(`pod ${name} ${what}: ${JSON.stringify([here, shadow, there])}`);
     if (!wishes.has('Pod', name)) {
-      if (here) told('is still here');
-      if (shadow || there) told('is still there');
+      if (here) reported('is still here');
+      if (shadow || there) reported('is still there');
       continue;
     }
     if (!here || here.metadata.deletionTimestamp) {
-      told(here ? 'does not end' : 'is not here');
+      reported(here ? 'does not end' : 'is not here');
       continue;
     }
     const phase = here.status?.phase;
     if (phase === 'Succeeded' && here.spec?.restartPolicy === 'Never') continue;
     // It ran there while its namespace stopped being offloaded: that is final, and its controller makes another.
     if (phase === 'Failed' && here.status?.reason === 'OffloadingAborted' && mayAbort) continue;
-    if (phase !== 'Running') told('does not run');
-    else if (there?.status?.phase !== 'Running') told('runs only here');
+    if (phase !== 'Running') reported('does not run');
+    else if (there?.status?.phase !== 'Running') reported('runs only here');
     else if (!here.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'))
-      told('is not ready');
+      reported('is not ready');
   }
-  return said;
+  return output;
 }

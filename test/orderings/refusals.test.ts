@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
 import type { Cluster } from '#kube/model/types.ts';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -33,7 +34,7 @@ test('endpoints that the API server of the provider refuses are tried ever more 
   const spec = { template: { addressType: 'IPv4', endpoints: [], ports: [] } };
   cluster.create({ apiVersion: 'offloading.liqo.io/v1beta1', kind: 'ShadowEndpointSlice', metadata, spec } as never);
   const stop = new AbortController();
-  const own = cluster.open('own', stop.signal) as Cluster;
+  const own = cluster.open('own', sharedByMany(stop.signal)) as Cluster;
   const running = createShadowEndpointSliceController({
     cluster: own,
     clock,

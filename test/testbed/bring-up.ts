@@ -48,7 +48,7 @@ export const placeOf = (
 });
 
 /** The control plane as the daemons see it (`inside`) or as the host's files lie. */
-export function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
+function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
   return {
     name: spec.name,
     dir,
@@ -60,7 +60,7 @@ export function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
   };
 }
 
-export async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
+async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
   const pki = (name: string): Promise<string> =>
     readFile(path.join(clusterDir(bedDir, spec.name), 'pki', name), 'utf8');
   const [ca, cert, key] = await Promise.all([pki('ca.crt'), pki('admin.crt'), pki('admin.key')]);
@@ -161,7 +161,7 @@ class Bringing {
     return runningComponents(this.#bed.slot).has(`${node}/${component}`);
   }
 
-  /** The API server, kept alive by nobody: when it or etcd ends early, its last words are the error. */
+  /** The API server, without a supervisor: when it or etcd ends early, its last words are the error. */
   async waitForApiServer(): Promise<void> {
     const first = this.#spec.nodes[0]?.name ?? '';
     const access = await adminAccess(this.#bed.dir, this.#spec);
@@ -334,7 +334,7 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   );
 }
 
-/** Starts a component of the control plane anew with further flags, which win over the bed's own. */
+/** Restarts a component of the control plane with further flags, which win over the bed's own. */
 export async function restartController(
   bed: Pick<BedContext, 'slot' | 'dir'>,
   spec: ClusterSpec,

@@ -11,7 +11,7 @@ const metricsServerModule = 'sigs.k8s.io/metrics-server/cmd/metrics-server@v0.9.
 const kwokModule = 'sigs.k8s.io/kwok/cmd/kwok@v0.7.0';
 
 /** The version of `module` that a go.mod requires. */
-export function requiredVersion(goMod: string, module: string): string {
+function requiredVersion(goMod: string, module: string): string {
   const found = new RegExp(`^\\s*(?:require )?${module.replaceAll('.', '\\.')} (v[^\\s]+)`, 'm').exec(goMod)?.[1];
   if (!found) throw new AppError('invalid_input', `go.mod does not require ${module}`);
   return found;
@@ -60,7 +60,7 @@ export const buildWorkload = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('workload', ['-trimpath', ...stripped], { about: 'what test pods run', expectedSeconds: 10 }, options);
 
 /** Process 1 of every node. */
-export const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
+const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('nodebox', ['-trimpath', ...stripped], { about: 'process 1 of nodes', expectedSeconds: 10 }, options);
 
 /** What a test bed is made of, the longest first. */

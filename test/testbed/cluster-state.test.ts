@@ -38,7 +38,7 @@ test('a cluster lacks exactly the daemons that do not run, as long as all nodes 
   );
 });
 
-test('a cluster is broken when a node is gone or its creation never ended, whatever runs', () => {
+test('a cluster is broken when a node is gone or its creation never ended, even if processes of it run', () => {
   fc.assert(
     fc.property(fc.subarray([...inits, ...daemons]), (alive) => {
       const nodeGone = inits.some((name) => !alive.includes(name));

@@ -17,7 +17,7 @@ export interface ControlPlane {
   readonly podCidr?: string;
 }
 
-export const pkiFile = (dir: string, name: string): string => path.join(dir, 'pki', name);
+const pkiFile = (dir: string, name: string): string => path.join(dir, 'pki', name);
 
 export function kubeconfigOf(cluster: string, url: string, ca: string, user: KeyPair): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -7,7 +7,7 @@ import { buildImage, type ImageConfig, type ImageFile } from '#scripts/image/oci
 import { buildCoreDns, buildMetricsServer, buildWorkload } from './build.ts';
 import { pauseImage } from './node-config.ts';
 
-export const workloadImage = 'isthmus.test/workload:1';
+const workloadImage = 'isthmus.test/workload:1';
 export const coreDnsImage = 'isthmus.test/coredns:1';
 export const metricsServerImage = 'isthmus.test/metrics-server:1';
 

@@ -52,7 +52,7 @@ export async function removeInternet(slot: number): Promise<void> {
 
 /**
  * Connects the nodes, each by its process 1, with the internet and with each other. Devices have the same link-layer addresses whenever a cluster
- * of this name comes up in this slot: whoever knew the node before, and has not asked again, still reaches it.
+ * of this name comes up in this slot: a neighbour with a cached entry still reaches it.
  */
 export async function connectCluster(
   slot: number,

@@ -17,7 +17,7 @@ export interface NodePlace {
 }
 
 export const nodeDir = ({ clusterDir, node }: NodePlace): string => path.join(clusterDir, 'nodes', node);
-export const logFile = ({ clusterDir, node }: NodePlace, component: string): string =>
+const logFile = ({ clusterDir, node }: NodePlace, component: string): string =>
   path.join(clusterDir, 'logs', `${node}.${component}.log`);
 
 const searchPath = [inNode.bin, '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(

@@ -76,7 +76,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Waits until none of the processes runs any more. */
-export async function waitUntilGone(pids: readonly number[], deadlineMs: number): Promise<boolean> {
+async function waitUntilGone(pids: readonly number[], deadlineMs: number): Promise<boolean> {
   const end = Date.now() + deadlineMs;
   while (pids.some(isAlive)) {
     if (Date.now() > end) return false;

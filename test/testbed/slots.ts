@@ -12,7 +12,7 @@ export interface Slot {
   readonly dir: string;
 }
 
-/** What changes a slot does so under the machine's lock; whoever only looks may do so while another bed goes. */
+/** What changes a slot does so under the machine's lock; reads need no lock and may run while another bed goes. */
 export function takenSlots(): Slot[] {
   return unlessGone(() => readdirSync(registry), []).flatMap((name) => {
     const dir = unlessGone(() => readFileSync(path.join(registry, name), 'utf8').trim(), '');

@@ -142,6 +142,6 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['gcPercent', existing.gcPercent ?? 100, request.gcPercent],
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
   ];
-  const other = wanted.find(([, is, asked]) => asked !== undefined && asked !== is);
+  const other = wanted.find(([, is, requested]) => requested !== undefined && requested !== is);
   return other && `${existing.name} is up with ${other[0]} ${other[1]}, asked for ${other[2]}: take it down first`;
 }

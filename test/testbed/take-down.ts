@@ -1,4 +1,4 @@
-/** Removes clusters and whatever else a bed, alive or dead, has left on the machine. */
+/** Removes clusters and everything else that a bed, alive or dead, has left on the machine. */
 import { bedGroup, groupedNodes, groupProcesses, nodeGroup, removeGroups } from './cgroups.ts';
 import { removeClusterDir } from './cluster-state.ts';
 import { clusterLinks, removeInternet, removeLinks } from './internet.ts';

@@ -47,7 +47,7 @@ async function apply(cluster: BedCluster, ...items: object[]): Promise<void> {
   });
 }
 
-/** Process 0 would be this test and whatever started it. */
+/** Process 0 would be this test and its parent. */
 function pidIn(running: ReadonlyMap<string, number>, component: string): number {
   const pid = running.get(component);
   if (pid === undefined) throw new Error(`${component} does not run; what does: ${[...running.keys()].join(', ')}`);

@@ -50,7 +50,7 @@ export function createAsks(deps: { cluster: Cluster; clock: Clock; onChange: () 
             signal,
           )
           .catch((error: unknown) => {
-            // Deleted meanwhile: nobody is left to tell.
+            // Deleted meanwhile: there is no status to write.
             if (codeOf(error) !== 'kube_not_found' && codeOf(error) !== 'kube_conflict') throw error;
           });
       }

@@ -7,7 +7,7 @@ const timeoutMs = 10_000;
 
 /**
  * The PEM of the certificate in the broker's chain whose DER has this SHA-256. Fails with `broker_unreachable`, and with
- * `unauthenticated` when the broker shows another chain: then somebody else answers at this address.
+ * `unauthenticated` when the broker shows another chain: then another server answers at this address.
  */
 export function brokerCaByHash(url: URL, caHash: string): Promise<string> {
   return new Promise((resolve, reject) => {

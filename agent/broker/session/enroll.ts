@@ -34,7 +34,7 @@ export interface EnrollDeps {
   readonly log: Log;
 }
 
-export function parseJoinToken(text: string): JoinToken {
+function parseJoinToken(text: string): JoinToken {
   const refuse = (why: string) =>
     new AppError(
       'invalid_input',

@@ -1,7 +1,9 @@
 /** Keeps the status of the BrokerLink: connected or not, why, and when the last exchange was. */
+
 import type { Cluster } from '#kube/model/types.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
@@ -52,8 +54,7 @@ export function createLinkStatus(deps: { cluster: Cluster; clock: Clock; agentVe
 
   return {
     exchanged: (signal: AbortSignal) => write(true, 'Exchanged', 'the broker answers', signal),
-    failed: (error: unknown, signal: AbortSignal) =>
-      write(false, reasonOf(error), error instanceof Error ? error.message : String(error), signal),
+    failed: (error: unknown, signal: AbortSignal) => write(false, reasonOf(error), messageOf(error), signal),
   };
 }
 

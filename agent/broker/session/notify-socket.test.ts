@@ -88,7 +88,7 @@ function agent({ port, random = () => 0.5, told = true }: Setup) {
   return { clock, pace, seen, doorbell };
 }
 
-test('rings when it opens, when told of something, and when a pong knows better', async () => {
+test('rings when it opens, on a ring of the broker, and when a pong has a newer revision', async () => {
   const { port, sockets } = await bell();
   const { doorbell, seen, pace } = agent({ port });
   await until('it to open', () => doorbell.connected());
@@ -103,7 +103,7 @@ test('rings when it opens, when told of something, and when a pong knows better'
   await until('the ring of the pong', () => seen.rings === 3);
 });
 
-test('pings as often as it is told, at once when that becomes shorter, and every eighth asks for an answer', async () => {
+test('pings at the interval that the broker sets, at once when that becomes shorter, and every eighth ping asks for an answer', async () => {
   const { port, sockets, frames } = await bell();
   const { doorbell, clock, pace } = agent({ port });
   await until('it to open', () => doorbell.connected() && clock.sleeping >= 2);
@@ -184,7 +184,7 @@ test('comes back anywhere in a window that doubles up to two minutes', async () 
   expect(asked).toEqual([1_800, 400, 7_200, 14_400, 28_800, 57_600, 108_000, 108_000]);
 });
 
-test('who is told to slow down, or hung up on for cause, stays away longer', async () => {
+test('waits 30 s before it connects again after a request to slow down', async () => {
   const pauses: number[] = [];
   const http = createServer();
   http.on('upgrade', (_request, raw) => raw.end('HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\n\r\n'));

@@ -1,9 +1,11 @@
 /**
  * The WebSocket that rings when there is something new to read, and over which an idle agent is heard of. Losing it costs latency, never
- * correctness: whoever holds it polls meanwhile.
+ * correctness: without it the agent polls.
  */
+
 import WebSocket from 'ws';
 import { abortScope } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
@@ -136,7 +138,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   function hold(next: Connection | undefined): void {
     const before = current;
     current = next;
-    // Only now: whoever rings finds at least one of the two.
+    // Only now, so that the broker finds at least one of the two when it rings.
     before?.close();
     if ((before === undefined) !== (next === undefined)) onChange();
     // While one was open nothing was missed but what the next ping finds out.
@@ -144,7 +146,7 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   }
 
   async function pause(failures: number, signal: AbortSignal): Promise<void> {
-    const window = Math.min(windowMs.most, windowMs.first * 2 ** Math.min(failures - 1, 10));
+    const window = backoffMs(failures, { baseMs: windowMs.first, maxMs: windowMs.most });
     await clock.sleep(random() * Math.max(window, refused ? windowMs.refused : 0), signal).catch(() => undefined);
     refused = false;
   }

@@ -7,7 +7,7 @@ const unpaced: Pace = { heartbeatSeconds: 25, pollSeconds: 30 };
 /** Every so many heartbeats one asks for an answer: a connection that is dead without TCP noticing must not last. Answers have a price. */
 const answerEvery = 8;
 
-export interface Told {
+interface Told {
   readonly heartbeatSeconds?: number | undefined;
   readonly pollSeconds?: number | undefined;
   readonly protocolVersion?: number | undefined;

@@ -1,4 +1,5 @@
 /** Signed requests to the broker: every one carries a fresh EdDSA JWT over method, path and body, so no bearer secret is ever stored. */
+
 import { createHash, type KeyObject } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { SignJWT } from 'jose';
@@ -6,6 +7,7 @@ import type * as z from 'zod';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
@@ -115,11 +117,9 @@ function send({ agent, url, method, headers, text, signal }: Outgoing): Promise<
       reject(
         signal.aborted
           ? signal.reason
-          : new AppError(
-              'broker_unreachable',
-              `the broker at ${url.origin} did not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
-              { cause },
-            ),
+          : new AppError('broker_unreachable', `the broker at ${url.origin} did not answer: ${messageOf(cause)}`, {
+              cause,
+            }),
       );
     const outgoing = request(url, { agent, method, headers, signal: bounded.signal }, (response) => {
       const chunks: Buffer[] = [];

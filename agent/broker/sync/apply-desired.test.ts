@@ -141,7 +141,7 @@ test('an ended peering that the broker sends once more after a restart touches n
   expect(sets.observed().find(({ peering }) => peering === 'pe_1')).toMatchObject({ objects: [], appliedRevision: 2 });
 });
 
-test('an ended peering is reported empty until the broker has heard it, then forgotten', async () => {
+test('an ended peering is reported empty until the broker has acknowledged that, then forgotten', async () => {
   const { sets, settle } = start();
   sets.accept(answer(1, set('pe_1', 1, 'present')));
   await settle();
@@ -210,7 +210,7 @@ describe('a link that two opposite peerings share', () => {
     expect(names()).toEqual([]);
   });
 
-  test('is refused where it reaches too far, and the broker hears of it', async () => {
+  test('is refused where it reaches too far, and the report says so', async () => {
     const { sets, settle, names } = start();
     const hostile = { ...gateway(1340), spec: { mtu: 1340, secretRef: { name: 'admin-token' } } };
     sets.accept(answer(1, { ...linked('pe_1', 1, 'consumer', 1340), objects: [...manifests.slice(0, 1), hostile] }));
@@ -226,10 +226,10 @@ describe('a link that two opposite peerings share', () => {
   });
 });
 
-describe('a peering whose slice somebody in the cluster deletes', () => {
+describe('a peering whose slice a user of the cluster deletes', () => {
   const slice = ['ResourceSlice', `${namespace}/milan`] as const;
 
-  test('is ended there: nothing is made again, the broker hears of it, and its end clears the rest', async () => {
+  test('is ended there: no object is made again, the report says so, and its end clears the rest', async () => {
     const { sets, settle, names, deleteByHand } = start();
     sets.accept(answer(1, set('pe_1', 1, 'present')));
     await settle();
@@ -278,7 +278,7 @@ describe('a peering whose slice somebody in the cluster deletes', () => {
   });
 });
 
-describe('a peering whose Identity, which no finalizer holds, somebody in the cluster deletes', () => {
+describe('a peering whose Identity, which no finalizer holds, a user of the cluster deletes', () => {
   const identity: KubeManifest = {
     apiVersion: 'authentication.liqo.io/v1beta1',
     kind: 'Identity',

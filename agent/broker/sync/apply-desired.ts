@@ -1,25 +1,24 @@
 /** Brings this cluster to what the broker desires, one peering at a time, and remembers how far that got. */
+
 import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
-import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { namespaces } from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
-import { identities } from '#shared/schema/liqo/identity.ts';
-import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
-import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import { reject } from '../kinds/desired-kinds.ts';
-import { observedSet } from '../kinds/observed-kinds.ts';
+import { brokerKind } from '../kinds/all.ts';
+import { tenantNamespaceOf } from '../kinds/derived.ts';
+import { manifestRejection } from './manifest-check.ts';
+import { observedSet } from './observed-objects.ts';
 import {
   carriersOf,
-  derivedFromGateway,
+  derivedRefs,
   isEndedHere,
   type LiveObject,
   manifestRef,
@@ -27,25 +26,10 @@ import {
   peerDeadAnnotation,
   planSet,
   refText,
-  tenantNamespaceOf,
   vanished,
 } from './plan.ts';
 import { linkRejection, policyFacts, policyRejection } from './policy-check.ts';
 import { appliedHashAnnotation, type ChannelCaches, watchedObjects } from './watched-objects.ts';
-
-const writable: Readonly<Record<string, ResourceType>> = {
-  Namespace: namespaces,
-  Secret: secrets,
-  Tenant: tenants,
-  Identity: identities,
-  ResourceSlice: resourceSlices,
-  NamespaceMap: namespaceMaps,
-  Configuration: networkKinds.configurations,
-  GatewayServer: networkKinds.gatewayServers,
-  GatewayClient: networkKinds.gatewayClients,
-  PublicKey: networkKinds.publicKeys,
-  Connection: networkKinds.connections,
-};
 
 interface Progress {
   readonly revision: number;
@@ -74,7 +58,7 @@ export interface DesiredStateDeps {
   /** This cluster's account at the broker. */
   readonly tenant?: string;
   readonly log: Log;
-  /** Something was applied, removed or refused: the broker should hear of it. */
+  /** Something was applied, removed or refused: the broker should get a report. */
   readonly onProgress: () => void;
 }
 
@@ -89,11 +73,11 @@ export function createDesiredState({
 }: DesiredStateDeps): DesiredState {
   const sets = new Map<string, DesiredSet>();
   const progress = new Map<string, Progress>();
-  /** Absent sets that were clean once: from then on they only tell the broker so, and touch nothing. */
+  /** Absent sets that were clean once: from then on the agent only reports them empty, and touches no object. */
   const ended = new Set<string>();
-  /** Present sets that somebody in this cluster ended: nothing of them is made again, and the broker hears of it. */
+  /** Present sets that a user of this cluster ended: none of their objects is made again, and the report says so. */
   const endedHere = new Set<string>();
-  /** What carried each present set when it was last looked at. */
+  /** The carriers of each present set in its last pass. */
   const carried = new Map<string, readonly LiveObject[]>();
   let revision = 0;
 
@@ -118,23 +102,23 @@ export function createDesiredState({
     return answer.sets.map((set) => set.peering);
   }
 
-  /** What other present sets want, too, and of that what the newer ones do: two peerings of a pair share a namespace and a link. */
+  /** The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. */
   function elsewhere(set: DesiredSet): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
     const wanted = new Set<string>();
     const newer = new Set<string>();
     for (const other of sets.values()) {
       if (other.peering === set.peering || other.state !== 'present') continue;
       for (const manifest of other.objects) {
-        for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedFromGateway(manifest)]) {
+        for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedRefs(manifest)]) {
           wanted.add(ref);
-          if (other.revision > set.revision && manifest.kind !== 'Namespace') newer.add(ref);
+          if (other.revision > set.revision && !brokerKind(manifest.kind)?.isHome) newer.add(ref);
         }
       }
     }
     return { wantedElsewhere: wanted, leftToOthers: newer };
   }
 
-  /** A later peering of the same pair has begun: what an ended one derived is gone, and what there is now is not its to remove. */
+  /** A later peering of the same pair has begun: derived objects of the ended one are gone, and those that exist now belong to the later one. */
   const isSuperseded = (set: DesiredSet): boolean =>
     set.state === 'absent' &&
     [...sets.values()].some((other) => other.state === 'present' && other.peer === set.peer && other.role === set.role);
@@ -154,7 +138,7 @@ export function createDesiredState({
     for (const manifest of set.objects) {
       const rejection =
         forbidden === undefined
-          ? (reject(set, manifest, clusterId) ?? linkRejection(set, manifest, facts, tenant))
+          ? (manifestRejection(set, manifest, clusterId) ?? linkRejection(set, manifest, facts, tenant))
           : { code: 'policy_refused', message: forbidden };
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
@@ -193,21 +177,21 @@ export function createDesiredState({
       progress.set(peering, { revision: set.revision, refusals });
     else if (refusals.length > 0) progress.set(peering, { revision: progress.get(peering)?.revision ?? 0, refusals });
     onProgress();
-    // The broker knows by now; the queue tries again with back-off.
+    // The refusal is in the report; the queue tries again with back-off.
     if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
   }
 
-  /** The cache says so, and the API server when asked. */
+  /** Whether a carrier is gone from the cache and, when asked, from the API server. */
   async function hasVanished(set: DesiredSet, live: readonly LiveObject[], signal: AbortSignal): Promise<boolean> {
     const gone = vanished(set, live, carried.get(set.peering) ?? []);
-    const type = writable[gone?.kind ?? ''];
+    const type = brokerKind(gone?.kind ?? '')?.type;
     return gone !== undefined && type !== undefined && (await cluster.api.get(type, gone.ref, signal)) === undefined;
   }
 
-  /** Noted in the cluster, too: an agent that restarts before the broker has heard would make everything again. */
+  /** Recorded in the cluster, too: an agent that restarts before its report has arrived would make all objects again. */
   async function endHere(set: DesiredSet, live: readonly LiveObject[], signal: AbortSignal): Promise<Outcome> {
-    const home = live.find(({ kind, ref }) => kind === 'Namespace' && ref.name === tenantNamespaceOf(set));
+    const home = live.find(({ kind, ref }) => brokerKind(kind)?.isHome && ref.name === tenantNamespaceOf(set));
     if (home !== undefined && !home.deleting && home.ended !== set.peering) {
       const patch = { metadata: { annotations: { [isthmusAnnotation.ended]: set.peering } } };
       await cluster.api.mergePatch(namespaces, home.ref, patch, {}, signal);
@@ -220,7 +204,7 @@ export function createDesiredState({
   }
 
   async function applyOne(set: DesiredSet, manifest: KubeManifest, signal: AbortSignal) {
-    const type = writable[manifest.kind];
+    const type = brokerKind(manifest.kind)?.type;
     if (!type) throw new TypeError(`no handle for ${manifest.kind}`);
     const object = {
       ...manifest,
@@ -241,19 +225,19 @@ export function createDesiredState({
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // The API server or an admission webhook said no: whoever waits for this peering must learn why.
+      // The API server or an admission webhook refused it: the report has the reason, for the peering's conditions.
       const refusal = {
         object: refText(manifest.kind, manifestRef(manifest)),
         code,
-        message: error instanceof Error ? error.message : String(error),
+        message: messageOf(error),
       };
       return { refusal, error };
     }
   }
 
   async function removeOne(object: LiveObject, signal: AbortSignal): Promise<void> {
-    const type = writable[object.kind];
-    if (type) await cluster.api.delete(type, object.ref, { uid: object.uid }, signal);
+    const kind = brokerKind(object.kind);
+    if (kind?.removedBy === 'agent') await cluster.api.delete(kind.type, object.ref, { uid: object.uid }, signal);
   }
 
   async function markPeerDead(set: DesiredSet, signal: AbortSignal): Promise<void> {
@@ -311,10 +295,10 @@ export function createDesiredState({
   };
 }
 
-export const manifestHash = (manifest: KubeManifest): string =>
+const manifestHash = (manifest: KubeManifest): string =>
   createHash('sha256').update(stable(manifest)).digest('hex').slice(0, 32);
 
-/** JSON with sorted keys: the same manifest gives the same text whatever the order of its members. */
+/** JSON with sorted keys: the same manifest gives the same text in any order of its members. */
 const stable = (value: unknown): string =>
   JSON.stringify(value, (_key, v: unknown) =>
     typeof v === 'object' && v !== null && !Array.isArray(v)

@@ -32,7 +32,7 @@ export interface FactsDeps {
 export interface FactsSource {
   read(): ClusterFacts;
   readonly policies: Cache<PeeringPolicy>;
-  /** Resolves once the API server has told its version and nodes and policies are known. */
+  /** Resolves once the version of the API server, nodes and policies are known. */
   ready(signal: AbortSignal): Promise<void>;
   subscribe(listener: () => void): void;
 }

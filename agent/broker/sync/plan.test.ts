@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
-import { derivedFromGateway, type LiveObject, manifestRef, type Plan, planSet, refText } from './plan.ts';
+import { derivedRefs, type LiveObject, manifestRef, type Plan, planSet, refText } from './plan.ts';
 
 const manifest = (kind: string, name: string, extra: Record<string, unknown> = {}): KubeManifest => ({
   apiVersion: 'v1',
@@ -185,7 +185,7 @@ describe('a link that two opposite peerings share', () => {
   const link = [liveOf(gateway), connection, secret];
   const others = [gateway, ...consumerObjects.slice(0, 1)].flatMap((m) => [
     refText(m.kind, manifestRef(m)),
-    ...derivedFromGateway(m),
+    ...derivedRefs(m),
   ]);
 
   test('stays, with what its gateway brought, when one of them ends', () => {

@@ -1,9 +1,11 @@
 /** What to write and what to remove so that a cluster matches one desired set. Pure: no client, no clock. */
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
-import { annotation, label, name } from '#shared/domain/liqo-keys.ts';
+import { annotation } from '#shared/domain/liqo-keys.ts';
 import { nameList } from '#shared/domain/name-list.ts';
-import { networkName } from '#shared/domain/network-keys.ts';
-import type { DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import { brokerKind } from '../kinds/all.ts';
+import { tenantNamespaceOf } from '../kinds/derived.ts';
+import { takedownStages } from '../kinds/kind.ts';
 
 /** One object of a peering as it is: what the broker had applied, or what controllers derived from that. */
 export interface LiveObject {
@@ -15,7 +17,7 @@ export interface LiveObject {
   readonly peering?: string;
   /** Of the manifest it was last applied from. */
   readonly appliedHash?: string;
-  /** On a tenant namespace: the peering that somebody ended here. */
+  /** On a tenant namespace: the peering that was ended in this cluster. */
   readonly ended?: string;
 }
 
@@ -49,26 +51,12 @@ export const manifestRef = (m: KubeManifest): ObjectRef =>
     ? { name: m.metadata.name }
     : { namespace: m.metadata.namespace, name: m.metadata.name };
 
-/**
- * The order in which a side is taken down; a stage starts when the one before is gone. Kinds absent from every stage are derived: their
- * owners remove them, and the plan only waits. The consumer gives its capacity back before its identity goes; the provider takes
- * the consumer's rights first, so that nothing comes back while it cleans.
- */
-const link = ['GatewayServer', 'GatewayClient', 'PublicKey', 'Connection', 'Configuration'] as const;
-const takedown: Record<PeeringRole, readonly (readonly string[])[]> = {
-  consumer: [['ResourceSlice'], ['NamespaceMap', 'Identity'], link, ['Secret', 'Namespace']],
-  provider: [['Tenant'], ['ResourceSlice', 'NamespaceMap'], link, ['Secret', 'Namespace']],
-};
-/** What the first stages wait for besides their own kinds. */
-const derivedBy: Record<string, readonly string[]> = { ResourceSlice: ['VirtualNode', 'Node'] };
-
-/** What carries a peering. Whoever deletes one of these ends it, with kubectl, liqoctl or from Git. */
-const carriers: ReadonlySet<string> = new Set(['ResourceSlice', 'Identity', 'Tenant']);
+const isHome = (kind: string): boolean => brokerKind(kind)?.isHome === true;
 
 const wantedBy = ({ objects }: DesiredSet): ReadonlySet<string> =>
   new Set(objects.map((m) => refText(m.kind, manifestRef(m))));
 
-/** Whether somebody in this cluster ended what the broker still wants. The agent itself deletes nothing that is wanted. */
+/** Whether a user of this cluster ended what the broker still wants. The agent itself deletes nothing that is wanted. */
 export function isEndedHere(set: DesiredSet, live: readonly LiveObject[]): boolean {
   if (set.state !== 'present') return false;
   const wanted = wantedBy(set);
@@ -78,22 +66,21 @@ export function isEndedHere(set: DesiredSet, live: readonly LiveObject[]): boole
   );
 }
 
-/** What carries the peering in this cluster now. */
+/** The objects in this cluster whose deletion ends the peering. */
 export const carriersOf = (set: Pick<DesiredSet, 'peering'>, live: readonly LiveObject[]): readonly LiveObject[] =>
-  live.filter(({ kind, peering }) => carriers.has(kind) && peering === set.peering);
+  live.filter(({ kind, peering }) => brokerKind(kind)?.carriesPeering && peering === set.peering);
 
 /**
- * Of what carried the peering before, one that the broker still wants and that is gone: kinds without a finalizer vanish at once. Where the tenant
- * namespace is gone as well nobody ended anything: the cluster lost its memory, and everything is made again.
+ * Of the objects that carried the peering before, one that the broker still wants and that is gone: kinds without a finalizer vanish at once.
+ * Undefined where the tenant namespace is gone as well: then no user ended the peering but the cluster lost its state, and all objects are made
+ * again.
  */
 export function vanished(
   set: DesiredSet,
   live: readonly LiveObject[],
   before: readonly LiveObject[],
 ): LiveObject | undefined {
-  const home = live.some(
-    ({ kind, ref, deleting }) => kind === 'Namespace' && ref.name === tenantNamespaceOf(set) && !deleting,
-  );
+  const home = live.some(({ kind, ref, deleting }) => isHome(kind) && ref.name === tenantNamespaceOf(set) && !deleting);
   if (set.state !== 'present' || !home) return undefined;
   const wanted = wantedBy(set);
   const here = new Set(live.map(({ kind, ref }) => refText(kind, ref)));
@@ -107,7 +94,7 @@ export function planSet(input: PlanInput): Plan {
 function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf }: PlanInput): Plan {
   const byRef = new Map(live.map((o) => [refText(o.kind, o.ref), o]));
   const wanted = wantedBy(set);
-  const terminating = live.find((o) => o.kind === 'Namespace' && o.deleting && wanted.has(refText(o.kind, o.ref)));
+  const terminating = live.find((o) => isHome(o.kind) && o.deleting && wanted.has(refText(o.kind, o.ref)));
   const remove = live.filter(
     (o) =>
       o.peering === set.peering &&
@@ -129,9 +116,9 @@ function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf
     if (refused.has(ref) || leftToOthers?.has(ref)) return false;
     const now = byRef.get(ref);
     const theirs = now?.peering !== undefined && now.peering !== set.peering;
-    // What an ended peering has left to this one gets its name: this one's end must find it.
-    if (m.kind !== 'Namespace' && theirs && !wantedElsewhere.has(ref)) return true;
-    return !now || (now.appliedHash !== hashOf(m) && !(m.kind === 'Namespace' && theirs));
+    // An object that an ended peering left behind gets the label of this peering, by which it is found when this one ends.
+    if (!isHome(m.kind) && theirs && !wantedElsewhere.has(ref)) return true;
+    return !now || (now.appliedHash !== hashOf(m) && !(isHome(m.kind) && theirs));
   });
   const held = apply.map((m) => byRef.get(refText(m.kind, manifestRef(m)))).find((o) => o?.deleting);
   if (held) {
@@ -149,13 +136,12 @@ function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf
 function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
   const left = live.filter((o) => !wantedElsewhere.has(refText(o.kind, o.ref)));
   if (left.length === 0) return { apply: [], remove: [], markPeerDead: false, clean: true };
-  for (const stage of takedown[set.role]) {
-    const kinds = new Set(stage.flatMap((kind) => [kind, ...(derivedBy[kind] ?? [])]));
-    const here = left.filter((o) => kinds.has(o.kind));
+  for (const stage of takedownStages[set.role]) {
+    const here = left.filter((o) => brokerKind(o.kind)?.takedown[set.role] === stage);
     if (here.length === 0) continue;
     return {
       apply: [],
-      remove: here.filter((o) => stage.includes(o.kind) && !o.deleting),
+      remove: here.filter((o) => brokerKind(o.kind)?.removedBy === 'agent' && !o.deleting),
       markPeerDead: set.peerDead,
       clean: false,
       waitingOn: `removal of ${nameList(here.map((o) => `${o.kind} ${o.ref.name}`))}`,
@@ -170,20 +156,10 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
   };
 }
 
-/** Where the objects of a peering live in this cluster. */
-export const tenantNamespaceOf = (set: Pick<DesiredSet, 'peer'>): string => name.tenantNamespace(set.peer);
-
-/** What a gateway that this cluster is asked for brings with it: whoever wants the one wants the other. */
-export function derivedFromGateway({ kind, metadata }: KubeManifest): readonly string[] {
-  if (kind !== 'GatewayServer' && kind !== 'GatewayClient') return [];
-  const ref = { namespace: metadata.namespace ?? '', name: networkName.gateway(metadata.name) };
-  return ['Connection', 'Secret'].map((derived) => refText(derived, ref));
-}
-
-/** The labels that prove that a derived object belongs to this peering and this role. */
-export const derivedLabels = (set: Pick<DesiredSet, 'peer' | 'role'>): Readonly<Record<string, string>> =>
-  set.role === 'consumer'
-    ? { [label.replication]: 'true', [label.remoteId]: set.peer }
-    : { [label.replicated]: 'true', [label.originId]: set.peer };
+/** The objects that controllers derive from a manifest: a set that wants the manifest wants them, too. */
+export const derivedRefs = (manifest: KubeManifest): readonly string[] =>
+  (brokerKind(manifest.kind)?.brings?.(manifest) ?? []).map(({ kind, name }) =>
+    refText(kind, { namespace: manifest.metadata.namespace ?? '', name }),
+  );
 
 export const peerDeadAnnotation = annotation.permanentlyUnreachable;

@@ -58,7 +58,7 @@ test('policies add up, and no list of tenants lets in a peer that the list of pe
   );
 });
 
-test('the broker is told whom a policy is about', () => {
+test('the facts of a policy name the tenants that it is about', () => {
   const object = { metadata: { name: 'default' }, spec: { tenants: ['acme'], asProvider: side } };
   expect(policyFacts(object as unknown as PeeringPolicy).tenants).toEqual(['acme']);
 });

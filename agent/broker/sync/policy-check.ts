@@ -1,9 +1,9 @@
 /** What this cluster's own PeeringPolicy objects let a broker do here. Pure. */
-import type { Rejection } from '#agent/broker/kinds/rule.ts';
 import { isWithin } from '#shared/domain/cidr.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { DesiredSet, KubeManifest, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { announcedRanges, linkRules } from '../kinds/link-kinds.ts';
+import { brokerKind } from '../kinds/all.ts';
+import type { Rejection } from './manifest-check.ts';
 
 export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({
   name: policy.metadata.name,
@@ -28,7 +28,7 @@ export const policyFacts = (policy: PeeringPolicy): PolicyFacts => ({
   },
 });
 
-/** Which account at the broker the peer is of; the broker says so for peers of other accounts. */
+/** Whether the policy is about the peer's account at the broker, which the broker names for peers of other accounts. */
 const isAbout = ({ tenants }: PolicyFacts, peerTenant: string | undefined, ownTenant: string | undefined): boolean => {
   if (tenants === undefined) return peerTenant === undefined || peerTenant === ownTenant;
   if (tenants.includes('*')) return true;
@@ -48,15 +48,15 @@ const allowing = (set: Peered, policies: readonly PolicyFacts[], ownTenant: stri
       policy[sideOf(set)].peers.some((peer) => peer === '*' || peer === set.peer),
   );
 
-/** Undefined: no object of a link, or some policy that allows the peering allows this, too. */
+/** Undefined: `manifest` is not part of a link, or at least one policy that allows the peering allows it as well. */
 export function linkRejection(
   set: Peered,
   manifest: KubeManifest,
   policies: readonly PolicyFacts[],
   ownTenant?: string,
 ): Rejection | undefined {
-  if (linkRules[manifest.kind] === undefined) return undefined;
-  const ranges = announcedRanges(manifest);
+  const ranges = brokerKind(manifest.kind)?.announcedRanges?.(manifest);
+  if (ranges === undefined) return undefined;
   const objections = allowing(set, policies, ownTenant).map(({ name, network }) => {
     if (!network) return undefined;
     if (!network.enabled) return `PeeringPolicy ${name} has spec.network.enabled false: no links to ${set.peer}`;
@@ -69,7 +69,7 @@ export function linkRejection(
   return message === undefined || objections.includes(undefined) ? undefined : { code: 'policy_refused', message };
 }
 
-/** Undefined: some policy allows the peering. `ownTenant` is this cluster's account at the broker. */
+/** Undefined: at least one policy allows the peering. `ownTenant` is this cluster's account at the broker. */
 export function policyRejection(set: Peered, policies: readonly PolicyFacts[], ownTenant?: string): string | undefined {
   const side = sideOf(set);
   if (allowing(set, policies, ownTenant).length > 0) return undefined;

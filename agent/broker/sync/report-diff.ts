@@ -1,15 +1,15 @@
-/** What the broker has been told of each peering, so that only news travels. */
+/** The last report of each peering that the broker acknowledged, so that only differences are sent. */
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
-import { newsOf } from '../kinds/observed-kinds.ts';
+import { newsOf } from './observed-objects.ts';
 
-/** How old the latency of a link at the broker may become, and everything else that always changes a little. */
+/** After this time a report is also sent when only volatile fields differ, such as the latency of a link. */
 const freshMs = 5 * 60_000;
 
 export interface Told {
-  /** Those that the broker should hear of now. */
+  /** The sets of `current` that differ from their last report by more than volatile fields, or by these for longer than `freshMs`. */
   news(current: readonly ObservedSet[]): ObservedSet[];
-  /** The broker has acknowledged `sent`; what is not `current` any more is forgotten. */
+  /** The broker has acknowledged `sent`; reports of peerings that are not in `current` are forgotten. */
   remember(sent: readonly ObservedSet[], current: readonly ObservedSet[]): void;
 }
 

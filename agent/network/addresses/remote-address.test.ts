@@ -22,7 +22,7 @@ test.each([
   expect(reachedAt(remoteRanges(granted), address)).toBe(expected);
 });
 
-test('an address in a range that has no name here yet is not given out: it may belong to somebody else', () => {
+test('an address in a range that is not mapped here yet is not given out: another cluster may own it', () => {
   const ranges = remoteRanges(configuration());
   expect([reachedAt(ranges, '10.50.0.4'), reachedAt(ranges, '10.68.0.1')]).toEqual([undefined, undefined]);
   const half = remoteRanges(configuration({ pod: ['', '10.60.0.0/20'], external: [] }));
@@ -53,7 +53,7 @@ test.each([
 });
 
 test.each([
-  ['nobody uses', '10.51.0.0'],
+  ['is unused', '10.51.0.0'],
   ['of a range that is only reserved', '10.60.0.1'],
   ['of a range that was not granted', '10.9.0.1'],
   ['of IPv6', 'fd00::7'],

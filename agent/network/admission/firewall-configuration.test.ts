@@ -9,7 +9,7 @@ import type {
 } from '#shared/schema/liqo/firewall-configuration.ts';
 import { ruleNamePatch, validateFirewall } from './firewall-configuration.ts';
 
-const said = (verdict: Verdict): string =>
+const textOf = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
 
 const configuration = (table: Partial<FirewallTable>, name = 'extra', more: Record<string, string> = {}) =>
@@ -35,7 +35,8 @@ const filter = (hook: FirewallChain['hook'], ...filterRules: Partial<FilterRule>
     hook,
     rules: { filterRules: filterRules.map((r) => ({ match: [], action: 'accept', counter: true, ...r })) },
   });
-const judge = (...chains: FirewallChain[]): string => said(validateFirewall(undefined, configuration({ chains }), []));
+const verdictOf = (...chains: FirewallChain[]): string =>
+  textOf(validateFirewall(undefined, configuration({ chains }), []));
 const tcp = { op: 'eq', proto: { value: 'tcp' } } as const;
 const ip = (value: string, position: 'src' | 'dst' = 'dst') => ({ op: 'eq', ip: { value, position } }) as const;
 const port = (value: string) => ({ op: 'eq', port: { value, position: 'dst' } }) as const;
@@ -55,7 +56,7 @@ describe('a FirewallConfiguration', () => {
     ['a mark', filter('prerouting', { action: 'ctmark', value: '0x10', match: [port('80-90')] })],
     ['no tracking', filter('output', { action: 'notrack', match: [port('6091')] })],
     ['a route chain', chain({ type: 'route', hook: 'output', rules: { routeRules: [{ name: 'x' }] } })],
-  ])('is accepted with %s', (_, good) => expect(judge(good)).toBe('allowed'));
+  ])('is accepted with %s', (_, good) => expect(verdictOf(good)).toBe('allowed'));
 
   test.each<[string, FirewallChain, RegExp]>([
     [
@@ -129,23 +130,23 @@ describe('a FirewallConfiguration', () => {
     ['a rule name with a quotation mark', filter('forward', { name: 'a"b' }), /filterRules\[0\]\.name is/],
     ['a chain name that is rules', chain({ name: 'c { }' }), /chains\[0\]\.name is "c \{ \}"/],
   ])('is refused with %s', (_, bad, message) => {
-    const text = judge(bad);
+    const text = verdictOf(bad);
     expect(text).toMatch(message);
     expect(text).toMatch(/^spec\.table\..*\(invalid_input\)$/);
   });
 
   test('is refused with one chain name twice, and in a family that has no such chains', () => {
-    expect(judge(chain({}), chain({}))).toMatch(/chains\[1\]\.name is c: accepted is each name once/);
+    expect(verdictOf(chain({}), chain({}))).toMatch(/chains\[1\]\.name is c: accepted is each name once/);
     const arp = configuration({ family: 'ARP', chains: [nat('prerouting')] });
-    expect(said(validateFirewall(undefined, arp, []))).toMatch(/type is nat: accepted in family ARP is filter/);
+    expect(textOf(validateFirewall(undefined, arp, []))).toMatch(/type is nat: accepted in family ARP is filter/);
     const inet = configuration({ family: 'INET', chains: [filter('forward', {})] });
     expect(validateFirewall(undefined, inet, [])).toBe(allow);
   });
 
   test('keeps the name of its table, which is unique for its target', () => {
     const mine = configuration({});
-    expect(said(validateFirewall(mine, configuration({ name: 'b' }), []))).toMatch(/immutable \(extra, not b\)/);
-    expect(said(validateFirewall(undefined, configuration({}, 'second'), [mine]))).toMatch(/already_exists/);
+    expect(textOf(validateFirewall(mine, configuration({ name: 'b' }), []))).toMatch(/immutable \(extra, not b\)/);
+    expect(textOf(validateFirewall(undefined, configuration({}, 'second'), [mine]))).toMatch(/already_exists/);
     const unique = { 'networking.liqo.io/firewall-unique': 'milan' };
     expect(validateFirewall(undefined, configuration({}, 'second', unique), [mine])).toBe(allow);
     expect(validateFirewall(undefined, mine, [mine])).toBe(allow);

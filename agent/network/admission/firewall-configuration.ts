@@ -17,16 +17,12 @@ import {
   acceptedName,
   bad,
   entityName,
-  forWhom,
   interfaceName,
   validateTableName,
+  warnIfUnused,
 } from './route-configuration.ts';
 
-export const firewallTarget = [
-  networkLabel.firewallCategory,
-  networkLabel.firewallSubcategory,
-  networkLabel.firewallUnique,
-];
+const firewallTarget = [networkLabel.firewallCategory, networkLabel.firewallSubcategory, networkLabel.firewallUnique];
 
 type Hook = FirewallChain['hook'];
 type Family = FirewallTable['family'];
@@ -87,14 +83,14 @@ export function validateFirewall(
   const seen = new Map<string, number>();
   for (const [i, chain] of table.chains.entries()) {
     const at = `spec.table.chains[${i}]`;
-    const twin = seen.get(chain.name);
-    if (twin !== undefined)
-      return bad(`${at}.name`, chain.name, `accepted is each name once; spec.table.chains[${twin}] has it`);
+    const duplicate = seen.get(chain.name);
+    if (duplicate !== undefined)
+      return bad(`${at}.name`, chain.name, `accepted is each name once; spec.table.chains[${duplicate}] has it`);
     seen.set(chain.name, i);
     const verdict = validateChain(table.family, chain, at);
     if (verdict) return verdict;
   }
-  return forWhom(after, firewallTarget);
+  return warnIfUnused(after, firewallTarget);
 }
 
 function validateChain(family: Family, chain: FirewallChain, at: string): Verdict | undefined {
@@ -121,10 +117,10 @@ function validateChain(family: Family, chain: FirewallChain, at: string): Verdic
 
 function first<T>(
   items: readonly T[] | undefined,
-  judge: (item: T, index: number) => Verdict | undefined,
+  validate: (item: T, index: number) => Verdict | undefined,
 ): Verdict | undefined {
   for (const [i, item] of (items ?? []).entries()) {
-    const verdict = judge(item, i);
+    const verdict = validate(item, i);
     if (verdict) return verdict;
   }
   return undefined;
@@ -141,9 +137,9 @@ function ruleNamesProblem(chain: FirewallChain, at: string): Verdict | undefined
     const field = `${at}.rules.${list}[${i}].name`;
     if (!ruleName.test(name) || Buffer.byteLength(name) > 120)
       return bad(field, JSON.stringify(name), 'accepted are 1 to 120 bytes without quotation marks and backslashes');
-    const twin = seen.get(name);
-    if (twin !== undefined)
-      return bad(field, name, `accepted is each name once in a chain; ${at}.rules.${list}[${twin}] has it`);
+    const duplicate = seen.get(name);
+    if (duplicate !== undefined)
+      return bad(field, name, `accepted is each name once in a chain; ${at}.rules.${list}[${duplicate}] has it`);
     seen.set(name, i);
     return undefined;
   });

@@ -29,7 +29,7 @@ describe('a real API server with our admission', () => {
       /gateway\.validate\.liqo\.io.*is milan, to which GatewayServer plain\/milan is the link already.*already_exists/,
     );
     expect(await create('GatewayServer', 'again', { endpoint }, peer, 'liqo')).toMatch(/already_exists/);
-    expect(await create('GatewayClient', 'nobody', {})).toMatch(/remote-cluster-id\] is missing/);
+    expect(await create('GatewayClient', 'peerless', {})).toMatch(/remote-cluster-id\] is missing/);
     expect(await create('GatewayServer', 'small', { mtu: 1200, endpoint }, peer)).toMatch(
       /spec\.mtu: Invalid value: 1200.*greater than or equal to 1280/,
     );
@@ -37,7 +37,7 @@ describe('a real API server with our admission', () => {
     expect(await create('GatewayClient', 'milan', {}, peer)).toMatch(/created/);
   });
 
-  test('refuses ranges of a peer that overlap, are malformed, or are nobody’s', async () => {
+  test('refuses ranges of a peer that overlap, are malformed, or belong to no peer', async () => {
     const remote = (...pod: string[]) => ({ remote: { cidr: { pod, external: ['10.70.0.0/16'] } } });
     expect(await create('Configuration', 'a', remote('10.70.1.0/24'), peer)).toMatch(
       /spec\.remote\.cidr\.external\[0\] is 10\.70\.0\.0\/16, which overlaps spec\.remote\.cidr\.pod\[0\]/,

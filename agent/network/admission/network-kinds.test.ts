@@ -5,7 +5,7 @@ import type { ClusterCidrs, Configuration } from '#shared/schema/liqo/configurat
 import type { Network, NetworkSpec } from '#shared/schema/liqo/network.ts';
 import { validateConfiguration, validateGateway, validateNetwork } from './network-kinds.ts';
 
-const said = (verdict: Verdict): string =>
+const textOf = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
 
 const configuration = (remote: Partial<ClusterCidrs>, local?: Partial<ClusterCidrs>): Configuration => ({
@@ -19,7 +19,7 @@ const configuration = (remote: Partial<ClusterCidrs>, local?: Partial<ClusterCid
 });
 
 describe('a Configuration', () => {
-  test('may name any ranges of the peer that have nothing in common, whatever this cluster has', () => {
+  test('may name any disjoint ranges of the peer, also ranges that this cluster uses', () => {
     const good = configuration({ pod: ['10.200.0.0/16', '10.201.0.0/16'], external: ['10.70.0.0/16'] });
     expect(validateConfiguration(undefined, good)).toBe(allow);
     const same = configuration({ pod: ['10.200.0.0/16'] }, { pod: ['10.200.0.0/16'] });
@@ -43,7 +43,7 @@ describe('a Configuration', () => {
     ['the range of tunnels', configuration({ pod: ['169.254.18.0/24'] }), /link-local/],
     ['a local range that is none', configuration({}, { pod: ['224.0.0.0/8'] }), /^spec\.local\.cidr\.pod\[0\] is 224/],
   ])('with %s is refused', (_, bad, message) => {
-    const text = said(validateConfiguration(undefined, bad));
+    const text = textOf(validateConfiguration(undefined, bad));
     expect(text).toMatch(message);
     expect(text).toContain('(invalid_input)');
   });
@@ -75,7 +75,7 @@ describe('a gateway', () => {
     ['of the same kind', gateway('GatewayServer', 'second', 'milan')],
     ['in another namespace', gateway('GatewayServer', 'milan', 'milan', 'elsewhere')],
   ])('%s for the same peer is refused', (_, second) => {
-    expect(said(validateGateway(undefined, second, [server]))).toMatch(
+    expect(textOf(validateGateway(undefined, second, [server]))).toMatch(
       /is milan, to which GatewayServer liqo-tenant-milan\/milan is the link already: accepted is one .*\(already_exists\)/,
     );
   });
@@ -83,11 +83,11 @@ describe('a gateway', () => {
   test('does not become the second link by a change of its label', () => {
     const other = gateway('GatewayServer', 'turin', 'turin');
     const moved = gateway('GatewayServer', 'turin', 'milan');
-    expect(said(validateGateway(other, moved, [server, other]))).toContain('already_exists');
+    expect(textOf(validateGateway(other, moved, [server, other]))).toContain('already_exists');
   });
 
   test('without a peer is refused', () => {
-    expect(said(validateGateway(undefined, gateway('GatewayServer', 'x'), []))).toMatch(
+    expect(textOf(validateGateway(undefined, gateway('GatewayServer', 'x'), []))).toMatch(
       /remote-cluster-id\] is missing/,
     );
   });
@@ -149,7 +149,7 @@ describe('a Network', () => {
       /spec\.cidr is 10\.200\.0\.0\/16, which overlaps 10\.200\.0\.0\/16 of Network liqo\/pod-cidr \(pod-cidr\): accepted/,
     ],
   ])('is refused: %s', (_, bad, message) => {
-    const text = said(validateNetwork(undefined, bad, [reserved('a', '172.16.0.0/12'), pods, peer, waiting]));
+    const text = textOf(validateNetwork(undefined, bad, [reserved('a', '172.16.0.0/12'), pods, peer, waiting]));
     expect(text).toMatch(message);
     expect(text).toContain('(already_exists)');
   });
@@ -162,6 +162,6 @@ describe('a Network', () => {
     [{ cidr: '16.0.0.0/4' }, /prefix length of 8 to 32/],
     [{ cidr: '10.0.0.0/30', preAllocated: 5 }, /^spec\.preAllocated is 5: accepted is at most 4/],
   ])('of %j is refused', (spec, message) => {
-    expect(said(validateNetwork(undefined, network('a', spec, {}), []))).toMatch(message);
+    expect(textOf(validateNetwork(undefined, network('a', spec, {}), []))).toMatch(message);
   });
 });

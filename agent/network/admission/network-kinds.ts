@@ -8,7 +8,7 @@ import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
 import type { ClusterCidrs, Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 
-/** Finalizers come off and statuses are written whatever the rules of today say. */
+/** Removing finalizers and writing status stays possible for objects that today's rules would refuse. */
 export const keepsSpec = (
   before: (KubeObject & { spec?: unknown }) | undefined,
   after: KubeObject & { spec?: unknown },

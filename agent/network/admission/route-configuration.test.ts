@@ -3,7 +3,7 @@ import { allow, type Verdict } from '#agent/admission/review.ts';
 import type { RouteConfiguration, RouteRule } from '#shared/schema/liqo/route-configuration.ts';
 import { validateRoutes } from './route-configuration.ts';
 
-const said = (verdict: Verdict): string =>
+const textOf = (verdict: Verdict): string =>
   verdict.allowed ? (verdict.warnings ?? ['allowed']).join() : `${verdict.message} (${verdict.code})`;
 const toPeer: RouteRule = { dst: '10.71.0.0/16', routes: [{ dst: '10.71.0.0/16', dev: 'eth0' }] };
 
@@ -40,16 +40,16 @@ describe('a RouteConfiguration', () => {
     ['a negative mark', [{ fwmark: -1, routes: [] }], /fwmark is -1: accepted is 0 to/],
     ['priority 0', [{ priority: 0, routes: [] }], /priority is 0: accepted is 1 to/],
   ])('with %s is refused', (_, rules, message) => {
-    expect(said(validateRoutes(undefined, configuration(rules), []))).toMatch(message);
+    expect(textOf(validateRoutes(undefined, configuration(rules), []))).toMatch(message);
   });
 
   test('keeps the name of its table, and shares it with none for the same target', () => {
     const mine = configuration([toPeer]);
-    expect(said(validateRoutes(mine, configuration([toPeer], { table: 'other' }), []))).toMatch(
+    expect(textOf(validateRoutes(mine, configuration([toPeer], { table: 'other' }), []))).toMatch(
       /immutable \(extra, not other\)/,
     );
     const second = configuration([toPeer], { name: 'second' });
-    expect(said(validateRoutes(undefined, second, [mine]))).toMatch(
+    expect(textOf(validateRoutes(undefined, second, [mine]))).toMatch(
       /that of RouteConfiguration liqo\/extra.*already_exists/,
     );
     const elsewhere = configuration([toPeer], {
@@ -59,8 +59,8 @@ describe('a RouteConfiguration', () => {
     expect(validateRoutes(undefined, elsewhere, [mine])).toBe(allow);
   });
 
-  test('that nobody applies comes with a warning', () => {
-    expect(said(validateRoutes(undefined, configuration([toPeer], { labels: {} as never }), []))).toMatch(
+  test('that no node or gateway applies gets a warning', () => {
+    expect(textOf(validateRoutes(undefined, configuration([toPeer], { labels: {} as never }), []))).toMatch(
       /no node or gateway applies this/,
     );
   });

@@ -7,7 +7,7 @@ import type { RouteConfiguration, RouteRule } from '#shared/schema/liqo/route-co
 import { keepsSpec } from './network-kinds.ts';
 
 type Keys = readonly string[];
-export const routeTarget: Keys = [networkLabel.routeCategory, networkLabel.routeSubcategory, networkLabel.routeUnique];
+const routeTarget: Keys = [networkLabel.routeCategory, networkLabel.routeSubcategory, networkLabel.routeUnique];
 
 /** As the kernel takes it, without what a shell or a rule set would read as more than a name. */
 export const interfaceName = /^[A-Za-z0-9_.@-]{1,15}$/;
@@ -20,7 +20,7 @@ export interface WithTable extends KubeObject {
   readonly spec: { readonly table: { readonly name: string } };
 }
 
-/** Two tables of one name for one target would be one in the kernel. `target`: the labels that say who applies it. */
+/** Two tables of one name for one target would be one table in the kernel. `target`: the labels that select which hosts apply it. */
 export function validateTableName(
   before: WithTable | undefined,
   after: WithTable,
@@ -32,7 +32,7 @@ export function validateTableName(
   if (before && before.spec.table.name !== name) {
     return deny(
       'invalid_input',
-      `spec.table.name is immutable (${before.spec.table.name}, not ${name}): delete the object and create it anew`,
+      `spec.table.name is immutable (${before.spec.table.name}, not ${name}): delete the object and create it again`,
     );
   }
   const targetOf = ({ metadata }: KubeObject): string => JSON.stringify(target.map((key) => metadata.labels?.[key]));
@@ -49,8 +49,8 @@ export function validateTableName(
 export const bad = (field: string, value: string, accepted: string): Verdict =>
   deny('invalid_input', `${field} is ${value}: ${accepted}`);
 
-/** An object that nobody applies is legal, and rarely meant. */
-export const forWhom = ({ metadata }: KubeObject, target: Keys): Verdict =>
+/** An object that no node or gateway applies is valid, but rarely intended. */
+export const warnIfUnused = ({ metadata }: KubeObject, target: Keys): Verdict =>
   target.some((key) => metadata.labels?.[key] !== undefined)
     ? allow
     : { allowed: true, warnings: [`no node or gateway applies this: it has none of the labels ${target.join(', ')}`] };
@@ -68,11 +68,11 @@ export function validateRoutes(
   for (const [i, rule] of after.spec.table.rules.entries()) {
     const at = `spec.table.rules[${i}]`;
     const key = JSON.stringify([rule.src, rule.dst, rule.iif, rule.oif, rule.fwmark]);
-    const twin = seen.get(key);
-    if (twin !== undefined) {
+    const duplicate = seen.get(key);
+    if (duplicate !== undefined) {
       return bad(
         at,
-        `the same as spec.table.rules[${twin}] in src, dst, iif, oif and fwmark`,
+        `the same as spec.table.rules[${duplicate}] in src, dst, iif, oif and fwmark`,
         'accepted is each combination once; put the routes of both under one rule',
       );
     }
@@ -80,7 +80,7 @@ export function validateRoutes(
     const verdict = validateRule(rule, at);
     if (verdict) return verdict;
   }
-  return forWhom(after, routeTarget);
+  return warnIfUnused(after, routeTarget);
 }
 
 const highestMark = 2 ** 32 - 1;
@@ -107,9 +107,9 @@ function validateRule(rule: RouteRule, at: string): Verdict | undefined {
     const here = `${at}.routes[${i}]`;
     const verdict = prefixProblem(route.dst, `${here}.dst`) ?? interfaceProblem(route.dev, `${here}.dev`);
     if (verdict) return verdict;
-    const twin = destinations.get(route.dst);
-    if (twin !== undefined)
-      return bad(`${here}.dst`, route.dst, `accepted is each destination once; ${at}.routes[${twin}] has it`);
+    const duplicate = destinations.get(route.dst);
+    if (duplicate !== undefined)
+      return bad(`${here}.dst`, route.dst, `accepted is each destination once; ${at}.routes[${duplicate}] has it`);
     destinations.set(route.dst, i);
   }
   return undefined;

@@ -1,4 +1,7 @@
-/** Hooks of the network kinds. What others have is read anew: two objects made in a row must not both pass on what a cache says. */
+/**
+ * Hooks of the network kinds. They read competing objects from the API server: with cache lag, two conflicting objects created in a row would both
+ * pass.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Verdict } from '#agent/admission/review.ts';
@@ -11,15 +14,15 @@ import { ruleNamePatch, validateFirewall } from './firewall-configuration.ts';
 import { keepsSpec, validateConfiguration, validateGateway, validateNetwork } from './network-kinds.ts';
 import { validateRoutes } from './route-configuration.ts';
 
-type Judge<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;
+type Validate<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;
 
 export function createNetworkHooks(api: KubeApi): readonly (readonly [path: string, hook: Hook])[] {
   const among =
-    <T extends KubeObject>(types: readonly ResourceType<T>[], judge: Judge<T>): Hook =>
+    <T extends KubeObject>(types: readonly ResourceType<T>[], validate: Validate<T>): Hook =>
     async ({ object, before }, signal) => {
       if (!object || keepsSpec(before, object)) return allow;
       const others = await Promise.all(types.map((type) => api.list(type, {}, signal)));
-      return judge(before as T | undefined, object as T, others.flat());
+      return validate(before as T | undefined, object as T, others.flat());
     };
   const { gatewayServers, gatewayClients, networks, routeConfigurations, firewallConfigurations } = networkKinds;
   return [

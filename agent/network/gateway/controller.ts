@@ -1,7 +1,7 @@
 /** GatewayServers and GatewayClients: renders each from its template, follows what was rendered, and keeps the Connection of the link. */
 import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -93,7 +93,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
   const connectionCache = caches.cache(networkKinds.connections);
   const namespaces = tenantNamespaces(caches);
   const kinds = createConcreteKinds(api, caches);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   const templateRefOf = (gateway: Gateway) => {
     const ref = role.templateRef(gateway);
@@ -133,7 +133,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
         done === 'foreign'
           ? {
               reason: 'NameTaken',
-              message: `${type.kind} ${gateway.metadata.name} exists and belongs to somebody else; remove it`,
+              message: `${type.kind} ${gateway.metadata.name} exists and has another owner; remove it`,
             }
           : undefined;
       const concrete = done === 'done' ? actual : undefined;
@@ -176,14 +176,14 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
           ? outcome
           : { reason: 'Waiting', message: outcome.kind === 'waiting' ? `waiting for ${outcome.on}` : '' };
       await report(gateway, {}, trouble, signal);
-      return explain(gateway, outcome);
+      return reportWait(gateway, outcome);
     }
     const { peer } = placement;
     const rival = rivalOf(gateway, peer, [...cache.list(), ...oppositeCache.list()]);
     if (rival !== undefined) {
       await deleteOwned(api, role.concrete, concreteCache.get(refOf(gateway)), gateway, signal);
       await report(gateway, {}, rival, signal);
-      return explain(gateway, stalled(rival.reason, rival.message));
+      return reportWait(gateway, stalled(rival.reason, rival.message));
     }
     const rendered = await render(gateway, peer, signal);
     const noKey = keyTrouble(keyCache.list(), gateway.metadata.namespace, peer);
@@ -192,9 +192,9 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
     await writeAnnotations(api, role.type, gateway, reachOf(rendered.concrete), signal);
     await report(gateway, rendered, rendered.trouble, signal, noKey);
     const { trouble, type } = rendered;
-    if (trouble !== undefined) return explain(gateway, stalled(trouble.reason, trouble.message));
-    if (noKey !== undefined) return explain(gateway, waiting(noKey.message, retryMs));
-    explain(gateway, settled);
+    if (trouble !== undefined) return reportWait(gateway, stalled(trouble.reason, trouble.message));
+    if (noKey !== undefined) return reportWait(gateway, waiting(noKey.message, retryMs));
+    reportWait(gateway, settled);
     return type === undefined || kinds.isWatched(type) ? settled : { kind: 'again', afterMs: unwatchedMs };
   }
 

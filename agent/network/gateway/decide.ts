@@ -58,7 +58,7 @@ export function keyTrouble(
       };
 }
 
-/** What the concrete gateway says, whatever its kind: Liqo's contract for transports of others. */
+/** What a concrete gateway of any kind reports in its status: Liqo's contract for third-party transports. */
 export interface ConcreteStatus {
   readonly secretRef?: Record<string, unknown>;
   readonly endpoint?: Record<string, unknown>;

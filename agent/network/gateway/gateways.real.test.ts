@@ -6,20 +6,20 @@ import { deployments, nodes, pods, secrets, services } from '#shared/domain/core
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   gatewayTemplates,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
 const { gatewayClients, gatewayServers } = networkKinds;
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
 }, 300_000);
 afterAll(async () => await world?.stop());
 
@@ -149,7 +149,7 @@ test('a load balancer without address is said; its address is published when it 
   await eventually('the broker is told', () => facts.read().network?.loadBalancer === true);
 });
 
-test('a changed template is rendered anew into the same objects', async () => {
+test('a changed template is rendered again into the same objects', async () => {
   await world.createServer();
   const before = await world.child(deployments);
   await world.createTemplate('server', {
@@ -259,7 +259,7 @@ test('a literal endpoint stands above everything that is found', async () => {
   });
 });
 
-test('what somebody deletes or changes comes back, and an agent that was away catches up', async () => {
+test('objects that were deleted or changed are restored, and an agent that was away catches up', async () => {
   await world.createServer();
   const [first, secret] = await Promise.all([world.child(deployments), world.child(secrets)]);
   await world.cluster.api.delete(deployments, { namespace, name: 'gw-milan' });
@@ -287,7 +287,7 @@ test('what somebody deletes or changes comes back, and an agent that was away ca
   expect((await world.child(secrets)).data).toEqual(secret.data);
 });
 
-test('a gateway made anew under the same name gets children of its own', async () => {
+test('a gateway recreated under the same name gets children of its own', async () => {
   const first = await world.createServer();
   await world.child(deployments);
   await world.stopAgent();

@@ -1,15 +1,21 @@
-/** Whatever order the objects of a link come in, and wherever the agent is restarted between them, the result is the same. */
+/** The objects of a link may arrive in any order, and the agent may restart between any two of them: the result is the same. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { deployments, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, namespace, peer, peerLabels, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import {
+  type GatewayClusters,
+  namespace,
+  peer,
+  peerLabels,
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
-let world: GatewayWorld;
+let world: GatewayClusters;
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
 }, 300_000);
 afterAll(async () => await world?.stop());
 

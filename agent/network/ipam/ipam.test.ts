@@ -85,7 +85,7 @@ describe('ranges', () => {
     );
   });
 
-  test('rebuilt in any order from what was granted are the same, whoever crashed before writing theirs down', () => {
+  test('rebuilt in any order from the written grants are the same, also after crashes before a grant was written', () => {
     fc.assert(
       fc.property(
         fc.array(request, { maxLength: 20 }),
@@ -191,7 +191,7 @@ describe('addresses', () => {
     );
   });
 
-  test('rebuilt from status are the same, whatever the order', () => {
+  test('rebuilt from status in any order are the same', () => {
     const [live, again] = [new Ipam(), new Ipam()];
     for (const ipam of [live, again]) ipam.grantPrefix({ owner: 'net', wanted: '10.0.0.0/24', preAllocated: 1 });
     const status = Array.from(

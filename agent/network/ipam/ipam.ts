@@ -16,9 +16,9 @@ import { AddressPool } from './address-pool.ts';
 import { isInPools, PrefixTree } from './prefix-tree.ts';
 
 /** Where ranges are granted from unless the installation says otherwise. */
-export const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
+const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
 
-export type RefusalReason =
+type RefusalReason =
   | 'RangeRefused'
   | 'RangeTaken'
   | 'OutsidePools'
@@ -96,7 +96,10 @@ export class Ipam {
     return 'refused' in found ? found : this.#keep(request, found);
   }
 
-  /** Ranges in use for something else, such as a node's addresses: never granted, whatever holds them already. Replaces what `holder` had. */
+  /**
+   * Ranges in use for something else, such as a node's addresses: never granted from now on, even where a holder has them already. Replaces what
+   * `holder` had.
+   */
   occupy(holder: string, ranges: readonly string[]): void {
     for (const range of this.#occupied.get(holder) ?? []) this.#tree.remove(range, holder);
     const parsed = ranges.map(parseCidr).filter((range) => range !== undefined);
@@ -105,7 +108,7 @@ export class Ipam {
     else this.#occupied.set(holder, parsed);
   }
 
-  /** What `holder` occupies although it was granted to others before: to be told, for neither can be moved from here. */
+  /** What `holder` occupies although it was granted to others before: reported, since neither can be moved from here. */
   collisionsOf(holder: string): readonly Collision[] {
     return (this.#occupied.get(holder) ?? []).flatMap((range) => {
       const others = new Set<string>();
@@ -116,16 +119,16 @@ export class Ipam {
 
   /** `network` is the owner of a granted range. */
   grantAddress(owner: string, network: string, current?: string): Grant {
-    const place = this.#prefixes.get(network);
-    if (!place) return refuse('NetworkNotGranted', `${network} has no range yet`);
+    const range = this.#prefixes.get(network);
+    if (!range) return refuse('NetworkNotGranted', `${network} has no range yet`);
     const before = this.#networks.get(owner);
     if (before !== undefined && before !== network) this.releaseAddress(owner);
     const wanted = current === undefined ? undefined : parseAddress(current);
-    const address = place.addresses.grant(owner, wanted);
+    const address = range.addresses.grant(owner, wanted);
     if (address === undefined)
       return refuse(
         'AddressesExhausted',
-        `all ${place.addresses.size} addresses of ${network} (${formatCidr(place.range)}) are taken`,
+        `all ${range.addresses.size} addresses of ${network} (${formatCidr(range.range)}) are taken`,
       );
     this.#networks.set(owner, network);
     return { granted: formatAddress(address) };

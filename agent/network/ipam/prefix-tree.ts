@@ -14,7 +14,7 @@ const node = (): TreeNode => ({ holders: new Map(), children: [undefined, undefi
 export class PrefixTree {
   readonly #root = node();
 
-  /** Nobody is asked: see `isFree`, `isSharable`. One holder holds a range once. */
+  /** Does not check for conflicts: see `isFree`, `isSharable`. One holder holds a range once. */
   add(range: CidrRange, holder: string, shared: boolean): void {
     const path = [this.#root];
     for (let depth = 0; depth < range.length; depth++) {
@@ -40,18 +40,18 @@ export class PrefixTree {
     });
   }
 
-  /** Nobody holds any part of it. */
+  /** True when no holder has any part of it. */
   isFree(range: CidrRange): boolean {
     return this.holders(range).next().done === true;
   }
 
-  /** Everybody who holds a part of it tolerates others. */
+  /** True when all holders of any part of it allow sharing. */
   isSharable(range: CidrRange): boolean {
     for (const [, shared] of this.holders(range)) if (!shared) return false;
     return true;
   }
 
-  /** Who holds a part of it, each with whether others are tolerated. */
+  /** Holders of any part of it, each with whether it allows sharing. */
   *holders(range: CidrRange): Generator<readonly [string, boolean]> {
     const path = this.#path(range);
     for (const one of path) yield* one.holders;

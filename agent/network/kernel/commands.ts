@@ -6,13 +6,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface Ended {
+interface Ended {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface FollowEars {
+export interface FollowHandlers {
   line(text: string): void;
   /** It printed an error. */
   complaint(): void;
@@ -22,28 +22,31 @@ export interface FollowEars {
 
 export interface Conversation {
   /** Adds the end of the line. */
-  say(line: string): void;
+  write(line: string): void;
   /** At once. */
   stop(): void;
 }
 
 export interface Commands {
-  /** Whatever the exit code is. Rejects with `host_unsupported` when the program does not exist. */
+  /** Resolves with any exit code. Rejects with `host_unsupported` when the program does not exist. */
   run(program: string, args: readonly string[]): Promise<Ended>;
   /** Rejects with `command_failed` unless the program succeeds. */
   must(program: string, args: readonly string[]): Promise<string>;
-  /** Runs until it is stopped, or ends by itself. Nobody waits for it: it keeps no process from ending. */
-  follow(program: string, args: readonly string[], ears: FollowEars): { stop(): void };
-  /** As `follow`, with somebody to talk to: a program that takes lines and answers them. */
-  converse(program: string, args: readonly string[], ears: FollowEars): Conversation;
+  /** Runs until it is stopped, or ends by itself. The child does not keep this process from exiting. */
+  follow(program: string, args: readonly string[], handlers: FollowHandlers): { stop(): void };
+  /** As `follow`, with an open stdin: for a program that reads lines and answers them. */
+  converse(program: string, args: readonly string[], handlers: FollowHandlers): Conversation;
   /** A file that only we can read; the same name is written over. Neither nft nor wg reads Node's pipes (they are sockets). */
   file(name: string, content: string): Promise<string>;
   close(): void;
 }
 
 const longestMs = 60_000;
-/** For who usually talks to people, and keeps what they said in a file at home. */
-const nobodyAtHome = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/dev/null' };
+/** Environment for interactive programs: HOME is /dev/null, so that they write no history file. */
+const interactiveEnvironment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/dev/null',
+};
 
 /** `netns`: a path such as /proc/PID/ns/net. */
 export function commandsIn(netns: string | undefined): Commands {
@@ -51,7 +54,7 @@ export function commandsIn(netns: string | undefined): Commands {
   const inside = (program: string, args: readonly string[]): [string, readonly string[]] =>
     netns === undefined ? [program, args] : ['nsenter', [`--net=${netns}`, program, ...args]];
   const run = (program: string, args: readonly string[]): Promise<Ended> => execute(...inside(program, args));
-  // The kernel ends it when we die without a word.
+  // The kernel kills the child when this process dies without cleaning up.
   const mortal = (program: string, args: readonly string[]) =>
     inside('setpriv', ['--pdeathsig', 'KILL', program, ...args]);
   return {
@@ -61,13 +64,13 @@ export function commandsIn(netns: string | undefined): Commands {
       if (code === 0) return stdout;
       throw new AppError('command_failed', `${program} ${args.join(' ')} ended with ${code}: ${stderr.trim()}`);
     },
-    follow: (program, args, ears) =>
-      attend(spawn(...mortal(program, args), { stdio: ['ignore', 'pipe', 'pipe'] }), ears),
-    converse: (program, args, ears) =>
-      attend(spawn(...mortal(program, args), { stdio: 'pipe', env: nobodyAtHome }), ears),
+    follow: (program, args, handlers) =>
+      attend(spawn(...mortal(program, args), { stdio: ['ignore', 'pipe', 'pipe'] }), handlers),
+    converse: (program, args, handlers) =>
+      attend(spawn(...mortal(program, args), { stdio: 'pipe', env: interactiveEnvironment }), handlers),
     async file(name, content) {
       const file = path.join(folder, name);
-      // Small and in memory: four turns through the thread pool would cost more than the writing.
+      // A synchronous write: the file is small and in memory, and four trips through the thread pool would cost more than the write.
       writeFileSync(file, content, { mode: 0o600 });
       return file;
     },
@@ -95,30 +98,30 @@ function execute(program: string, args: readonly string[]): Promise<Ended> {
   });
 }
 
-function attend(child: ChildProcess, ears: FollowEars): Conversation {
+function attend(child: ChildProcess, handlers: FollowHandlers): Conversation {
   const { stdin, stdout, stderr } = child;
   let rest = '';
   let isOver = false;
   const over = (): void => {
     if (isOver) return;
     isOver = true;
-    ears.ended();
+    handlers.ended();
   };
   stdout?.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) if (!isOver) ears.line(line);
+    for (const line of lines) if (!isOver) handlers.line(line);
   });
   stderr?.on('data', () => {
-    if (!isOver) ears.complaint();
+    if (!isOver) handlers.complaint();
   });
-  // That nobody reads any more is the end, of which it tells itself.
+  // A write error means that the program has ended, which its exit reports anyway.
   stdin?.on('error', () => undefined);
   child.on('error', over).on('close', over);
   child.unref();
   for (const stream of [stdin, stdout, stderr]) if (stream instanceof Socket) stream.unref();
   return {
-    say: (line) => void stdin?.write(`${line}\n`),
+    write: (line) => void stdin?.write(`${line}\n`),
     stop() {
       isOver = true;
       child.kill('SIGKILL');

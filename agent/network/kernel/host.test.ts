@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { gatewayModel } from '#agent/testing/network-models.ts';
-import { addressNumber, addressText, contains, covering } from '#shared/domain/ipv4.ts';
+import { contains, covering, formatAddress, parseAddress } from '#shared/domain/cidr.ts';
 import type { NatRule } from '#shared/schema/liqo/firewall-configuration.ts';
 import { planGateway } from '../plan/gateway-plan.ts';
 import { detectCni } from './cni.ts';
@@ -17,12 +17,12 @@ import { parseDump, parseUapi, uapiRequest } from './wireguard.ts';
 describe('ranges', () => {
   const cidrs = fc
     .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: 4, max: 32 }))
-    .map(([address, length]) => `${addressText(address)}/${length}`);
+    .map(([address, length]) => `${formatAddress(address)}/${length}`);
 
   test('keep their address through number and text', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 32 - 1 }), (n) => {
-        expect(addressNumber(addressText(n))).toBe(n);
+        expect(parseAddress(formatAddress(n))).toBe(n);
       }),
     );
   });
@@ -137,7 +137,7 @@ describe('nft tables', () => {
     ],
   });
 
-  test('have the same structure whatever they counted and hold', () => {
+  test('have the same structure for any counters and elements', () => {
     const other = listed.replaceAll(/"handle":\d+/g, '"handle":77').replace('"packets":5', '"packets":6');
     const empty = other.replace(/"elem":.*?\]\]\}/, '"elem":[]}');
     expect(parseTable(empty).structure).toBe(parseTable(listed).structure);
@@ -364,7 +364,7 @@ describe('the CNI of a node', () => {
     expect(detectCni({ configurations: {}, daemonSets: [], devices }).name).toBe(name);
   });
 
-  test('is what its files say, whatever devices somebody has made', () => {
+  test('is what its files say, independent of other devices on the node', () => {
     const configurations = { '10-flannel.conflist': conflist('cbr0', 'flannel') };
     expect(detectCni({ configurations, daemonSets: [], devices: ['cilium_host'] }).name).toBe('flannel');
   });

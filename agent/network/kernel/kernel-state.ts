@@ -97,7 +97,7 @@ export interface Neighbour {
   readonly mac: string;
 }
 
-export const nftFamilies = ['ip', 'ip6', 'inet', 'arp', 'netdev', 'bridge'] as const;
+const nftFamilies = ['ip', 'ip6', 'inet', 'arp', 'netdev', 'bridge'] as const;
 export type NftFamily = (typeof nftFamilies)[number];
 
 /** One nft table, replaced as a whole in one transaction when `body` changes; elements of `maps` are added and removed one by one. */
@@ -134,8 +134,8 @@ export interface KernelState {
    */
   readonly translation?: { readonly sources: string; readonly destinations: string };
   /**
-   * UDP ports that somebody else translates. Flows for them that conntrack knows untranslated are forgotten whenever our tables are loaded:
-   * they began before those said that nothing of that kind gets in.
+   * UDP ports that another component translates. Whenever our tables are loaded, conntrack entries for untranslated flows to these ports are deleted:
+   * they began before the tables blocked such flows.
    */
   readonly entrances?: readonly number[];
   readonly overlay?: OverlayDevice;

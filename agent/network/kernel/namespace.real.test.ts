@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { gatewayModel, nodeModel } from '#agent/testing/network-models.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
+import { type Netns, NetnsFixture } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import { planGateway } from '../plan/gateway-plan.ts';
 import type { NodeModel } from '../plan/node-model.ts';
@@ -13,7 +13,7 @@ import { type Namespace, openNamespace } from './namespace.ts';
 import type { UserFirewall, UserRoutes } from './user-configurations.ts';
 import { kernelTunnel } from './wireguard.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 let netns: Netns;
 let host: Namespace;
 let number = 0;
@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => host.close());
 afterAll(() => world.close());
 
-/** A device's own IPv6 address comes a second after the device, once the kernel has found that nobody else has it. */
+/** A device's own IPv6 link-local address appears one second after the device, once duplicate address detection has ended. */
 const ofTheKernelItself = ({ dst = '' }: { readonly dst?: string }): boolean => /^fe80:/.test(dst);
 
 /** Everything that a reboot must bring back, as the tools print it. */
@@ -177,7 +177,7 @@ describe('applying a state', () => {
     expect(wrote).toHaveLength(link!.remoteCidrs.length + 1);
   });
 
-  test('leaves the state of a fresh start behind, whatever was there before', async () => {
+  test('leaves the state of a fresh start behind, from any earlier state', async () => {
     await host.apply(planNode(nodeModel));
     const fresh = await kernelState(netns);
     const chaos = openNamespace({ pid: netns.pid });
@@ -224,7 +224,7 @@ describe('what people configure', () => {
     expect(await netns.exec('nft', 'list', 'table', 'ip', 'foreign')).not.toContain('isthmus');
   });
 
-  test('and then delete goes, also when nobody was there to see it', async () => {
+  test('and then delete is removed, also when no process observed the change', async () => {
     await host.apply(planNode({ ...nodeModel, firewalls: [firewall('gone')] }));
     const restarted = openNamespace({ pid: netns.pid });
     expect((await restarted.apply(planNode(nodeModel))).wrote).toContain('nft delete ip gone');
@@ -258,7 +258,7 @@ describe('drift', () => {
     expect(repairs).toBe(1);
   });
 
-  test('of what ip programs is not looked for while nothing of ours changes, and found when somebody changes it', async () => {
+  test('in what ip programs is not polled for while nothing of ours changes, and found when another program changes it', async () => {
     const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
     let processes = 0;
     const counted = <T>(work: Promise<T>): Promise<T> => {
@@ -301,7 +301,7 @@ describe('drift', () => {
       ['ip', 'link', 'del', 'liqo-overlay'],
     ] as const) {
       counts.length = 0;
-      await eventually('nobody looks any more', isQuiet, { everyMs: 50 });
+      await eventually('polling has stopped', isQuiet, { everyMs: 50 });
       await netns.exec(program, ...args);
       await eventually(`it is repaired after ${program} ${args.join(' ')}`, async () => (await own()) === before);
     }

@@ -1,15 +1,17 @@
 /**
- * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and takes everything of ours away again.
- * Nothing is assumed from earlier runs; each pass reads first.
+ * One network namespace: brings its kernel state to what a plan says, with the fewest writes, and removes everything of ours again. Each pass reads
+ * the kernel first and assumes nothing from earlier runs.
  */
+
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { type Commands, commandsIn } from './commands.ts';
 import { diff, type IpCommand, tunnelWillExist } from './diff.ts';
 import { type KernelState, overlayDevice, ownedProtocol, type Refusal, tunnelDevice } from './kernel-state.ts';
-import { listen, type NetlinkMonitor } from './netlink-monitor.ts';
+import { type NetlinkMonitor, startNetlinkMonitor } from './netlink-monitor.ts';
 import { withNftSession } from './nft-session.ts';
 import { NftTables } from './nft-tables.ts';
 import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
@@ -53,23 +55,23 @@ export function openNamespace({ pid, commands }: NamespaceOptions = {}): Namespa
 }
 
 const devices = [overlayDevice, tunnelDevice];
-/** Nobody but an administrator changes them. */
+/** Only administrators change sysctls, so they are polled this seldom. */
 const sysctlsMs = 30_000;
 
 /** What is programmed by which tool. */
 type Part = 'ip' | 'nft';
-/** Who listens for which. Nobody for `nft`, which keeps in memory whatever tables there are. */
-type Listening = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
+/** The netlink monitor of each part. None for `nft`: its monitor would keep every table of the namespace in memory. */
+type Monitors = Readonly<Partial<Record<Part, NetlinkMonitor>>>;
 
-/** What nobody heard of is found by then. */
+/** Polling interval for changes that the monitors missed. */
 const safetyMs = 30_000;
-/** What was heard is looked at so soon, and no more often. */
+/** Debounce: a reported change is read after this time, and no more often. */
 const heedMs = 1_000;
 
 class HostNamespace implements Namespace {
   readonly #commands: Commands;
   readonly #pid: number | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   readonly #tables: NftTables;
   readonly #closing = new AbortController();
   readonly #tunnels = new Map<'kernel' | 'userspace', TunnelControl>();
@@ -81,18 +83,18 @@ class HostNamespace implements Namespace {
   #appliedAt = Number.NEGATIVE_INFINITY;
 
   constructor(commands: Commands, pid: number | undefined) {
-    // Of a gateway's namespace one question is asked where the node's takes three: not worth the memory of another nft.
+    // In a gateway's namespace one command reads the tables, in the node's three: a second long-running nft is not worth its memory there.
     this.#commands = pid === undefined ? withNftSession(commands) : commands;
     this.#pid = pid;
     this.#tables = new NftTables(this.#commands, { alone: pid !== undefined });
   }
 
   apply(state: KernelState): Promise<Applied> {
-    return this.#inTurn(() => this.#apply(state));
+    return this.#serialized(() => this.#apply(state));
   }
 
   read(): Promise<Observed> {
-    return this.#inTurn(() => this.#read());
+    return this.#serialized(() => this.#read());
   }
 
   tunnel(implementation: 'kernel' | 'userspace'): TunnelControl {
@@ -107,7 +109,7 @@ class HostNamespace implements Namespace {
   }
 
   sweep(): Promise<readonly string[]> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const empty = { neighbours: [], routes: [], rules: [], tables: [], sysctls: {}, refused: [] };
       const observed = await this.#read();
       const lines = diff(empty, observed);
@@ -123,23 +125,23 @@ class HostNamespace implements Namespace {
   watchDrift(onChange: () => void, { everyMs = 2_500 } = {}): { stop(): void } {
     const stopped = new AbortController();
     const { signal } = stopped;
-    const ears = this.#listen();
-    const hush = (): void => ears.ip?.stop();
+    const monitors = this.#listen();
+    const hush = (): void => monitors.ip?.stop();
     signal.addEventListener('abort', hush, { once: true });
     this.#closing.signal.addEventListener('abort', () => stopped.abort(), { once: true, signal });
-    let told = -1;
+    let reportedApply = -1;
     const watch = async (): Promise<void> => {
       let waitMs = everyMs;
       while (!signal.aborted) {
         await delay(waitMs, undefined, { signal, ref: false });
-        // An apply has looked, too.
+        // An apply reads everything too, so it counts as a poll.
         waitMs = this.#appliedAt + everyMs - performance.now();
         if (waitMs > 0) continue;
         waitMs = Math.min(everyMs, heedMs);
-        if (this.#expected === undefined || told === this.#applies) continue;
-        const due = this.#due(ears, everyMs);
-        if (due.length === 0 || !(await this.#inTurn(() => this.#hasDrifted(due))) || signal.aborted) continue;
-        told = this.#applies;
+        if (this.#expected === undefined || reportedApply === this.#applies) continue;
+        const due = this.#due(monitors, everyMs);
+        if (due.length === 0 || !(await this.#serialized(() => this.#hasDrifted(due))) || signal.aborted) continue;
+        reportedApply = this.#applies;
         onChange();
       }
     };
@@ -149,20 +151,20 @@ class HostNamespace implements Namespace {
 
   close(): Promise<void> {
     this.#closing.abort();
-    return this.#inTurn(async () => this.#commands.close());
+    return this.#serialized(async () => this.#commands.close());
   }
 
-  #listen(): Listening {
+  #listen(): Monitors {
     const [commands, now] = [this.#commands, () => performance.now()];
-    return { ip: listen({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
+    return { ip: startNetlinkMonitor({ commands, now, name: 'ip', args: monitorArguments, isOurs: isOursInMonitor }) };
   }
 
-  /** What has to be looked at: what was heard to have changed, what nobody listens for as often as was asked for, and all of it now and then. */
-  #due(ears: Listening, everyMs: number): readonly Part[] {
+  /** The parts to read now: those that a monitor reported, those without a monitor every `everyMs`, and all of them every `safetyMs`. */
+  #due(monitors: Monitors, everyMs: number): readonly Part[] {
     const patience = { changed: Math.min(everyMs, heedMs), unknown: everyMs, quiet: safetyMs };
     return (['ip', 'nft'] as const).filter((part) => {
       const lookedAt = this.#lookedAt[part];
-      return performance.now() - lookedAt >= patience[ears[part]?.since(lookedAt) ?? 'unknown'];
+      return performance.now() - lookedAt >= patience[monitors[part]?.since(lookedAt) ?? 'unknown'];
     });
   }
 
@@ -176,10 +178,10 @@ class HostNamespace implements Namespace {
     return false;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+  #serialized<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work);
+    this.#last = result.catch(() => undefined);
+    return result;
   }
 
   async #apply(state: KernelState): Promise<Applied> {
@@ -190,7 +192,7 @@ class HostNamespace implements Namespace {
       try {
         wrote.push(...(await work()));
       } catch (error) {
-        problems.push(error instanceof Error ? error.message : String(error));
+        problems.push(messageOf(error));
       }
     };
     this.#tables.lookAgain();
@@ -285,7 +287,7 @@ class HostNamespace implements Namespace {
     return { lines: commands.map(({ line }) => line), failed, text: stdout };
   }
 
-  /** Each look is a process: what was as it should be a moment ago, and concerns no device that has just been made, is not looked at. */
+  /** Each read is a process: parts that were correct a moment ago and do not concern a device that was just made are not read. */
   async #applySysctls(wanted: KernelState['sysctls'], devicesChanged: boolean): Promise<string[]> {
     const keys = Object.keys(wanted);
     const text = JSON.stringify(wanted);

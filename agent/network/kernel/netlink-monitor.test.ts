@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import type { FollowEars } from './commands.ts';
-import { listen } from './netlink-monitor.ts';
+import type { FollowHandlers } from './commands.ts';
+import { startNetlinkMonitor } from './netlink-monitor.ts';
 
 function start() {
   let time = 10_000;
-  const started: FollowEars[] = [];
+  const started: FollowHandlers[] = [];
   let stops = 0;
-  const ears = listen({
+  const monitor = startNetlinkMonitor({
     commands: {
       follow: (_program, _args, each) => {
         started.push(each);
@@ -24,7 +24,7 @@ function start() {
     isOurs: (line) => line.includes('liqo-'),
   });
   return {
-    ears,
+    monitor,
     started,
     stops: () => stops,
     pass: (ms: number): number => {
@@ -34,44 +34,44 @@ function start() {
   };
 }
 
-test('nothing is taken for unchanged that was looked at before somebody surely listened', () => {
-  const { ears, pass } = start();
+test('a read from before the monitor is known to run is never taken for unchanged', () => {
+  const { monitor, pass } = start();
   const early = pass(500);
   const late = pass(1_000);
   pass(10_000);
-  expect(ears.since(early)).toBe('unknown');
-  expect(ears.since(late)).toBe('quiet');
+  expect(monitor.since(early)).toBe('unknown');
+  expect(monitor.since(late)).toBe('quiet');
 });
 
-test('a change counts for whoever looked before it was told, and only if it is ours', () => {
-  const { ears, started, pass } = start();
+test('a change invalidates reads from before its report, and only if it concerns us', () => {
+  const { monitor, started, pass } = start();
   const looked = pass(5_000);
   pass(100);
   started[0]?.line('5: eth0: <UP>');
-  expect(ears.since(looked)).toBe('quiet');
+  expect(monitor.since(looked)).toBe('quiet');
   started[0]?.line('Deleted 7: liqo-overlay: <UP>');
-  expect(ears.since(looked)).toBe('changed');
-  expect(ears.since(pass(100))).toBe('quiet');
+  expect(monitor.since(looked)).toBe('changed');
+  expect(monitor.since(pass(100))).toBe('quiet');
 });
 
-test('who complains may have missed something', () => {
-  const { ears, started, pass } = start();
+test('a monitor that prints an error may have missed a change', () => {
+  const { monitor, started, pass } = start();
   const looked = pass(5_000);
   pass(100);
   started[0]?.complaint();
-  expect(ears.since(looked)).toBe('changed');
+  expect(monitor.since(looked)).toBe('changed');
 });
 
-test('who has ended hears nothing, and is started again', async () => {
-  const { ears, started, stops, pass } = start();
+test('a monitor that has ended reports nothing, and is started again', async () => {
+  const { monitor, started, stops, pass } = start();
   const looked = pass(120_000);
-  expect(ears.since(looked)).toBe('quiet');
+  expect(monitor.since(looked)).toBe('quiet');
   started[0]?.ended();
-  expect(ears.since(looked)).toBe('unknown');
-  expect(ears.since(pass(60_000))).toBe('unknown');
+  expect(monitor.since(looked)).toBe('unknown');
+  expect(monitor.since(pass(60_000))).toBe('unknown');
   await eventually('it runs again', () => started.length === 2);
-  expect(ears.since(looked)).toBe('unknown');
-  expect(ears.since(pass(2_000))).toBe('quiet');
-  ears.stop();
+  expect(monitor.since(looked)).toBe('unknown');
+  expect(monitor.since(pass(2_000))).toBe('quiet');
+  monitor.stop();
   expect(stops()).toBe(1);
 });

@@ -1,4 +1,6 @@
-/** Hears of changes in a network namespace, so that nobody has to look for them all the time: each look is a process, this is one for good. */
+/**
+ * Follows changes in a network namespace by one long-running monitor process, so that the agent does not have to poll: each poll would be a process.
+ */
 import type { Commands } from './commands.ts';
 
 export interface NetlinkMonitorOptions {
@@ -8,27 +10,27 @@ export interface NetlinkMonitorOptions {
   /** The program that listens. */
   readonly name: string;
   readonly args: readonly string[];
-  /** Whether what it prints concerns us. */
+  /** Whether a printed line concerns our objects. */
   readonly isOurs: (line: string) => boolean;
 }
 
 export interface NetlinkMonitor {
   /**
-   * What is known of the time since `at`: that something of ours changed, that nothing did, or nothing, for the program was not listening
-   * all the time. A change that it has not told yet is one of later.
+   * What is known of the time since `at`: that something of ours changed, that nothing did, or nothing, because the monitor was not running all the
+   * time. A change that it has not reported yet counts as later.
    */
   since(at: number): 'changed' | 'quiet' | 'unknown';
   stop(): void;
 }
 
-/** A program says nothing when it has begun to listen. */
+/** The monitor prints nothing when it has started. */
 const beginsMs = 1_000;
 const restartMs = { first: 1_000, most: 60_000 } as const;
 
 /** Starts it, and again whenever it ends. */
-export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOptions): NetlinkMonitor {
+export function startNetlinkMonitor({ commands, now, name, args, isOurs }: NetlinkMonitorOptions): NetlinkMonitor {
   let listensFrom = Number.POSITIVE_INFINITY;
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let changedAt = Number.NEGATIVE_INFINITY;
   let pauseMs: number = restartMs.first;
   let running: { stop(): void } | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -38,11 +40,11 @@ export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOpti
     listensFrom = now() + beginsMs;
     running = commands.follow(name, args, {
       line(text) {
-        if (isOurs(text)) heardAt = now();
+        if (isOurs(text)) changedAt = now();
       },
-      // It may have missed something.
+      // It may have missed a change.
       complaint() {
-        heardAt = now();
+        changedAt = now();
       },
       ended() {
         if (stopped) return;
@@ -57,7 +59,7 @@ export function listen({ commands, now, name, args, isOurs }: NetlinkMonitorOpti
   start();
   return {
     since(at) {
-      if (heardAt >= at) return 'changed';
+      if (changedAt >= at) return 'changed';
       return listensFrom > at ? 'unknown' : 'quiet';
     },
     stop() {

@@ -12,7 +12,7 @@ export interface FoundTable {
 
 export const tableKey = ({ family, name }: Pick<NftTable, 'family' | 'name'>): string => `${family} ${name}`;
 
-/** Replaces the table in one transaction, whatever was there. */
+/** Replaces the table in one transaction, from any earlier content. */
 export const replaceTable = (table: NftTable): string =>
   `${removeTable(table)}table ${tableKey(table)} {\n${Object.entries(table.maps)
     .map(([name, elements]) => mapText(name, elements))

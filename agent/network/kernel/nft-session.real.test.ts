@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
 import { commandsIn } from './commands.ts';
 import { withNftSession } from './nft-session.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 afterAll(() => world.close());
 
 const table = `table ip isthmus {
@@ -36,7 +36,7 @@ const running = (pid: number): string[] =>
     }
   });
 
-test('it says what a process of its own says, byte for byte, whatever somebody else does to a table, and ends with its owner', async () => {
+test('it answers like a separate process, byte for byte, also while another program changes a table, and ends with its owner', async () => {
   const netns = await world.add('talk');
   const plain = commandsIn(`/proc/${netns.pid}/ns/net`);
   let processes = 0;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Commands, FollowEars } from './commands.ts';
+import type { Commands, FollowHandlers } from './commands.ts';
 import { withNftSession } from './nft-session.ts';
 
 const list = ['-j', '-s', 'list', 'table', 'ip', 'isthmus'];
@@ -7,7 +7,7 @@ const list = ['-j', '-s', 'list', 'table', 'ip', 'isthmus'];
 function start() {
   let time = 1_000;
   const processes: string[] = [];
-  const talks: { readonly ears: FollowEars; readonly said: string[]; stopped: boolean }[] = [];
+  const talks: { readonly handlers: FollowHandlers; readonly written: string[]; stopped: boolean }[] = [];
   let code = 0;
   const commands = withNftSession(
     {
@@ -19,13 +19,13 @@ function start() {
         processes.push([program, ...args].join(' '));
         return '{"by":"a process"}\n';
       },
-      converse: (_program, _args, ears) => {
-        const talk = { ears, said: [] as string[], stopped: false };
-        talks.push(talk);
+      converse: (_program, _args, handlers) => {
+        const conversation = { handlers, written: [] as string[], stopped: false };
+        talks.push(conversation);
         return {
-          say: (line) => void talk.said.push(line),
+          write: (line) => void conversation.written.push(line),
           stop: () => {
-            talk.stopped = true;
+            conversation.stopped = true;
           },
         };
       },
@@ -50,26 +50,26 @@ test('a table that a process has printed once is asked of the nft that goes on r
   const { commands, processes, talks } = start();
   const first = await commands.run('nft', list);
   const second = commands.run('nft', list);
-  talks[0]?.ears.line('{"by":"a process"}');
+  talks[0]?.handlers.line('{"by":"a process"}');
   expect(await second).toEqual(first);
-  expect([processes.length, talks[0]?.said]).toEqual([1, ['list table ip isthmus']]);
+  expect([processes.length, talks[0]?.written]).toEqual([1, ['list table ip isthmus']]);
 });
 
 test('that there is no terminal does not keep it from answering', async () => {
   const { commands, processes, talks } = start();
   await commands.run('nft', list);
   const answer = commands.run('nft', list);
-  talks[0]?.ears.complaint();
-  talks[0]?.ears.line('{}');
+  talks[0]?.handlers.complaint();
+  talks[0]?.handlers.line('{}');
   expect([(await answer).stdout, processes.length, talks.length]).toEqual(['{}\n', 1, 1]);
 });
 
-test('answers go to those who asked, in turn, and what is not an answer to nobody', async () => {
+test('answers go to their requests in order, and other output is dropped', async () => {
   const { commands, talks } = start();
   const other = [...list.slice(0, -2), 'ip6', 'isthmus'];
   await Promise.all([commands.run('nft', list), commands.run('nft', other)]);
   const both = Promise.all([commands.run('nft', list), commands.run('nft', other)]);
-  for (const line of ['nft> list table ip isthmus', '{"first":1}', '{"second":2}']) talks[0]?.ears.line(line);
+  for (const line of ['nft> list table ip isthmus', '{"first":1}', '{"second":2}']) talks[0]?.handlers.line(line);
   const answer = (stdout: string) => ({ code: 0, stdout, stderr: '' });
   expect(await both).toEqual([answer('{"first":1}\n'), answer('{"second":2}\n')]);
 });
@@ -84,15 +84,15 @@ test('writes, and lists that are wanted otherwise, are processes of their own', 
   expect([processes.length, talks.length]).toEqual([6, 0]);
 });
 
-test('a complaint, an end and silence are answered by a process, also to those who wait behind', async () => {
+test('after an error, an exit or a timeout a separate process answers, also the requests queued behind', async () => {
   const { commands, processes, talks, isGone } = start();
   await commands.run('nft', list);
   const answered = commands.run('nft', list);
-  talks[0]?.ears.line('{}');
+  talks[0]?.handlers.line('{}');
   await answered;
   const waiting = [commands.run('nft', list), commands.run('nft', list)];
   isGone();
-  talks[0]?.ears.complaint();
+  talks[0]?.handlers.complaint();
   expect((await Promise.all(waiting)).map(({ code }) => code)).toEqual([1, 1]);
   expect([talks[0]?.stopped, processes.length]).toEqual([true, 3]);
   // what is not there is not asked for there
@@ -116,7 +116,7 @@ test('one that never answered anything is let be for a while', async () => {
   const { commands, processes, talks, pass } = start();
   await commands.run('nft', list);
   const asked = commands.run('nft', list);
-  talks[0]?.ears.ended();
+  talks[0]?.handlers.ended();
   await asked;
   await commands.run('nft', list);
   expect([talks.length, processes.length]).toEqual([1, 3]);
@@ -125,15 +125,15 @@ test('one that never answered anything is let be for a while', async () => {
   expect(talks.length).toBe(2);
 });
 
-test('it is begun anew now and then, since it keeps what it was told', async () => {
+test('it is restarted now and then, since its memory grows with each request', async () => {
   const { commands, talks } = start();
   await commands.run('nft', list);
   for (let i = 0; i < 1_001; i++) {
     const answer = commands.run('nft', list);
-    talks.at(-1)?.ears.line('{}');
+    talks.at(-1)?.handlers.line('{}');
     await answer;
   }
-  expect(talks.map(({ said, stopped }) => [said.length, stopped])).toEqual([
+  expect(talks.map(({ written, stopped }) => [written.length, stopped])).toEqual([
     [1_000, true],
     [1, false],
   ]);

@@ -1,24 +1,24 @@
 /**
- * Asks one nft that goes on running what tables there are: it answers in a fiftieth of what a process of its own costs us. What it does not
- * answer is asked as ever.
+ * Lists tables through one long-running nft process, at a fiftieth of the cost of a process per call. Requests that the session cannot answer run in
+ * a process of their own.
  */
 import type { Commands, Conversation } from './commands.ts';
 
-/** It remembers all that it was told, as if a person might want to say it again. */
+/** Requests per process: an interactive nft keeps its command history in memory, which grows without end. */
 const mostAnswers = 1_000;
 const answerMs = 1_000;
-/** After one that answered nothing at all: the machine is busy, or it is not made for this. */
+/** Pause after a session that answered nothing at all: the machine is busy, or this nft cannot run interactively. */
 const restMs = 60_000;
 
 interface Running {
-  readonly talk: Conversation;
+  readonly conversation: Conversation;
   readonly waiting: { readonly answer: (text: string | undefined) => void; readonly timer: NodeJS.Timeout }[];
   answers: number;
 }
 
-/** As `commands`; a list that was printed once is asked for there the next time. Writes are processes of their own, as before. */
+/** As `commands`; a list that was printed once is read through the session from then on. Writes remain processes of their own. */
 export function withNftSession(commands: Commands, now: () => number = () => performance.now()): Commands {
-  /** Only these: what is not there is a complaint, and who complains is let go. */
+  /** Only these are read through the session: listing an absent table prints an error, and an error ends the session. */
   const printed = new Set<string>();
   let running: Running | undefined;
   let notBefore = Number.NEGATIVE_INFINITY;
@@ -28,9 +28,9 @@ export function withNftSession(commands: Commands, now: () => number = () => per
     const mine: Running = {
       waiting: [],
       answers: 0,
-      talk: commands.converse('nft', [...listOptions, '-i'], {
-        line: (text) => hear(mine, text),
-        // As it begins it complains of having no terminal.
+      conversation: commands.converse('nft', [...listOptions, '-i'], {
+        line: (text) => receive(mine, text),
+        // At its start it prints a warning about having no terminal.
         complaint: () => {
           if (mine.answers > 0) letGo(mine);
         },
@@ -40,7 +40,7 @@ export function withNftSession(commands: Commands, now: () => number = () => per
     return mine;
   }
 
-  function hear(from: Running, text: string): void {
+  function receive(from: Running, text: string): void {
     if (!text.startsWith('{')) return;
     const first = from.waiting.shift();
     if (first === undefined) return;
@@ -53,7 +53,7 @@ export function withNftSession(commands: Commands, now: () => number = () => per
   function letGo(one: Running): void {
     if (running === one) running = undefined;
     if (one.answers === 0) notBefore = now() + restMs;
-    one.talk.stop();
+    one.conversation.stop();
     for (const { answer, timer } of one.waiting.splice(0)) {
       clearTimeout(timer);
       answer(undefined);
@@ -63,12 +63,12 @@ export function withNftSession(commands: Commands, now: () => number = () => per
   function ask(list: string): Promise<string | undefined> {
     if (isClosed || now() < notBefore) return Promise.resolve(undefined);
     running ??= start();
-    const { waiting, talk } = running;
+    const { waiting, conversation } = running;
     return new Promise((answer) => {
-      const asked = running;
-      const timer = setTimeout(() => asked && letGo(asked), answerMs);
+      const session = running;
+      const timer = setTimeout(() => session && letGo(session), answerMs);
       waiting.push({ answer, timer });
-      talk.say(list);
+      conversation.write(list);
     });
   }
 
@@ -94,7 +94,7 @@ export function withNftSession(commands: Commands, now: () => number = () => per
 
 const listOptions = ['-j', '-s'] as const;
 
-/** What nft takes as a line of its own; undefined for anything that is no list, or is wanted otherwise. */
+/** The request as one line for nft; undefined for anything that is no list, or that has options which the session does not support. */
 function listOf(program: string, args: readonly string[]): string | undefined {
   const [json, stateless, ...words] = args;
   const isList = program === 'nft' && json === listOptions[0] && stateless === listOptions[1] && words[0] === 'list';

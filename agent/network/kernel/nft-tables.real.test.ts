@@ -1,13 +1,13 @@
 /** Tables that only make packets faster, against a real kernel. */
 import { afterAll, expect, test } from 'vitest';
 import { nodeModel } from '#agent/testing/network-models.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
 import { planNode } from '../plan/node-plan.ts';
 import { commandsIn } from './commands.ts';
 import { openNamespace } from './namespace.ts';
 import { NftTables } from './nft-tables.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 afterAll(() => world.close());
 
 test('what the kernel cannot make faster works all the same, is told, and is faster as soon as it can be', async () => {
@@ -95,7 +95,7 @@ test('a table that is not wanted is looked for at first and beside a change, not
   commands.close();
 });
 
-test('where nobody else has tables all of them are looked at in one process, once until something is written or may have been', async () => {
+test('where no other program has tables one process reads all of them, once until something is written or may have been', async () => {
   const netns = await world.add('alone');
   const commands = commandsIn(`/proc/${netns.pid}/ns/net`);
   let processes = 0;

@@ -1,5 +1,7 @@
 /** Our nft tables and those of users in one network namespace: whole ones are replaced, elements of maps added and removed. */
+
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Commands } from './commands.ts';
 import { type KernelState, type NftTable, nftTable, ownedChain, type Refusal } from './kernel-state.ts';
 import {
@@ -24,7 +26,7 @@ interface Seen {
 }
 
 export interface NftOptions {
-  /** Hardly anybody else has tables here, so that one look at all of them is cheaper than one at each of ours: each is a process. */
+  /** Other programs rarely have tables here, so one list of all tables is cheaper than one process for each of ours. */
   readonly alone?: boolean;
 }
 
@@ -39,10 +41,10 @@ export class NftTables {
   /** Whether those of our tables that are not wanted have been looked for. */
   #hasLooked = false;
 
-  /** By table, undefined for one that is not there; until something is written, or somebody else may have. */
+  /** By table, undefined for one that is absent. Valid until something is written, or another program may have written. */
   readonly #seen = new Map<string, Promise<Seen | undefined>>();
   #all: Promise<ReadonlyMap<string, Seen>> | undefined;
-  /** By what was asked, the last answer and what it meant: mostly the next one is the same. */
+  /** By request, the last answer and its parsed form: mostly the next answer is the same. */
   readonly #understood = new Map<string, { readonly text: string; readonly as: unknown }>();
 
   constructor(commands: Commands, { alone = false }: NftOptions = {}) {
@@ -50,7 +52,7 @@ export class NftTables {
     this.#alone = alone;
   }
 
-  /** Whatever is asked from now on is looked up in the kernel, once. */
+  /** Drops what was read: the next request reads the kernel, once. */
   lookAgain(): void {
     this.#seen.clear();
     this.#all = undefined;
@@ -91,7 +93,7 @@ export class NftTables {
       } catch (error) {
         this.#loaded.delete(tableKey(table));
         if (await this.#table(table)) await this.#nft(removeTable(table));
-        without.push(`table ${tableKey(table)}: ${error instanceof Error ? error.message : String(error)}`);
+        without.push(`table ${tableKey(table)}: ${messageOf(error)}`);
       }
     }
     return { written, without };
@@ -109,7 +111,7 @@ export class NftTables {
     const staying = [...(replaces ? tables : state.tables), ...undecided];
     const gone = ownTables.filter((own) => !staying.some((table) => tableKey(table) === tableKey(own)));
     for (const table of gone) {
-      // Each look is a process: one for what an earlier life left, and again beside a change.
+      // Each list is a process: one for what an earlier run left, and again next to a change.
       const mayBeThere = this.#loaded.delete(tableKey(table)) || !this.#hasLooked || texts.some((text) => text !== '');
       if (mayBeThere && (await this.#table(table))) texts.push(removeTable(table));
     }
@@ -161,7 +163,7 @@ export class NftTables {
         owned.set(key, table);
         written.push(`nft replace ${key}`);
       } catch (error) {
-        failed.push({ configuration, message: error instanceof Error ? error.message : String(error) });
+        failed.push({ configuration, message: messageOf(error) });
       }
     }
     const keys = new Set(wanted.map(tableKey));

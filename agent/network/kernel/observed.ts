@@ -1,5 +1,5 @@
 /** What iproute2 prints of ours, as data. Pure: text in, facts out. */
-import { canonicalCidr } from '#shared/domain/ipv4.ts';
+import { canonicalCidr } from '#shared/domain/cidr.ts';
 import {
   localTable,
   type Neighbour,

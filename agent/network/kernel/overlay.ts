@@ -1,5 +1,5 @@
 /** What nodes and gateways have in common on the overlay: the device, neighbours, encapsulated routes, and the guard of its port. */
-import { byAddress, rangeOf } from '#shared/domain/ipv4.ts';
+import { boundsOf, byAddress } from '#shared/domain/cidr.ts';
 import {
   type Encapsulation,
   type Neighbour,
@@ -78,7 +78,7 @@ export const inOrder = (routes: readonly Route[]): Route[] =>
     .map((route) => ({
       route,
       table: Number(route.table),
-      ...rangeOf(route.destination === 'default' ? '0.0.0.0/0' : route.destination),
+      ...boundsOf(route.destination === 'default' ? '0.0.0.0/0' : route.destination),
     }))
     .sort((a, b) => a.table - b.table || a.first - b.first || b.last - a.last)
     .map(({ route }) => route);

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
-import { NetnsWorld } from '#test/harness/netns.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
 import { commandsIn } from './commands.ts';
 import { matchesSockets } from './socket-match.ts';
 
-const world = new NetnsWorld();
+const world = new NetnsFixture();
 afterAll(() => world.close());
 
 test('what the kernel says of itself is asked for without leaving a table behind', async () => {

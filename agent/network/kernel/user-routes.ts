@@ -1,6 +1,6 @@
 /** RouteConfigurations that people wrote, as rules and routes in kernel tables of their own (reference 1.8). */
 import { createHash } from 'node:crypto';
-import { canonicalCidr } from '#shared/domain/ipv4.ts';
+import { canonicalCidr } from '#shared/domain/cidr.ts';
 import type { Route, Rule } from './kernel-state.ts';
 import type { UserRoutes } from './user-configurations.ts';
 

@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Commands } from './commands.ts';
 import type { TunnelDevice, WireGuardPeer } from './kernel-state.ts';
 
-export interface TunnelPeerStatus {
+interface TunnelPeerStatus {
   /** base64 */
   readonly publicKey: string;
   /** As configured, or as learned from its last authentic packet. */
@@ -38,7 +38,7 @@ export interface TunnelControl {
   forget(publicKey: string): Promise<void>;
 }
 
-export type ReachablePeer = WireGuardPeer & Required<Pick<WireGuardPeer, 'endpoint' | 'keepaliveSeconds'>>;
+type ReachablePeer = WireGuardPeer & Required<Pick<WireGuardPeer, 'endpoint' | 'keepaliveSeconds'>>;
 
 interface Raw extends TunnelStatus {
   /** base64; empty when none is set. */
@@ -46,7 +46,7 @@ interface Raw extends TunnelStatus {
 }
 
 /** How to talk to one device: both ways give and take the same. */
-interface Wire {
+interface DeviceDriver {
   get(): Promise<Raw>;
   set(changes: Changes): Promise<void>;
   /**
@@ -67,30 +67,30 @@ interface Changes {
 const keyBytes = 32;
 
 /** What reads the device and then writes it does so one after the other: a key that is only passing is never taken for the device's own. */
-function controlOf(wire: Wire): TunnelControl {
+function controlOf(driver: DeviceDriver): TunnelControl {
   let last: Promise<unknown> = Promise.resolve();
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  function serialized<T>(work: () => Promise<T>): Promise<T> {
     const mine = last.then(work, work);
     last = mine.catch(() => undefined);
     return mine;
   }
   return {
     async read() {
-      const { listenPort, peers } = await wire.get();
+      const { listenPort, peers } = await driver.get();
       return { listenPort, peers };
     },
-    configure: (device) => inTurn(() => configure(wire, device)),
-    shakeHands: (peer) => inTurn(() => shakeHands(wire, peer)),
+    configure: (device) => serialized(() => configure(driver, device)),
+    shakeHands: (peer) => serialized(() => shakeHands(driver, peer)),
     forget: (publicKey) =>
-      inTurn(async () => {
-        await wire.set({ removed: [publicKey] });
-        await wire.set({ peer: { publicKey } });
+      serialized(async () => {
+        await driver.set({ removed: [publicKey] });
+        await driver.set({ peer: { publicKey } });
       }),
   };
 }
 
-async function configure(wire: Wire, device: TunnelDevice): Promise<readonly string[]> {
-  const has = await wire.get();
+async function configure(driver: DeviceDriver, device: TunnelDevice): Promise<readonly string[]> {
+  const has = await driver.get();
   const privateKey = await privateKeyIn(device.privateKeyFile);
   const { peer } = device;
   const found = has.peers.find(({ publicKey }) => publicKey === peer?.publicKey);
@@ -101,7 +101,7 @@ async function configure(wire: Wire, device: TunnelDevice): Promise<readonly str
     ...(removed.length === 0 ? {} : { removed }),
     ...(peer && !agrees(found, peer) ? { peer } : {}),
   };
-  if (Object.keys(changes).length > 0) await wire.set(changes);
+  if (Object.keys(changes).length > 0) await driver.set(changes);
   return [
     ...(changes.privateKey === undefined ? [] : ['private key']),
     ...(changes.listenPort === undefined ? [] : [`listen port ${device.listenPort}`]),
@@ -110,11 +110,11 @@ async function configure(wire: Wire, device: TunnelDevice): Promise<readonly str
   ];
 }
 
-async function shakeHands(wire: Wire, peer: ReachablePeer): Promise<void> {
-  const { privateKey: own, peers } = await wire.get();
+async function shakeHands(driver: DeviceDriver, peer: ReachablePeer): Promise<void> {
+  const { privateKey: own, peers } = await driver.get();
   // A device without key has no session, and a peer that it has not heard of is dialled when it is put in.
-  if (own === '' || !peers.some(({ publicKey }) => publicKey === peer.publicKey)) return wire.set({ peer });
-  await wire.renew({ own, passing: randomBytes(keyBytes).toString('base64') }, peer);
+  if (own === '' || !peers.some(({ publicKey }) => publicKey === peer.publicKey)) return driver.set({ peer });
+  await driver.renew({ own, passing: randomBytes(keyBytes).toString('base64') }, peer);
 }
 
 /** An endpoint that the device learned stays when none is wanted. */
@@ -146,12 +146,12 @@ export async function controlSocket(pid: number | undefined, device: string): Pr
 
 /** wireguard-go of process `pid`, or one that shares our file system. */
 export function userspaceTunnel(pid: number | undefined, device: string): TunnelControl {
-  const talk = async (request: string): Promise<string> => exchange(await controlSocket(pid, device), request);
+  const exchangeText = async (request: string): Promise<string> => exchange(await controlSocket(pid, device), request);
   return controlOf({
-    get: async () => parseUapi(await talk('get=1\n\n')),
-    set: async (changes) => void (await talk(uapiRequest(changes))),
+    get: async () => parseUapi(await exchangeText('get=1\n\n')),
+    set: async (changes) => void (await exchangeText(uapiRequest(changes))),
     renew: async ({ own, passing }, { publicKey, endpoint, keepaliveSeconds }) =>
-      void (await talk(
+      void (await exchangeText(
         [
           'set=1',
           `private_key=${hex(passing)}`,

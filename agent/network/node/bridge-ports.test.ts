@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bridgePortOf, createCableBook } from './bridge-ports.ts';
+import { bridgePortOf, createBridgePortTable } from './bridge-ports.ts';
 
 const answering = (answers: Readonly<Record<string, unknown>>) => ({
   run: async (_: string, args: readonly string[]) => {
@@ -43,7 +43,7 @@ describe('the cable of a gateway pod', () => {
   });
 
   test('wakes the node process when it has been looked for, changes or is gone, and at no other time', () => {
-    const book = createCableBook();
+    const book = createBridgePortTable();
     let woken = 0;
     book.serves({
       wake: () => {

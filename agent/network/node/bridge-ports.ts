@@ -7,34 +7,34 @@ export interface BridgePort {
   readonly port: string;
 }
 
-/** By the pod's uid; undefined for a pod that is plugged in in any other way, or does not run. One that nobody has looked at yet is not in it. */
+/** By the pod's uid; undefined for a pod that is connected in any other way, or does not run. A pod that was not inspected yet is absent. */
 export type BridgePorts = ReadonlyMap<string, BridgePort | undefined>;
 
 export interface BridgePortTable {
   now(): BridgePorts;
-  /** The node's namespace is programmed anew when something changes. */
-  serves(programmer: Pick<NamespaceReconciler, 'wake'>): void;
+  /** Registers the reconciler of the node's namespace, which is woken when a port changes. */
+  serves(reconciler: Pick<NamespaceReconciler, 'wake'>): void;
   found(podUid: string, port: BridgePort | undefined): void;
   /** The pod is no longer of this node. */
   forget(podUid: string): void;
 }
 
-export function createCableBook(): BridgePortTable {
-  const cables = new Map<string, BridgePort | undefined>();
-  let programmer: Pick<NamespaceReconciler, 'wake'> | undefined;
+export function createBridgePortTable(): BridgePortTable {
+  const bridgePorts = new Map<string, BridgePort | undefined>();
+  let reconciler: Pick<NamespaceReconciler, 'wake'> | undefined;
   return {
-    now: () => cables,
+    now: () => bridgePorts,
     serves(served) {
-      programmer = served;
+      reconciler = served;
     },
     found(podUid, port) {
-      const before = cables.get(podUid);
-      if (cables.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
-      cables.set(podUid, port);
-      programmer?.wake();
+      const before = bridgePorts.get(podUid);
+      if (bridgePorts.has(podUid) && before?.bridge === port?.bridge && before?.port === port?.port) return;
+      bridgePorts.set(podUid, port);
+      reconciler?.wake();
     },
     forget(podUid) {
-      if (cables.delete(podUid)) programmer?.wake();
+      if (bridgePorts.delete(podUid)) reconciler?.wake();
     },
   };
 }

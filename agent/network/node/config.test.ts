@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { loadFabricEnvironment } from './config.ts';
+import { loadNodeAgentEnvironment } from './config.ts';
 
 describe('the environment of the node process', () => {
   test('needs only the name of the node', () => {
-    expect(loadFabricEnvironment({ NODE_NAME: 'n1.example' })).toMatchObject({
+    expect(loadNodeAgentEnvironment({ NODE_NAME: 'n1.example' })).toMatchObject({
       node: 'n1.example',
       systemNamespace: 'liqo',
       daemonSet: 'isthmus-fabric',
@@ -18,6 +18,6 @@ describe('the environment of the node process', () => {
     { env: { NODE_NAME: 'n', ISTHMUS_RULE_PRIORITY: '40000' }, names: 'accepted: an integer from 1 to 32765' },
     { env: { NODE_NAME: 'n', ISTHMUS_LOG_LEVEL: 'loud' }, names: 'ISTHMUS_LOG_LEVEL is "loud"' },
   ])('is refused with the name of what is wrong: $names', ({ env, names }) => {
-    expect(() => loadFabricEnvironment(env)).toThrow(names);
+    expect(() => loadNodeAgentEnvironment(env)).toThrow(names);
   });
 });

@@ -1,7 +1,7 @@
 /** The node process' configuration: read from the environment once, checked by hand, since a schema library would cost every node its memory. */
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface FabricEnvironment {
+export interface NodeAgentEnvironment {
   readonly node: string;
   readonly podName: string;
   readonly systemNamespace: string;
@@ -23,7 +23,7 @@ export interface FabricEnvironment {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Fails with `invalid_input` naming every variable that is missing or wrong. */
-export function loadFabricEnvironment(env: Env): FabricEnvironment {
+export function loadNodeAgentEnvironment(env: Env): NodeAgentEnvironment {
   const faults: string[] = [];
   const oneOf = <T extends string>(name: string, accepted: readonly T[], fallback: T): T => {
     const value = env[name] || fallback;

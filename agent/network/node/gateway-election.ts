@@ -10,7 +10,7 @@ import type { Log } from '#shared/ports/log.ts';
 import type { GatewayPod, Link } from '../objects/link-objects.ts';
 
 /** On the Lease: where the active replica heard the peer last, so that the next one dials there first. */
-export const peerEndpointAnnotation = 'networking.isthmus.dev/peer-endpoint';
+const peerEndpointAnnotation = 'networking.isthmus.dev/peer-endpoint';
 
 /**
  * Short, since a node that dies takes its gateways along; the pod's end is seen by its own node at once and does not wait for this.
@@ -26,7 +26,7 @@ export interface ActiveDeps {
 
 export type LinkName = Pick<Link, 'namespace' | 'gatewayName' | 'role'>;
 
-export const leaseOf = ({ namespace, gatewayName, role }: LinkName) => ({
+const leaseOf = ({ namespace, gatewayName, role }: LinkName) => ({
   namespace,
   name: networkName.gatewayLease(gatewayName, namespace, role),
 });

@@ -12,7 +12,7 @@ import { candidateTexts, type Resolve } from '../link/tunnel/candidates.ts';
 import { type LinkPorts, runLink, type TunnelSession } from '../link/tunnel/run.ts';
 import { keepaliveSeconds } from '../objects/gateway-facts-of.ts';
 import { configuredMtu, type GatewayPod, type Link } from '../objects/link-objects.ts';
-import { comesInCrowds, type FabricObjects } from '../objects/objects.ts';
+import { comesInCrowds, type NodeAgentObjects } from '../objects/objects.ts';
 import { createConnectionReporter } from './connection-reporter.ts';
 import { electActiveGateway, type LinkName, lastKnownEndpoint, rememberEndpoint } from './gateway-election.ts';
 import type { PathSizes } from './path-sizes.ts';
@@ -24,11 +24,11 @@ export interface GatewayRolesDeps {
   readonly pings: PingSocket;
   readonly resolve: Resolve;
   readonly sizes: PathSizes;
-  readonly objects: () => FabricObjects;
-  readonly onChange: (listener: (what: keyof FabricObjects) => void) => () => void;
+  readonly objects: () => NodeAgentObjects;
+  readonly onChange: (listener: (what: keyof NodeAgentObjects) => void) => () => void;
 }
 
-export interface GatewayPlace {
+export interface GatewayContext {
   readonly pod: GatewayPod;
   readonly linkName: string;
   readonly tenant: string;
@@ -51,7 +51,7 @@ export interface GatewayRoles {
   ended(): Promise<void>;
 }
 
-export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayPlace, signal: AbortSignal): GatewayRoles {
+export function createGatewayRoles(deps: GatewayRolesDeps, place: GatewayContext, signal: AbortSignal): GatewayRoles {
   const { cluster, clock, log } = deps;
   const name: LinkName = { namespace: place.tenant, gatewayName: place.gatewayName, role: place.role };
   const replicas = {
@@ -113,7 +113,7 @@ function createActivity(parent: AbortSignal, log: Log, work: (signal: AbortSigna
 /** While this pod is the active one. Afterwards the tunnel forgets the peer's endpoint: a standby sends nothing. */
 async function keepLink(
   deps: GatewayRolesDeps,
-  place: GatewayPlace,
+  place: GatewayContext,
   name: LinkName,
   signal: AbortSignal,
 ): Promise<void> {
@@ -149,7 +149,7 @@ async function keepLink(
       const publicKey = peerKey();
       if (publicKey !== undefined) await tunnel.shakeHands({ publicKey, endpoint, keepaliveSeconds });
     },
-    givesWay: name.role === 'server',
+    isDialled: name.role === 'server',
     candidates: () => {
       const link = place.link();
       if (link === undefined) return [];
@@ -192,7 +192,7 @@ async function keepLink(
 /** Not in each ping: an idle link says little. */
 const announceMs = 3_000;
 
-/** What ranges this cluster has, told to the peer every so often: only it can see that somebody there wrote down others (docs/gitops.md). */
+/** Announces the ranges of this cluster to the peer at intervals: only the peer can see that its Configuration says other ranges (docs/gitops.md). */
 function createAnnouncement(clock: Clock, ranges: () => AnnouncedRanges | undefined) {
   let notBefore = 0;
   return {
@@ -205,7 +205,7 @@ function createAnnouncement(clock: Clock, ranges: () => AnnouncedRanges | undefi
   };
 }
 
-function sizeNow(place: GatewayPlace, which: 'configured' | 'effective'): number {
+function sizeNow(place: GatewayContext, which: 'configured' | 'effective'): number {
   const link = place.link();
   if (link === undefined) return 0;
   const configured = configuredMtu(link.gateway);

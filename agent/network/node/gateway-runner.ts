@@ -12,7 +12,7 @@ import { comesInCrowds } from '../objects/objects.ts';
 import { planGateway } from '../plan/gateway-plan.ts';
 import { type BridgePortTable, bridgePortOf } from './bridge-ports.ts';
 import { createGatewayRoles, type GatewayRolesDeps } from './gateway-roles.ts';
-import { createProgrammer } from './namespace-reconciler.ts';
+import { createNamespaceReconciler } from './namespace-reconciler.ts';
 import { createSourcePort, portInUse } from './source-port.ts';
 import { targetsOf, type UserStatus } from './user-status.ts';
 
@@ -20,7 +20,7 @@ export interface GatewayRunnerDeps extends GatewayRolesDeps {
   readonly node: string;
   readonly processes: ProcessFinder;
   readonly userStatus: UserStatus;
-  readonly cables: BridgePortTable;
+  readonly bridgePorts: BridgePortTable;
   /** In the node's namespace. */
   readonly commands: Commands;
 }
@@ -41,7 +41,7 @@ export async function runGatewayPod(
   while (!signal.aborted) {
     const found = deps.processes.find(pod.uid);
     if (found === undefined) {
-      deps.cables.found(pod.uid, undefined);
+      deps.bridgePorts.found(pod.uid, undefined);
       await deps.clock.sleep(pauseMs, signal).catch(() => undefined);
       pauseMs = Math.min(findMs.most, pauseMs * 1.2);
       continue;
@@ -60,26 +60,26 @@ export async function runGatewayPod(
       life.abort();
       await watching;
       await plugging;
-      deps.cables.found(pod.uid, undefined);
+      deps.bridgePorts.found(pod.uid, undefined);
       namespace.close();
       life.unlink();
     }
     if (!signal.aborted) log.info('gateway process ended', { pid: found.pid });
   }
-  deps.cables.forget(pod.uid);
+  deps.bridgePorts.forget(pod.uid);
 }
 
 /** Notes where the pod is plugged in. */
 async function plugIn(
-  { cables, commands, log }: GatewayRunnerDeps,
+  { bridgePorts, commands, log }: GatewayRunnerDeps,
   { ip, uid }: GatewayPod,
   pid: number,
 ): Promise<void> {
   const inPod = commandsIn(`/proc/${pid}/ns/net`);
   try {
-    cables.found(uid, await bridgePortOf(ip, inPod, commands));
+    bridgePorts.found(uid, await bridgePortOf(ip, inPod, commands));
   } catch (error) {
-    cables.found(uid, undefined);
+    bridgePorts.found(uid, undefined);
     log.debug('where the gateway is plugged in is not known', { why: (error as Error).message });
   } finally {
     inPod.close();
@@ -130,7 +130,7 @@ async function lookAfter(
     return planned;
   }
 
-  const programmer = createProgrammer({
+  const reconciler = createNamespaceReconciler({
     namespace,
     clock,
     log,
@@ -147,17 +147,17 @@ async function lookAfter(
     ...{ pod, link, self, tunnel, tenant, gatewayName, role, linkName },
     ...(isDialled
       ? {}
-      : { source: { now: source.which, move: (to: SourcePort) => source.move(to, programmer, signal) } }),
+      : { source: { now: source.which, move: (to: SourcePort) => source.move(to, reconciler, signal) } }),
   };
   const roles = createGatewayRoles(deps, { ...place, isReady: () => programmed || waitingFor !== undefined }, signal);
   const unsubscribe = deps.onChange((what) => {
-    if (comesInCrowds(what)) return programmer.wakeCalmly();
-    programmer.wake();
+    if (comesInCrowds(what)) return reconciler.wakeCalmly();
+    reconciler.wake();
     roles.look();
   });
-  const unregister = deps.sizes.register(programmer);
+  const unregister = deps.sizes.register(reconciler);
   try {
-    await programmer.run(signal);
+    await reconciler.run(signal);
   } finally {
     unsubscribe();
     unregister();

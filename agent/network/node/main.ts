@@ -1,10 +1,11 @@
 /** Composition root of the node process: one per node, for the host's namespace and those of the gateway pods on it. */
-import { systemClock } from '#agent/runtime/clock.ts';
-import { createLineLog } from '#agent/runtime/plain-log.ts';
+
+import { createPlainLog } from '#agent/runtime/plain-log.ts';
 import { connectInCluster } from '#kube/http/connection.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { loadFabricEnvironment } from './config.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { loadNodeAgentEnvironment } from './config.ts';
 import { runNodeProcess } from './node-process.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
@@ -14,9 +15,9 @@ async function main(): Promise<void> {
   if (role === 'version') return console.log(version);
   if (role !== 'run')
     throw new AppError('invalid_input', `the node process has no role ${JSON.stringify(role)}, accepted: run, version`);
-  const env = loadFabricEnvironment(process.env);
+  const env = loadNodeAgentEnvironment(process.env);
   const clock = systemClock;
-  const log = createLineLog(env.logLevel, { pod: env.podName });
+  const log = createPlainLog(env.logLevel, { pod: env.podName });
   const asked = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => asked.abort(new Error(`received ${signal}`)));
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    createLineLog('info').error('the node process ends', error);
+    createPlainLog('info').error('the node process ends', error);
     process.exit(1);
   },
 );

@@ -3,7 +3,7 @@ import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { KernelState } from '../kernel/kernel-state.ts';
-import { createProgrammer } from './namespace-reconciler.ts';
+import { createNamespaceReconciler } from './namespace-reconciler.ts';
 import { nothing } from './node-agent.ts';
 
 /** Something else whenever it is asked for, as if each pod needed a route. */
@@ -22,7 +22,7 @@ function start(want: () => KernelState = withPodsThatChange()) {
   sharedByMany(stopped.signal);
   const startedAt = clock.now();
   const passes: number[] = [];
-  const programmer = createProgrammer({
+  const reconciler = createNamespaceReconciler({
     namespace: {
       async apply() {
         passes.push(clock.now() - startedAt);
@@ -35,7 +35,7 @@ function start(want: () => KernelState = withPodsThatChange()) {
     log: silentLog,
     want,
   });
-  const ended = programmer.run(stopped.signal);
+  const ended = reconciler.run(stopped.signal);
   const advance = async (ms: number, each = (): void => undefined): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 5) {
       each();
@@ -44,7 +44,7 @@ function start(want: () => KernelState = withPodsThatChange()) {
     }
   };
   return {
-    programmer,
+    reconciler,
     passes,
     advance,
     async stop() {
@@ -55,11 +55,11 @@ function start(want: () => KernelState = withPodsThatChange()) {
   };
 }
 
-test('pods that come all the time cost whoever programs for them a pass a second, and the last of them is programmed, too', async () => {
-  const { programmer, passes, advance, stop } = start();
+test('constant pod churn costs one pass a second, and the last pod is programmed, too', async () => {
+  const { reconciler, passes, advance, stop } = start();
   await advance(3_000);
   expect(passes).toHaveLength(1);
-  await advance(6_000, () => programmer.wakeCalmly());
+  await advance(6_000, () => reconciler.wakeCalmly());
   const during = passes.slice(1);
   // The first at once, as after any quiet time.
   expect(during[0]).toBeLessThan(3_050);
@@ -71,15 +71,15 @@ test('pods that come all the time cost whoever programs for them a pass a second
 });
 
 test('what concerns a link waits for no calm', async () => {
-  const { programmer, passes, advance, stop } = start();
-  await advance(3_000, () => programmer.wakeCalmly());
+  const { reconciler, passes, advance, stop } = start();
+  await advance(3_000, () => reconciler.wakeCalmly());
   const before = passes.length;
   const lastAt = passes.at(-1) ?? 0;
   await advance(Math.max(0, lastAt + 150 - 3_000));
-  programmer.wakeCalmly();
+  reconciler.wakeCalmly();
   await advance(20);
   const waiting = passes.length;
-  programmer.wake();
+  reconciler.wake();
   await advance(50);
   expect([waiting - before, passes.length - before]).toEqual([0, 1]);
   await stop();
@@ -87,18 +87,18 @@ test('what concerns a link waits for no calm', async () => {
 
 test('pods that change nothing here cost no pass, one that does is programmed at once, and a minute later everything is looked at', async () => {
   let routes: KernelState['routes'] = [];
-  const { programmer, passes, advance, stop } = start(() => ({ ...nothing, routes }));
+  const { reconciler, passes, advance, stop } = start(() => ({ ...nothing, routes }));
   await advance(1_000);
-  await advance(5_000, () => programmer.wakeCalmly());
+  await advance(5_000, () => reconciler.wakeCalmly());
   expect(passes).toHaveLength(1);
   routes = [{ table: 'main', destination: '10.9.9.9/32' }];
-  programmer.wakeCalmly();
+  reconciler.wakeCalmly();
   await advance(200);
   expect(passes).toHaveLength(2);
-  programmer.wake();
+  reconciler.wake();
   await advance(200);
   expect(passes).toHaveLength(3);
-  await advance(61_000, () => programmer.wakeCalmly());
+  await advance(61_000, () => reconciler.wakeCalmly());
   expect(passes).toHaveLength(4);
   await stop();
 });

@@ -1,13 +1,16 @@
-/** Keeps one network namespace as it should be: one pass for a burst of changes, again on drift, again after a failure; never in the way of others. */
+/**
+ * Keeps one network namespace as its plan says: one pass for a burst of changes, again on drift, again after a failure. It never blocks other
+ * reconcilers.
+ */
 import { abortScope } from '#shared/async/abort-scope.ts';
-import { backoffMs } from '#shared/async/backoff.ts';
+import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { KernelState, Refusal } from '../kernel/kernel-state.ts';
 import type { Applied, Namespace } from '../kernel/namespace.ts';
 
-export interface ProgrammerDeps {
+export interface NamespaceReconcilerDeps {
   readonly namespace: Pick<Namespace, 'apply' | 'watchDrift'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -16,6 +19,7 @@ export interface ProgrammerDeps {
   /** After each pass. `failed` are configurations of users; `error` is ours. */
   readonly onPass?: (outcome: { readonly failed: readonly Refusal[]; readonly error?: unknown }) => void;
   readonly driftMs?: number;
+  readonly random?: Random;
 }
 
 export interface NamespaceReconciler {
@@ -29,26 +33,27 @@ export interface NamespaceReconciler {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Without the stack of an error that nobody reads. */
+/** Abort reason without a stack, since no code reads it. */
 const enough = Object.freeze({ name: 'AbortError' });
 /** Changes that come together are one pass. */
 const settleMs = 15;
 const awaitTunnelMs = 200;
-/** Between passes for changes that come by the thousand: so many times what the last pass took, that it never becomes the main work here. */
+/** Pause between passes for changes that come by the thousand: this many times the duration of the last pass, so that reconciling never dominates. */
 const calm = { times: 5, leastMs: 1_000, mostMs: 2_000 } as const;
-/** Drift is to be repaired within 5 s; what nobody listens for is looked at, and each look costs a process or two. */
+/** Drift is to be repaired within 5 s. Parts without a netlink monitor are polled, and each poll costs one or two processes. */
 const usualDriftMs = 2_500;
-/** Even without a change: whatever a watch has missed is found by then. */
+/** A pass without any change repairs what a watch has missed. */
 const resyncMs = 60_000;
 
-export function createProgrammer({
+export function createNamespaceReconciler({
   namespace,
   clock,
   log,
   want,
   onPass,
   driftMs = usualDriftMs,
-}: ProgrammerDeps): NamespaceReconciler {
+  random = Math.random,
+}: NamespaceReconcilerDeps): NamespaceReconciler {
   let dirty = true;
   let dirtyCalmly = false;
   let nap: { readonly calm: boolean; readonly end: () => void } | undefined;
@@ -69,15 +74,15 @@ export function createProgrammer({
   }
 
   /** Once, until it is something else. */
-  function sayWhatIsMissing(now: readonly string[]): void {
+  function logMissing(now: readonly string[]): void {
     if (now.length > 0 && now.join() !== without) log.info('packets take a slower way here', { why: now });
     without = now.join();
   }
 
-  /** What the last pass left behind, unless it failed or waits for something; and until when that is taken for granted. */
+  /** The plan that the last pass applied, unless it failed or waits for something; and until when it is assumed to be in effect. */
   let settledAs: { readonly text: string; readonly until: number } | undefined;
 
-  /** Most pods change nothing here, and a pass costs processes: who only heard of some looks first. */
+  /** Most pod changes do not affect this namespace, and a pass costs processes: for such changes the plan is compared first. */
   function isSettled(calmly: boolean): boolean {
     if (!calmly || settledAs === undefined || clock.now() >= settledAs.until) return false;
     const state = want();
@@ -92,7 +97,7 @@ export function createProgrammer({
       const state = want();
       const applied: Applied | undefined = state === undefined ? undefined : await namespace.apply(state);
       if (applied !== undefined && applied.wrote.length > 0) log.debug('applied', { wrote: applied.wrote });
-      sayWhatIsMissing(applied?.without ?? []);
+      logMissing(applied?.without ?? []);
       onPass?.({ failed: applied?.failed ?? [] });
       for (const { serves, resolve } of waiters) if (serves) resolve();
       waiters = waiters.filter(({ serves }) => !serves);
@@ -103,7 +108,7 @@ export function createProgrammer({
       log.warn('could not program the network', { code: codeOf(error), why: (error as Error).message });
       onPass?.({ failed: [], error });
       return {
-        nextMs: backoffMs(failures + 1, { baseMs: 200, maxMs: 5_000, random: Math.random }),
+        nextMs: backoffMs(failures + 1, { baseMs: 200, maxMs: 5_000, random }),
         failures: failures + 1,
       };
     }
@@ -133,7 +138,7 @@ export function createProgrammer({
     async run(signal) {
       const drift = namespace.watchDrift(
         () => {
-          log.info('somebody else changed the network; repairing it');
+          log.info('another program changed the network; repairing it');
           wake();
         },
         { everyMs: driftMs },

@@ -34,7 +34,7 @@ test('counted are other machines that say which boot they are in: not this node,
   expect([...boots]).toEqual([['10.0.0.2', 'b']]);
 });
 
-test('dropped are exactly the addresses whose boot is another one or was not known, in whatever order nodes come', () => {
+test('dropped are exactly the addresses whose boot is another one or was not known, for any order of nodes', () => {
   const boots = fc.dictionary(fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3'), fc.constantFrom('a', 'b'));
   fc.assert(
     fc.property(boots, boots, (before, now) => {

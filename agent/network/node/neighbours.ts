@@ -4,7 +4,7 @@
  */
 import type { Commands } from '#agent/network/kernel/commands.ts';
 import { internalAddresses, isVirtual } from '#agent/network/objects/link-objects.ts';
-import type { FabricObjects } from '#agent/network/objects/objects.ts';
+import type { NodeAgentObjects } from '#agent/network/objects/objects.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -52,7 +52,7 @@ const retryMs = 1_000;
 export function createNeighbourKeeper(
   { commands, clock, log }: NeighbourDeps,
   node: string,
-  objects: () => Pick<FabricObjects, 'nodes'>,
+  objects: () => Pick<NodeAgentObjects, 'nodes'>,
   signal: AbortSignal,
 ): NeighbourKeeper {
   let known: Boots = new Map();

@@ -16,16 +16,16 @@ import { linksOf } from '../objects/link-objects.ts';
 import { nodeModelOf } from '../objects/node-facts-of.ts';
 import { comesInCrowds } from '../objects/objects.ts';
 import { planNode } from '../plan/node-plan.ts';
-import { createCableBook } from './bridge-ports.ts';
+import { createBridgePortTable } from './bridge-ports.ts';
 import { runGatewayPod } from './gateway-runner.ts';
-import { createProgrammer } from './namespace-reconciler.ts';
+import { createNamespaceReconciler } from './namespace-reconciler.ts';
 import { createNeighbourKeeper } from './neighbours.ts';
 import { createNodeReporter } from './node-facts.ts';
 import { createPathSizes } from './path-sizes.ts';
 import { createUserStatus, targetsOf } from './user-status.ts';
-import { watchFabric } from './watch.ts';
+import { watchNodeAgentObjects } from './watch.ts';
 
-export interface FabricConfig {
+interface NodeAgentConfig {
   readonly node: string;
   /** What the CNI needs; `fullMasquerade` and `rulePriority` go over what it says. */
   readonly cni: CniTraits;
@@ -37,7 +37,7 @@ export interface NodeAgentDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  readonly config: FabricConfig;
+  readonly config: NodeAgentConfig;
   readonly processes: ProcessFinder;
   readonly pings: PingSocket;
   readonly resolve: Resolve;
@@ -57,17 +57,17 @@ export const nothing: KernelState = {
   refused: [],
 };
 
-/** Returns when the signal aborts. Whatever is programmed then stays: the kernel goes on forwarding. */
+/** Returns when the signal aborts. The programmed state stays: the kernel goes on forwarding. */
 export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Promise<void> {
   const { cluster, clock, config, pings } = deps;
   const { node } = config;
   const log = deps.log.with({ node });
   // One listener for each gateway pod here, and a few more.
   sharedByMany(signal);
-  const watch = watchFabric(cluster, signal);
+  const watch = watchNodeAgentObjects(cluster, signal);
   await watch.synced(signal);
   const sizes = createPathSizes();
-  const cables = createCableBook();
+  const bridgePorts = createBridgePortTable();
   const userStatus = createUserStatus({ cluster, clock, log }, watch.objects);
   const host: Namespace = openNamespace();
   const knowsSockets = await matchesSockets(deps.commands);
@@ -84,14 +84,14 @@ export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Pr
       rulePriority: config.rulePriority ?? config.cni.rulePriority,
       matchesSockets: knowsSockets,
       sizes: sizes.now(),
-      cables: cables.now(),
+      bridgePorts: bridgePorts.now(),
     });
     overlayAddress = model?.overlayAddress;
     targets = model === undefined ? [] : targetsOf(model);
     return model === undefined ? nothing : planNode(model);
   }
 
-  const programmer = createProgrammer({
+  const reconciler = createNamespaceReconciler({
     namespace: host,
     clock,
     log,
@@ -106,14 +106,14 @@ export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Pr
       pings.listenAt(overlayAddress).catch((why) => log.warn('pings are not heard', { why: (why as Error).message }));
     },
   });
-  sizes.register(programmer);
-  cables.serves(programmer);
+  sizes.register(reconciler);
+  bridgePorts.serves(reconciler);
   const reporter = createNodeReporter({ ...deps, log }, node, watch.objects);
   const neighbours = createNeighbourKeeper({ ...deps, log }, node, watch.objects, signal);
   const runners = createRunners(signal);
 
   function look(): void {
-    programmer.wake();
+    reconciler.wake();
     userStatus.look();
     reporter.look();
     neighbours.look();
@@ -125,7 +125,7 @@ export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Pr
         key: `${link.name} ${pod.uid}`,
         run: (until) =>
           runGatewayPod(
-            { ...deps, log, node, sizes, cables, userStatus, objects: watch.objects, onChange: watch.onChange },
+            { ...deps, log, node, sizes, bridgePorts, userStatus, objects: watch.objects, onChange: watch.onChange },
             link,
             pod,
             until,
@@ -138,12 +138,12 @@ export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Pr
   const unsubscribe = watch.onChange((what) => {
     if (!comesInCrowds(what)) return lookSoon();
     // Pods are the gateways' business; of addresses the node masquerades some.
-    if (what === 'ips') programmer.wakeCalmly();
+    if (what === 'ips') reconciler.wakeCalmly();
   });
   look();
   log.info('node process runs', { links: linksOf(watch.objects()).length, cni: config.cni.name });
   try {
-    await Promise.all([programmer.run(signal), userStatus.run(signal), reporter.run(signal)]);
+    await Promise.all([reconciler.run(signal), userStatus.run(signal), reporter.run(signal)]);
   } finally {
     unsubscribe();
     await Promise.all([runners.ended(), neighbours.ended()]);

@@ -9,23 +9,23 @@ import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../kernel/commands.ts';
 import { type GatewayPod, linksOf } from '../objects/link-objects.ts';
-import type { FabricObjects } from '../objects/objects.ts';
+import type { NodeAgentObjects } from '../objects/objects.ts';
 
-export type WireGuardImplementation = 'kernel' | 'userspace';
+type WireGuardImplementation = 'kernel' | 'userspace';
 
-/** In a namespace of its own, so that nothing is left behind, whatever happens. */
-export async function probeWireGuard({ run }: Pick<Commands, 'run'>): Promise<WireGuardImplementation> {
+/** Uses a network namespace of its own, so that a crash leaves nothing behind. */
+async function probeWireGuard({ run }: Pick<Commands, 'run'>): Promise<WireGuardImplementation> {
   const { code } = await run('unshare', ['--net', 'ip', 'link', 'add', 'isthmus-probe', 'type', 'wireguard']);
   return code === 0 ? 'kernel' : 'userspace';
 }
 
-export interface NodeAddresses {
+interface NodeAddresses {
   readonly local?: string;
   readonly remote?: string;
 }
 
 /** The source that the kernel would use towards gateway pods, standby ones too: they may be active in a moment. */
-export async function addressesTowards(
+async function addressesTowards(
   pods: readonly GatewayPod[],
   node: string,
   { run }: Pick<Commands, 'run'>,
@@ -42,7 +42,7 @@ export async function addressesTowards(
   return { ...(local === undefined ? {} : { local }), ...(remote === undefined ? {} : { remote }) };
 }
 
-export function sourceIn(json: string): string | undefined {
+function sourceIn(json: string): string | undefined {
   const [route] = JSON.parse(json || '[]') as { readonly prefsrc?: string }[];
   return route?.prefsrc;
 }
@@ -51,7 +51,7 @@ export function sourceIn(json: string): string | undefined {
  * Writes what differs. What cannot be seen now stays: a gateway pod that went says nothing about addresses. `addresses` undefined: there is no
  * link any more, and with the last one goes what was learned from it.
  */
-export async function reportNode(
+async function reportNode(
   api: KubeApi,
   known: InternalNode,
   found: { readonly addresses: NodeAddresses | undefined; readonly wireGuard: WireGuardImplementation },
@@ -103,7 +103,7 @@ const burstMs = 100;
 export function createNodeReporter(
   { cluster, clock, log, commands }: ReporterDeps,
   node: string,
-  objects: () => FabricObjects,
+  objects: () => NodeAgentObjects,
 ): NodeReporter {
   let dirty = true;
   let wake: (() => void) | undefined;

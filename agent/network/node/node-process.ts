@@ -11,7 +11,7 @@ import { readCniEvidence } from '../kernel/cni-evidence.ts';
 import { commandsIn } from '../kernel/commands.ts';
 import { createPingSocket } from '../link/ping/socket.ts';
 import { resolveHost } from '../link/tunnel/candidates.ts';
-import type { FabricEnvironment } from './config.ts';
+import type { NodeAgentEnvironment } from './config.ts';
 import { type NodeAgentDeps, runNodeAgent, sweepNode } from './node-agent.ts';
 import { isUninstalling } from './uninstall-state.ts';
 
@@ -20,7 +20,7 @@ export interface NodeProcessDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  readonly env: FabricEnvironment;
+  readonly env: NodeAgentEnvironment;
 }
 
 const askMs = 3_000;
@@ -36,7 +36,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     throw error;
   });
   if (held === undefined) return;
-  // Not the caller's signal: until we know whether the cluster is being left, whatever runs stays as it is.
+  // Not the caller's signal: until it is known whether the cluster is being left, the running parts stay as they are.
   const life = new AbortController();
   let localPods: readonly { readonly uid: string }[] = [];
   const deps: NodeAgentDeps = {

@@ -5,7 +5,7 @@ import type { TunnelStatus } from '../kernel/wireguard.ts';
 import { dialTiming, type SourcePort } from '../link/tunnel/decide.ts';
 import type { NamespaceReconciler } from './namespace-reconciler.ts';
 
-/** For nobody's service (RFC 6335), and never the usual port of a gateway, 51840. */
+/** The dynamic range of RFC 6335, which no service owns, and never the usual port of a gateway, 51840. */
 const dynamic = { first: 52_000, count: 13_000 } as const;
 /** How long the device may take. */
 const moveMs = 2_000;
@@ -15,7 +15,7 @@ export interface SourcePortKeeper {
   now(): number | undefined;
   which(): SourcePort;
   /** Resolves once the device has it, or should have it. */
-  move(to: SourcePort, programmer: Pick<NamespaceReconciler, 'applied'>, signal: AbortSignal): Promise<void>;
+  move(to: SourcePort, reconciler: Pick<NamespaceReconciler, 'applied'>, signal: AbortSignal): Promise<void>;
 }
 
 export function createSourcePort(clock: Clock, random: () => number, found: number | undefined): SourcePortKeeper {
@@ -23,11 +23,11 @@ export function createSourcePort(clock: Clock, random: () => number, found: numb
   return {
     now: () => port,
     which: () => (port === undefined ? 'own' : 'another'),
-    async move(to, programmer, signal) {
+    async move(to, reconciler, signal) {
       port = to === 'own' ? undefined : dynamic.first + Math.floor(random() * dynamic.count);
       const life = abortScope(signal);
       try {
-        await Promise.race([programmer.applied(life.signal), clock.sleep(moveMs, life.signal)]);
+        await Promise.race([reconciler.applied(life.signal), clock.sleep(moveMs, life.signal)]);
       } finally {
         life.abort();
         life.unlink();

@@ -3,7 +3,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
 
-export const daemonSets: ResourceType = {
+const daemonSets: ResourceType = {
   group: 'apps',
   version: 'v1',
   kind: 'DaemonSet',

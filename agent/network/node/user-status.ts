@@ -1,4 +1,4 @@
-/** Tells those who wrote a FirewallConfiguration or RouteConfiguration how it fares on this node and in its gateway pods. */
+/** Reports in each FirewallConfiguration and RouteConfiguration how it fares on this node and in its gateway pods. */
 import type { Cluster } from '#kube/model/types.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
@@ -9,7 +9,7 @@ import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Refusal } from '../kernel/kernel-state.ts';
 import type { UserFirewall, UserRoutes } from '../kernel/user-configurations.ts';
-import type { FabricObjects } from '../objects/objects.ts';
+import type { NodeAgentObjects } from '../objects/objects.ts';
 import { type HostOutcome, withHost } from './host-conditions.ts';
 
 export interface UserStatus {
@@ -41,12 +41,12 @@ interface Report {
   readonly failed: ReadonlyMap<string, string>;
 }
 
-/** Many hosts write into the same list: those who lose a race look again. */
+/** Many hosts write into the same list: after a write conflict, the loser reads it again so soon. */
 const againMs = 300;
 
 export function createUserStatus(
   { cluster, clock, log }: { readonly cluster: Cluster; readonly clock: Clock; readonly log: Log },
-  objects: () => FabricObjects,
+  objects: () => NodeAgentObjects,
 ): UserStatus {
   /** Undefined: the host left, and its entries have to go. */
   const reports = new Map<string, Report | undefined>();

@@ -1,19 +1,19 @@
 /** What a node process hears of the pods of its cluster, from a real API server. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { customResourceDefinitions as crds, pods } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { type FabricWatch, watchFabric } from './watch.ts';
+import { type NodeAgentWatch, watchNodeAgentObjects } from './watch.ts';
 
 let server: TestApiServer;
 let cluster: Cluster;
-let watch: FabricWatch;
+let watch: NodeAgentWatch;
 const stop = new AbortController();
 const heard: string[] = [];
 const until = (check: () => unknown) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
@@ -38,7 +38,7 @@ beforeAll(async () => {
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, stop.signal);
   for (const definition of customResourceDefinitions()) await cluster.api.create(crds, definition as never);
   for (const kind of allKinds) await until(() => cluster.api.list(kind));
-  watch = watchFabric(cluster, stop.signal);
+  watch = watchNodeAgentObjects(cluster, stop.signal);
   watch.onChange((what) => heard.push(what));
   await watch.synced(stop.signal);
   watch.needPods(true);

@@ -7,14 +7,14 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { gatewayComponent, networkAnnotation, networkLabel } from '#shared/domain/network-keys.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { type FabricObjects, noObjects, type PodPlace } from '../objects/objects.ts';
+import { type NodeAgentObjects, noObjects, type PodAddress } from '../objects/objects.ts';
 
-export interface FabricWatch {
+export interface NodeAgentWatch {
   /** As of now, the same object until something changes; complete once `synced` has resolved. */
-  objects(): FabricObjects;
+  objects(): NodeAgentObjects;
   synced(signal: AbortSignal): Promise<void>;
   /** Calls back on each change that a reader can see; returns what ends that. */
-  onChange(listener: (what: keyof FabricObjects) => void): () => void;
+  onChange(listener: (what: keyof NodeAgentObjects) => void): () => void;
   /** Pods of the whole cluster are watched only where a gateway has to route to them. */
   needPods(needed: boolean): void;
 }
@@ -91,9 +91,9 @@ const defined = <T extends object>(fields: T): Present<T> =>
 const only = (labels: Record<string, string> | undefined, keys: readonly string[]): Record<string, string> =>
   Object.fromEntries(Object.entries(labels ?? {}).filter(([key]) => keys.includes(key)));
 
-export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSignal): FabricWatch {
-  const listeners = new Set<(what: keyof FabricObjects) => void>();
-  const tell = (what: keyof FabricObjects): void => {
+export function watchNodeAgentObjects({ caches }: Pick<Cluster, 'caches'>, signal: AbortSignal): NodeAgentWatch {
+  const listeners = new Set<(what: keyof NodeAgentObjects) => void>();
+  const tell = (what: keyof NodeAgentObjects): void => {
     for (const listener of listeners) listener(what);
   };
   const all = {
@@ -120,18 +120,18 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
 
   const caching = Object.entries(all) as readonly [string, Cache<KubeObject>][];
   let listed: readonly (readonly KubeObject[])[] = [];
-  let current: FabricObjects | undefined;
+  let current: NodeAgentObjects | undefined;
   let everywhere: { readonly cache: Cache<Pod>; stop(): void } | undefined;
   return {
     objects() {
       const lists = caching.map(([, cache]) => cache.list());
       if (current !== undefined && lists.every((list, i) => list === listed[i])) return current;
       listed = lists;
-      const objects: Record<string, readonly KubeObject[] | readonly PodPlace[]> = { ...noObjects };
+      const objects: Record<string, readonly KubeObject[] | readonly PodAddress[]> = { ...noObjects };
       for (const [i, [name]] of caching.entries()) objects[name] = lists[i] ?? [];
       // Many, and few readers want them.
       Object.defineProperty(objects, 'pods', { enumerable: true, get: () => places(everywhere?.cache) });
-      current = objects as unknown as FabricObjects;
+      current = objects as unknown as NodeAgentObjects;
       return current;
     },
     async synced(until) {
@@ -152,7 +152,7 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
       const life = abortScope(signal);
       const cache = caches.scoped(pods, { ...placedPods, transform: slimPod }, life.signal);
       cache.subscribe(({ before, after }) => {
-        if (!isSamePlace(before, after)) tell('pods');
+        if (!hasSameAddress(before, after)) tell('pods');
       });
       cache.synced(life.signal).then(
         () => tell('pods'),
@@ -170,18 +170,18 @@ export function watchFabric({ caches }: Pick<Cluster, 'caches'>, signal: AbortSi
 }
 
 /** An address that is not granted yet leads nowhere. */
-const seen = (what: keyof FabricObjects, object: KubeObject | undefined): KubeObject | undefined =>
+const seen = (what: keyof NodeAgentObjects, object: KubeObject | undefined): KubeObject | undefined =>
   what === 'ips' && (object as Ip | undefined)?.status?.ip === undefined ? undefined : object;
 
-const places = (pods: Cache<Pod> | undefined): readonly PodPlace[] =>
-  pods?.isSynced() ? pods.list().flatMap(placeOf) : [];
+const places = (pods: Cache<Pod> | undefined): readonly PodAddress[] =>
+  pods?.isSynced() ? pods.list().flatMap(addressOf) : [];
 
 /** A pod that has no address yet is nowhere, bound or not. */
-function isSamePlace(before: Pod | undefined, after: Pod | undefined): boolean {
-  const [was] = before ? placeOf(before) : [];
-  const [is] = after ? placeOf(after) : [];
+function hasSameAddress(before: Pod | undefined, after: Pod | undefined): boolean {
+  const [was] = before ? addressOf(before) : [];
+  const [is] = after ? addressOf(after) : [];
   return was?.ip === is?.ip && was?.node === is?.node;
 }
 
-const placeOf = ({ spec, status }: Pod): readonly PodPlace[] =>
+const addressOf = ({ spec, status }: Pod): readonly PodAddress[] =>
   status?.podIP && spec?.nodeName ? [{ ip: status.podIP, node: spec.nodeName }] : [];

@@ -7,7 +7,7 @@ import type { GatewayModel, GatewayNode, GatewayWireGuard, Sibling } from '../pl
 import { isVirtual, type Link, linksOf } from './link-objects.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
 import { type Exposure, exposures, nodeSources } from './node-facts-of.ts';
-import type { FabricObjects, PodPlace } from './objects.ts';
+import type { NodeAgentObjects, PodAddress } from './objects.ts';
 import { ownRanges, podRanges, viewsOf } from './ranges.ts';
 import { compareText, firewallsFor, routesFor } from './user-targets.ts';
 
@@ -18,7 +18,7 @@ export interface GatewayContext {
   readonly node: string;
   readonly implementation: 'kernel' | 'userspace';
   readonly privateKeyFile: string;
-  /** The replica that carries the traffic: it keeps the way to the peer open. */
+  /** The active replica: it keeps the path to the peer open. */
   readonly active: boolean;
   /** Of a client that dials from another port than its own. */
   readonly sourcePort?: number;
@@ -36,7 +36,7 @@ const waiting = (waitingFor: string): GatewayModelOutcome => ({ ok: false, waiti
 export const keepaliveSeconds = 5;
 
 /** The peer comes without endpoint: dialling is the business of `agent/network/link/tunnel`. */
-export function gatewayModelOf(objects: FabricObjects, context: GatewayContext): GatewayModelOutcome {
+export function gatewayModelOf(objects: NodeAgentObjects, context: GatewayContext): GatewayModelOutcome {
   const links = linksOf(objects);
   const link = links.find(({ name }) => name === context.link);
   if (link === undefined) return waiting('a GatewayServer or GatewayClient');
@@ -86,14 +86,14 @@ function wireGuardOf(link: Link, context: GatewayContext): GatewayWireGuard {
 }
 
 /** A client listens on a fixed port, too: behind a NAT that keeps ports, its peer then knows where to dial. */
-export function listenPortOf({ role, gateway }: Pick<Link, 'role' | 'gateway'>): number {
+function listenPortOf({ role, gateway }: Pick<Link, 'role' | 'gateway'>): number {
   if (role === 'client') return networkPort.wireGuard;
   const endpoint = gateway.spec.endpoint;
   return endpoint?.port ?? endpoint?.ports?.[0] ?? networkPort.wireGuard;
 }
 
 /** Nodes that are on the overlay and have an address there to send to. */
-function nodesOf(objects: FabricObjects, own: string): readonly GatewayNode[] {
+function nodesOf(objects: NodeAgentObjects, own: string): readonly GatewayNode[] {
   return objects.internalNodes
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .flatMap((internal): GatewayNode[] => {
@@ -117,19 +117,19 @@ function nodesOf(objects: FabricObjects, own: string): readonly GatewayNode[] {
     .sort((a, b) => compareText(a.name, b.name));
 }
 
-export const podCidrsOf = ({ spec }: Node): readonly string[] =>
+const podCidrsOf = ({ spec }: Node): readonly string[] =>
   (spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : [])).filter((cidr) => parseCidr(cidr) !== undefined);
 
 /** Those whose node would not be found by its range. */
-function strayPods(pods: readonly PodPlace[], nodes: readonly GatewayNode[]): readonly PodPlace[] {
+function strayPods(pods: readonly PodAddress[], nodes: readonly GatewayNode[]): readonly PodAddress[] {
   const within = new Map(nodes.map(({ name, podCidrs }) => [name, memberOf(podCidrs)]));
-  const kept = new Map<string, PodPlace>();
+  const kept = new Map<string, PodAddress>();
   for (const { ip, node } of [...pods].sort((a, b) => compareText(a.ip, b.ip) || compareText(a.node, b.node)))
     if (within.get(node)?.(ip) === false) kept.set(ip, { ip, node });
   return [...kept.values()];
 }
 
-function reachableExposures({ ips }: FabricObjects): ReturnType<typeof exposures> {
+function reachableExposures({ ips }: NodeAgentObjects): ReturnType<typeof exposures> {
   return exposures(ips.filter(({ metadata }) => metadata.labels?.[networkLabel.hostUnreachable] !== 'true'));
 }
 
@@ -172,5 +172,5 @@ function siblingOf(link: Link): readonly Sibling[] {
 }
 
 /** All gateway pods that run on `node`, with their links. */
-export const gatewayPodsOn = (objects: FabricObjects, node: string) =>
+export const gatewayPodsOn = (objects: NodeAgentObjects, node: string) =>
   linksOf(objects).flatMap((link) => link.pods.filter((pod) => pod.node === node).map((pod) => ({ link, pod })));

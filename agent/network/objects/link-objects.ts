@@ -7,7 +7,7 @@ import type { GatewayClient } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer } from '#shared/schema/liqo/gateway-server.ts';
 import type { InternalFabric } from '#shared/schema/liqo/internal-fabric.ts';
 import type { PublicKey } from '#shared/schema/liqo/public-key.ts';
-import type { FabricObjects } from './objects.ts';
+import type { NodeAgentObjects } from './objects.ts';
 import { compareText } from './user-targets.ts';
 
 export interface Link {
@@ -27,7 +27,7 @@ export interface Link {
   readonly pods: readonly GatewayPod[];
 }
 
-export interface LinkFabric {
+interface LinkFabric {
   readonly overlayAddress: string;
   readonly vni: number;
   readonly remoteCidrs: readonly string[];
@@ -48,16 +48,16 @@ export interface GatewayPod {
 }
 
 /** Each ping asks for its link. */
-const known = new WeakMap<FabricObjects, readonly Link[]>();
+const known = new WeakMap<NodeAgentObjects, readonly Link[]>();
 
 /** In order of their names. Of two gateways for one peer, which admission refuses, the older one counts. */
-export function linksOf(objects: FabricObjects): readonly Link[] {
+export function linksOf(objects: NodeAgentObjects): readonly Link[] {
   const links = known.get(objects) ?? linksIn(objects);
   known.set(objects, links);
   return links;
 }
 
-function linksIn(objects: FabricObjects): readonly Link[] {
+function linksIn(objects: NodeAgentObjects): readonly Link[] {
   const gateways = [
     ...objects.gatewayServers.map((gateway) => ({ role: 'server' as const, gateway })),
     ...objects.gatewayClients.map((gateway) => ({ role: 'client' as const, gateway })),

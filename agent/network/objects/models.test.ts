@@ -6,7 +6,7 @@ import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { BridgePort } from '../node/bridge-ports.ts';
 import { type GatewayContext, gatewayModelOf } from './gateway-facts-of.ts';
 import { nodeModelOf } from './node-facts-of.ts';
-import { type FabricObjects, noObjects } from './objects.ts';
+import { type NodeAgentObjects, noObjects } from './objects.ts';
 import { firewallsFor, routesFor, type Target } from './user-targets.ts';
 
 const core = { apiVersion: 'v1' };
@@ -70,7 +70,7 @@ function peer(
   overlay: string,
   vni: number,
   role: 'server' | 'client',
-): Partial<FabricObjects> {
+): Partial<NodeAgentObjects> {
   const metadata = { name: id, namespace: `liqo-tenant-${id}`, labels: { 'liqo.io/remote-cluster-id': id } };
   const gateway = { ...networking, metadata };
   return {
@@ -111,11 +111,11 @@ function peer(
   };
 }
 
-const join = (...parts: readonly Partial<FabricObjects>[]): FabricObjects => {
+const join = (...parts: readonly Partial<NodeAgentObjects>[]): NodeAgentObjects => {
   const all: Record<string, readonly unknown[]> = { ...noObjects } as never;
   for (const part of parts)
     for (const [key, list] of Object.entries(part)) all[key] = [...(all[key] ?? []), ...(list as readonly unknown[])];
-  return all as unknown as FabricObjects;
+  return all as unknown as NodeAgentObjects;
 };
 
 const world = join(peer('milan', '7', '10.80.0.9', 77, 'server'), peer('turin', '8', '10.80.0.10', 88, 'client'), {
@@ -149,7 +149,7 @@ const world = join(peer('milan', '7', '10.80.0.9', 77, 'server'), peer('turin', 
     { ip: '10.200.3.3', node: 'virtual' },
   ],
 });
-const onNode = { node: 'n1', fullMasquerade: false, rulePriority: 101, cables: new Map() };
+const onNode = { node: 'n1', fullMasquerade: false, rulePriority: 101, bridgePorts: new Map() };
 const inGateway: GatewayContext = {
   link: 'liqo-tenant-milan/milan',
   node: 'n1',
@@ -157,7 +157,7 @@ const inGateway: GatewayContext = {
   active: true,
   privateKeyFile: '/proc/7/root/etc/wireguard/keys/privateKey',
 };
-const model = (objects: FabricObjects, context = inGateway) => {
+const model = (objects: NodeAgentObjects, context = inGateway) => {
   const outcome = gatewayModelOf(objects, context);
   if (!outcome.ok) throw new Error(`waits for ${outcome.waitingFor}`);
   return outcome.model;
@@ -183,8 +183,10 @@ describe('what a node has to know', () => {
     expect(found?.masqueradedHosts).toEqual([{ host: '192.168.1.9', exposed: '10.70.0.5' }]);
   });
 
-  test('the node ports of gateways, server or client, whatever stands in front of them; what is no port is none', () => {
-    const withPort = <T extends FabricObjects['gatewayServers'][number] | FabricObjects['gatewayClients'][number]>(
+  test('the node ports of gateways, server or client, behind any type of Service; what is no port is none', () => {
+    const withPort = <
+      T extends NodeAgentObjects['gatewayServers'][number] | NodeAgentObjects['gatewayClients'][number],
+    >(
       gateway: T,
       text: string,
     ): T => ({
@@ -209,7 +211,7 @@ describe('what a node has to know', () => {
 
   test('where its own gateways are plugged in, once each of them has been looked at', () => {
     const shortCuts = (...known: readonly (readonly [string, BridgePort | undefined])[]) =>
-      nodeModelOf(world, { ...onNode, cables: new Map(known) })?.shortCuts;
+      nodeModelOf(world, { ...onNode, bridgePorts: new Map(known) })?.shortCuts;
     const port = { bridge: 'cni0', port: 'veth7' };
     expect(shortCuts()).toBeUndefined();
     expect(shortCuts(['uid-gw-milan-b', port])).toBeUndefined();
@@ -246,7 +248,7 @@ describe('what a node has to know', () => {
 });
 
 describe('what a gateway has to know', () => {
-  test('both views, its port and key, and a peer whom it does not dial by itself', () => {
+  test('both views, its port and key, and a peer that it does not dial by itself', () => {
     expect(model(world)).toMatchObject({
       role: 'server',
       local: { pods: ['10.200.0.0/16'], external: '10.70.0.0/16' },

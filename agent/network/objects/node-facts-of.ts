@@ -7,7 +7,7 @@ import type { BridgePorts } from '../node/bridge-ports.ts';
 import type { ExposedHost, NodeLink, NodeModel } from '../plan/node-model.ts';
 import { activePod, type GatewayPod, internalAddresses, type Link, linksOf } from './link-objects.ts';
 import { type LinkSizes, sizeOf } from './link-sizes.ts';
-import type { FabricObjects } from './objects.ts';
+import type { NodeAgentObjects } from './objects.ts';
 import { podRanges } from './ranges.ts';
 import { compareText, firewallsFor, routesFor } from './user-targets.ts';
 
@@ -18,12 +18,12 @@ export interface NodeContext {
   readonly matchesSockets?: boolean;
   readonly cni?: CniTraits;
   readonly sizes?: LinkSizes;
-  readonly cables: BridgePorts;
+  readonly bridgePorts: BridgePorts;
 }
 
 /** Undefined while this node has no place on the overlay: then it is to own nothing. */
-export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeModel | undefined {
-  const { node, fullMasquerade, rulePriority, matchesSockets = false, cni, sizes, cables } = context;
+export function nodeModelOf(objects: NodeAgentObjects, context: NodeContext): NodeModel | undefined {
+  const { node, fullMasquerade, rulePriority, matchesSockets = false, cni, sizes, bridgePorts } = context;
   const self = objects.internalNodes.find(({ metadata }) => metadata.name === node);
   if (self === undefined || self.metadata.deletionTimestamp !== undefined) return undefined;
   const links = linksOf(objects);
@@ -37,7 +37,7 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
     entrances: [...new Set(links.flatMap(({ nodePort }) => nodePort ?? []))],
     shortCuts: shortCutsOf(
       links.flatMap(({ pods }) => pods.filter((pod) => pod.node === node)),
-      cables,
+      bridgePorts,
     ),
     masqueradedHosts: exposures(objects.ips)
       .filter(({ masquerade }) => masquerade)
@@ -51,11 +51,11 @@ export function nodeModelOf(objects: FabricObjects, context: NodeContext): NodeM
   };
 }
 
-function shortCutsOf(pods: readonly GatewayPod[], cables: BridgePorts): NodeModel['shortCuts'] {
-  if (pods.some(({ uid }) => !cables.has(uid))) return undefined;
+function shortCutsOf(pods: readonly GatewayPod[], bridgePorts: BridgePorts): NodeModel['shortCuts'] {
+  if (pods.some(({ uid }) => !bridgePorts.has(uid))) return undefined;
   return pods.flatMap(({ ip, uid }) => {
-    const cable = cables.get(uid);
-    return cable === undefined ? [] : [{ to: ip, ...cable }];
+    const port = bridgePorts.get(uid);
+    return port === undefined ? [] : [{ to: ip, ...port }];
   });
 }
 
@@ -75,13 +75,13 @@ function nodeLink(link: Link, sizes: LinkSizes | undefined): readonly NodeLink[]
   ];
 }
 
-function gatewayNodeAddresses(links: readonly Link[], objects: FabricObjects): readonly string[] {
+function gatewayNodeAddresses(links: readonly Link[], objects: NodeAgentObjects): readonly string[] {
   const hosts = new Set(links.flatMap(({ pods }) => pods.map((pod) => pod.node)));
   return sorted([...hosts].flatMap((host) => nodeSources(host, objects)));
 }
 
 /** Every address that a node's packets may carry as their outer source. */
-export function nodeSources(name: string, { nodes, internalNodes }: FabricObjects): readonly string[] {
+export function nodeSources(name: string, { nodes, internalNodes }: NodeAgentObjects): readonly string[] {
   const named = ({ metadata }: KubeObject): boolean => metadata.name === name;
   const { local, remote } = internalNodes.find(named)?.status?.nodeIP ?? {};
   return sorted([local, remote, ...internalAddresses(nodes.find(named))].flatMap((address) => address || []));
@@ -114,4 +114,4 @@ export function exposures(ips: readonly Ip[]): readonly Exposure[] {
 
 const ipName = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-export const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort(compareText);
+const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort(compareText);

@@ -11,7 +11,7 @@ import type { Network } from '#shared/schema/liqo/network.ts';
 import type { PublicKey } from '#shared/schema/liqo/public-key.ts';
 import type { RouteConfiguration } from '#shared/schema/liqo/route-configuration.ts';
 
-export interface FabricObjects {
+export interface NodeAgentObjects {
   readonly nodes: readonly Node[];
   readonly internalNodes: readonly InternalNode[];
   readonly internalFabrics: readonly InternalFabric[];
@@ -26,15 +26,15 @@ export interface FabricObjects {
   /** Of all links and nodes. */
   readonly gatewayPods: readonly Pod[];
   /** Of the whole cluster; empty on nodes without a gateway, which need none. */
-  readonly pods: readonly PodPlace[];
+  readonly pods: readonly PodAddress[];
 }
 
-export interface PodPlace {
+export interface PodAddress {
   readonly ip: string;
   readonly node: string;
 }
 
-export const noObjects: FabricObjects = {
+export const noObjects: NodeAgentObjects = {
   nodes: [],
   internalNodes: [],
   internalFabrics: [],
@@ -51,4 +51,4 @@ export const noObjects: FabricObjects = {
 };
 
 /** Kinds with an object per pod or more: they change by the thousand, and what they change may wait a little. */
-export const comesInCrowds = (what: keyof FabricObjects): boolean => what === 'pods' || what === 'ips';
+export const comesInCrowds = (what: keyof NodeAgentObjects): boolean => what === 'pods' || what === 'ips';

@@ -62,5 +62,5 @@ function aimedAt<T extends KubeObject>(sets: readonly LabelSet[], all: readonly 
     .sort((a, b) => compareText(keyOf(a), keyOf(b)));
 }
 
-/** By code unit: the same everywhere, whatever the locale. */
+/** By code unit: the order is the same in every locale. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

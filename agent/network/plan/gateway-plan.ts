@@ -1,5 +1,5 @@
 /** From what a gateway knows to what the kernel of its pod should have. Deterministic: the same model in any order gives the same state. */
-import { byAddress, canonicalCidr, contains } from '#shared/domain/ipv4.ts';
+import { byAddress, canonicalCidr, contains } from '#shared/domain/cidr.ts';
 import {
   type KernelState,
   localTable,

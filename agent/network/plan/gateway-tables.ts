@@ -1,5 +1,5 @@
-/** The nft tables of a gateway: translation between real addresses (tunnel) and views (overlay), and who may send what. */
-import { byAddress, covering, distinctAddresses, firstAddress } from '#shared/domain/ipv4.ts';
+/** The nft tables of a gateway: translation between real addresses (tunnel) and views (overlay), and which sources may send to which destinations. */
+import { byAddress, covering, distinctAddresses, firstAddress } from '#shared/domain/cidr.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort, tunnelDevice } from '../kernel/kernel-state.ts';
 import { type Chain, chains, prefixMap, set } from '../kernel/nft-text.ts';
 import { ip6Guard } from '../kernel/overlay.ts';

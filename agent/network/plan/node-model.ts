@@ -11,9 +11,11 @@ export interface NodeModel {
   readonly links: readonly NodeLink[];
   /** Underlay addresses from which overlay packets may come besides the gateways' own: nodes that host a gateway, when a CNI masquerades. */
   readonly gatewayNodeAddresses: readonly string[];
-  /** UDP node ports of gateways' Services: whatever comes for them belongs to the cluster's proxy, never to this node itself. */
+  /** UDP node ports of gateways' Services: packets to them belong to the cluster's proxy, never to this node itself. */
   readonly entrances: readonly number[];
-  /** Where this node's gateway pods are plugged into a bridge; undefined until each has been looked at: an earlier life's are good meanwhile. */
+  /**
+   * Where this node's gateway pods are plugged into a bridge; undefined until each pod was inspected: ports from an earlier run stay valid meanwhile.
+   */
   readonly shortCuts: readonly ShortCut[] | undefined;
   /** IP objects with `masquerade: true`: callers of the host are hidden behind this node; local pods may use `exposed` too. */
   readonly masqueradedHosts: readonly ExposedHost[];
@@ -60,7 +62,7 @@ export interface NodeLink {
   readonly vni: number;
 }
 
-export interface NodeGateway {
+interface NodeGateway {
   /** InternalFabric.spec.interface.gateway.ip */
   readonly overlayAddress: string;
   /** Pod IP of the active replica. */

@@ -114,7 +114,7 @@ chain short_cut_1 {
     );
   });
 
-  test('has one route per range of a peer, whatever else there is', () => {
+  test('has one route per range of a peer, next to any other objects', () => {
     fc.assert(
       fc.property(models, (model) => {
         const wanted = model.links.flatMap(({ remoteCidrs }) => remoteCidrs).sort();

@@ -1,5 +1,5 @@
 /** From what a node knows to what its kernel should have. Deterministic: the same model in any order gives the same state. */
-import { byAddress, canonicalCidr } from '#shared/domain/ipv4.ts';
+import { byAddress, canonicalCidr } from '#shared/domain/cidr.ts';
 import { type KernelState, overlayDevice, type Route, routingTables } from '../kernel/kernel-state.ts';
 import { inOrder, neighboursOf, overlayOf, routeThrough, routeTo, unreachable } from '../kernel/overlay.ts';
 import { userTables } from '../kernel/user-firewall.ts';

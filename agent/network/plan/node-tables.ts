@@ -1,5 +1,8 @@
-/** The nft tables of a node: what is a peer's keeps its source, what is no pod of ours gets this node's overlay address, nobody injects. */
-import { covering, distinctAddresses } from '#shared/domain/ipv4.ts';
+/**
+ * The nft tables of a node: packets of peers keep their source, packets of everything but our pods get this node's overlay address, and packets
+ * injected from outside the overlay are dropped.
+ */
+import { covering, distinctAddresses } from '#shared/domain/cidr.ts';
 import { unknownCni } from '../kernel/cni.ts';
 import { type NftTable, nftTable, overlayDevice, overlayPort, pingPort } from '../kernel/kernel-state.ts';
 import { chains, prefixMap, set } from '../kernel/nft-text.ts';
@@ -117,7 +120,7 @@ function ownAddress({ overlayAddress, matchesSockets }: NodeModel, links: readon
   };
 }
 
-/** Callers from peers, whatever a Service's address was translated to meanwhile, unless it is here; and local ones that used the exposed address. */
+/** Callers from peers, also after a Service's address was translated, unless the host answers here; and local callers that used the exposed address. */
 function hiddenCallers({ masqueradedHosts }: NodeModel): string[] {
   const hosts = distinctAddresses(masqueradedHosts.map(({ host }) => host));
   if (hosts.length === 0) return [];

@@ -29,7 +29,7 @@ const http = (port: number, more: Partial<Extract<Probe, { kind: 'http' }>> = {}
   ...more,
 });
 
-test('a test pod says who it is and which address it saw, for small and for large requests', async () => {
+test('a test pod answers with its name and the address that it saw, for small and for large requests', async () => {
   const server = await serveProbes('pod-1', 0, stop.signal);
   servers.push(server);
   const results = await probed([http(portOf(server), { times: 3 }), http(portOf(server), { id: 'l', large: true })]);
@@ -46,7 +46,7 @@ test('a test pod takes no more than a large probe has', async () => {
   await expect(answer).rejects.toThrow();
 });
 
-test('who does not listen refuses, who says nothing is waited for as long as was said', async () => {
+test('a closed port refuses at once, and a silent one is waited for until the given deadline', async () => {
   const silent = createServer(() => undefined).listen(0);
   servers.push(silent);
   const closed = createServer().listen(0);

@@ -1,4 +1,4 @@
-/** The side of a network test that is called: says who it is and which address it saw, and holds nothing else. */
+/** The side of a network test that is called: answers with its name and the caller's address, and holds nothing else. */
 import { createServer, type Server } from 'node:http';
 import { largeBytes } from '#shared/domain/network-probe.ts';
 import { unmapped } from '#shared/domain/socket-address.ts';

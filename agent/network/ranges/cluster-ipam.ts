@@ -1,4 +1,4 @@
-/** The one IPAM of the controllers: rebuilt from the API server before anybody asks it, told of nodes ever after. */
+/** The one IPAM of the controllers: rebuilt from the API server before its first use, and told of node changes from then on. */
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type Node } from '#shared/domain/kube-object.ts';
@@ -71,7 +71,7 @@ export const networkOfType = (networks: readonly Network[], type: string): Netwo
     .filter(({ metadata }) => metadata.labels?.[networkLabel.networkType] === type && !metadata.deletionTimestamp)
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))[0];
 
-/** Addresses are granted only from a range that is written down: whoever leads next finds them there. */
+/** Addresses are granted only from a range that is written down, so that the next leader finds it. */
 export const grantedRange = (network: Network | undefined): string | undefined =>
   network?.metadata.deletionTimestamp === undefined ? network?.status?.cidr : undefined;
 

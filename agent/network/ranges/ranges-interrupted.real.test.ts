@@ -1,10 +1,9 @@
 /**
- * The controllers of ranges die at every single write, in turn, while events come in any order, twice or not at all: after their restart the end is
- * the same as without, and nobody holds what another one holds.
+ * The controllers of ranges are killed at every single write, in turn, while events come in any order, twice or not at all: after their restart the
+ * end state is the same as without a kill, and no address has two holders.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { rangeNodes } from '#agent/model/network-selections.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cache, Caches, Change, Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -12,17 +11,18 @@ import { nodes } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { crashingClient } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
-import { mortal } from '#test/harness/mortal-api.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 import { createInternalFabricController } from '../overlay/internal-fabric/controller.ts';
 import { createInternalNodeController } from '../overlay/internal-node/controller.ts';
 import { createNetworkIpam } from './cluster-ipam.ts';
@@ -32,7 +32,7 @@ import { createNetworkController } from './network/controller.ts';
 
 const { configurations, gatewayClients, internalFabrics, internalNodes, ips, networks } = networkKinds;
 const patient = { withinMs: 50_000 };
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 const beginning = systemClock.now();
 /** A thousand seconds pass in one: what a lost event delays until the next resync is here soon. */
@@ -88,7 +88,7 @@ async function start(writesLeft: number, seed: number): Promise<{ died: Promise<
     { clock: systemClock, log: silentLog },
     stop.signal,
   );
-  const { api, died } = mortal(own.api, writesLeft);
+  const { api, died } = crashingClient(own.api, writesLeft);
   const cluster: Cluster = { api, caches: troubled(own.caches, randomOf(seed)), events: { emit() {} } };
   const common = { ...deps, cluster, clusterId: 'rome', systemNamespace: 'liqo' };
   const ranges = { ...common, state: createNetworkIpam(cluster, rangeNodes(cluster.caches)) };
@@ -254,7 +254,7 @@ const addresses = ({ allIps, allNetworks, allNodes, allFabrics }: Everything): M
   );
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await local('pod-cidr', 'pod-cidr', '10.200.0.0/16');
   await local('external-cidr', 'external-cidr', '10.70.0.0/16', { preAllocated: 1 });
   await local('internal-cidr', 'internal-cidr', '10.80.0.0/16');
@@ -265,7 +265,7 @@ beforeAll(async () => {
 afterAll(async () => await world?.stop());
 
 test.each(Array.from({ length: 26 }, (_, moment) => moment))(
-  'killed at write %i of making and of taking back, the controllers end where they would have, and nobody lost what it had',
+  'killed at write %i of making and of taking back, the controllers reach the same end state, and no object loses its grant',
   async (moment) => {
     const random = randomOf(moment);
     const order = makeAll.toSorted(() => random() - 0.5);

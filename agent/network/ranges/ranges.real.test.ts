@@ -6,16 +6,16 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
-  type GatewayWorld,
+  type GatewayClusters,
   namespace,
   nodeStatus,
   peer,
   peerLabels,
-  startGatewayWorld,
-} from '#test/harness/gateway-world.ts';
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 
 const { configurations, internalFabrics, internalNodes, ips, networks } = networkKinds;
-let world: GatewayWorld;
+let world: GatewayClusters;
 
 const create = (type: ResourceType, name: string, spec: object, where = 'liqo', metadata: object = {}) =>
   world.cluster.api.create(type, {
@@ -54,7 +54,7 @@ async function gone(): Promise<void> {
 }
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await local('pod-cidr', 'pod-cidr', '10.200.0.0/16', exact);
   await local('service-cidr', 'service-cidr', '10.96.0.0/12', exact);
   await local('external-cidr', 'external-cidr', '10.70.0.0/16', {}, { preAllocated: 1 });
@@ -289,7 +289,7 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
   await eventually('gone with its gateway', async () => (await found()) === undefined);
 });
 
-test('a Network whose range is taken says by whom, and gets it when that one goes', async () => {
+test('a Network whose range is taken names the holder, and gets the range when the holder goes', async () => {
   const labels = { 'ipam.liqo.io/network-not-remapped': 'true' };
   const get = (name: string) => world.cluster.api.get(networks, { namespace: 'liqo', name });
   await create(networks, 'first', { cidr: '10.150.0.0/16' }, 'liqo', { labels });

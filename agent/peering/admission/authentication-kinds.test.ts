@@ -39,7 +39,7 @@ describe('a consumer', () => {
   test.each([
     { what: 'create an object that is no copy', verdict: by('CREATE', own) },
     {
-      what: 'create a copy in the name of somebody else',
+      what: 'create a copy in the name of another consumer',
       verdict: by('CREATE', copy({ 'liqo.io/originID': 'naples' })),
     },
     { what: 'update an object of the provider', verdict: by('UPDATE', own, own) },

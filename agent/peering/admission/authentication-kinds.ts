@@ -112,7 +112,7 @@ export function validateTenant(
   before: Tenant | undefined,
   { namespace, namespaceLabels, others, isAdministrator }: TenantContext,
 ): Verdict {
-  // Finalizers come off whatever the rules of today say.
+  // Removing finalizers stays possible for objects that today's rules would refuse.
   if (tenant.metadata.deletionTimestamp) return allow;
   const refused = refusedAnnotation(tenant, before, isAdministrator);
   if (refused !== undefined) return refused;

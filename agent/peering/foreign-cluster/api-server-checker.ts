@@ -1,4 +1,5 @@
 /** Asks each provider's API server, every 15 s, whether it lives. */
+
 import { peerOf } from '#agent/model/peering-selections.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
@@ -6,11 +7,12 @@ import { abortScope } from '#shared/async/abort-scope.ts';
 import type { KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { ConnectPeer, PeerConnection, PeeringDeps } from '../model/deps.ts';
 import { isControlPlane } from '../replication/sessions.ts';
 import type { ApiServerHealth } from './decide.ts';
 
-export const checkEveryMs = 15_000;
+const checkEveryMs = 15_000;
 const checkTimeoutMs = 5_000;
 
 interface Probe {
@@ -80,7 +82,7 @@ export function createApiServerChecker(
       await Promise.race([connection.api.getPath('/livez', deadline.signal), late]);
       return { ok: true, message: 'the API server answers' };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       return {
         ok: false,
         message: codeOf(error) === 'kube_unauthorized' ? `it refuses our credentials: ${reason}` : reason,

@@ -94,7 +94,7 @@ const worstFirst = (drafts: readonly Draft[]): Draft[] => [
   ...drafts.filter(({ status }) => status === 'Ready'),
 ];
 
-/** Nobody renews what has ended: asking for that takes credentials that work. */
+/** An expired certificate cannot renew itself: a renewal request needs working credentials. */
 function refusalDraft(peer: string, facts: PeerFacts, { message }: ApiServerHealth): Draft {
   const { credentialsEndMs: endMs, identity, nowMs } = facts;
   const refused = { type: 'APIServerStatus', status: 'Error' } as const;
@@ -134,7 +134,7 @@ const roleOf = (isConsumer: boolean, isProvider: boolean): ForeignClusterRole =>
 };
 
 /** Where the peer's API server is, as far as anything here says. */
-export const apiServerOf = ({
+const apiServerOf = ({
   identity,
   declaredServer,
 }: Pick<PeerFacts, 'identity' | 'declaredServer'>): string | undefined =>

@@ -1,24 +1,30 @@
 /** The networking module of a peer's summary on a real API server, from the first Configuration to the last object gone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type GatewayWorld, namespace, peer, peerLabels, startGatewayWorld } from '#test/harness/gateway-world.ts';
+import {
+  type GatewayClusters,
+  namespace,
+  peer,
+  peerLabels,
+  startGatewayClusters,
+} from '#test/harness/gateway-clusters.ts';
 import { createForeignClusterController } from './controller.ts';
 
-let world: GatewayWorld;
+let world: GatewayClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 
 beforeAll(async () => {
-  world = await startGatewayWorld();
+  world = await startGatewayClusters();
   await world.createTemplate('server');
   world.startAgent();
   const deps = { clock: systemClock, log: silentLog };

@@ -50,7 +50,7 @@ test.each<{ readonly what: string; readonly facts: Partial<NetworkFacts>; readon
       ['Connecting', 'Pending ConnectionPending'],
       ['Connected', 'Established ConnectionEstablished'],
       ['Error', 'Error ConnectionError'],
-      ['Whatever', 'Error ConnectionError'],
+      ['AnyOther', 'Error ConnectionError'],
     ] as const
   ).map(([value, condition]) => ({
     what: `a Connection that says ${value}`,

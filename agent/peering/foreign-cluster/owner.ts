@@ -1,4 +1,4 @@
-/** Which way the peerings with one peer were made, in the words of docs/ownership.md. Pure. */
+/** Which of the ways in docs/ownership.md the peerings with one peer were made. Pure. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { isthmusLabel } from '#shared/domain/liqo-keys.ts';
 import type { Peering } from '#shared/schema/isthmus/peering.ts';
@@ -12,7 +12,7 @@ export interface MadeOf {
   readonly identity: Identity | undefined;
   /** Credentials for this peer lie here that no Identity made. */
   readonly isDeclared: boolean;
-  /** Whatever else may have been made for the peering: network and slices. */
+  /** All other objects made for the peering: network and slices. */
   readonly others: readonly KubeObject[];
   /** All of the cluster. */
   readonly asks: readonly Peering[];
@@ -20,7 +20,7 @@ export interface MadeOf {
 
 const isBrokers = ({ metadata }: KubeObject): boolean => metadata.labels?.[isthmusLabel.peering] !== undefined;
 
-/** Of one peering: `broker`, `Peering NAME`, `manifests` or `liqoctl`; of two directions made two ways, both. Empty: nobody can be told. */
+/** Of one peering: `broker`, `Peering NAME`, `manifests` or `liqoctl`; of two directions made in two ways, both. Empty: unknown. */
 export function ownerText({ peer, tenant, identity, isDeclared, others, asks }: MadeOf): string {
   const ask = asks.find(({ spec, status }) => spec.provider === peer && status?.owner === 'Object');
   const broker = ask === undefined ? 'broker' : `Peering ${ask.metadata.name}`;

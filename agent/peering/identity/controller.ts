@@ -2,7 +2,7 @@
 import { keysSecret, peerSecrets } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -29,7 +29,7 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
   const cache = caches.cache(identities);
   const secretCache = peerSecrets(caches);
   const keys = keysSecret(caches, config.systemNamespace);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   /** The garbage collector would do it too, once it has noticed that the kind exists. */
   async function orphaned(ref: ObjectRef, signal: AbortSignal): Promise<void> {
@@ -70,14 +70,14 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         }
         if (identity.metadata.deletionTimestamp !== undefined) return settled;
         const own = readKeys(keys.list()[0]);
-        if (own === undefined) return explain(identity, waiting('the key pair of this cluster', 10_000));
+        if (own === undefined) return reportWait(identity, waiting('the key pair of this cluster', 10_000));
         const made = secretOf(identity, own);
-        if ('outcome' in made) return explain(identity, made.outcome);
+        if ('outcome' in made) return reportWait(identity, made.outcome);
         const wanted = made.secret;
         const secretName = wanted.metadata.name;
         const current = secretCache.get({ namespace: identity.metadata.namespace ?? '', name: secretName });
         if (current?.metadata.deletionTimestamp !== undefined) {
-          return explain(identity, waiting(`Secret ${secretName} of an earlier identity to go`, 5_000));
+          return reportWait(identity, waiting(`Secret ${secretName} of an earlier identity to go`, 5_000));
         }
         await applyWanted(api, secrets, current, wanted, ({ data }) => data, signal);
         await writeStatus(
@@ -87,7 +87,7 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
           { ...identity.status, kubeconfigSecretRef: { name: secretName } },
           signal,
         );
-        return explain(identity, settled);
+        return reportWait(identity, settled);
       },
     },
     { clock, log },

@@ -27,7 +27,7 @@ export function buildKubeconfig(identity: Identity, privateKeyPem: string): stri
     'users:',
     `- name: ${text(identity.metadata.name)}`,
     '  user:',
-    // Normalised: whoever wrote the identity may have broken the base64 into lines.
+    // Normalised, since the base64 in a hand-written Identity may be broken into lines.
     `    client-certificate-data: ${toBase64(Buffer.from(signedCRT, 'base64'))}`,
     `    client-key-data: ${toBase64(privateKeyPem)}`,
     'contexts:',

@@ -1,4 +1,4 @@
-/** The key pair of the cluster in its Secret: made once, by whoever comes first. */
+/** The key pair of the cluster in its Secret: created once, by the first component that needs it. */
 import { type ClusterKeys, generateClusterKeys, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import type { KubeApi } from '#kube/model/types.ts';

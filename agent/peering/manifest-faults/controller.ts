@@ -1,4 +1,4 @@
-/** Looks over the namespaces of peerings and says, as Events, what is wrong in the manifests that stand there. */
+/** Checks the namespaces of peerings and reports, as Events, what is wrong in the manifests there. */
 import { peerSecrets, remoteClusterRoles } from '#agent/model/peering-selections.ts';
 import { isReplica } from '#agent/model/slice-roles.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
@@ -13,10 +13,10 @@ import { tenants } from '#shared/schema/liqo/tenant.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { type Fault, faultsOf, isIncomplete, type NamedKeys, type NamespaceFacts } from './decide.ts';
 
-/** Whoever applies a set of manifests is not done with the first. */
+/** Debounce: manifests are applied one by one, so a fault counts only once it has lasted. */
 const patienceMs = 2_000;
 const lookAgainMs = 2_000;
-/** Nobody is at it any more. */
+/** Interval once no change has come for a while. */
 const seldomMs = 30_000;
 const attentionMs = 10 * 60_000;
 
@@ -33,7 +33,7 @@ export function createManifestFaultsController({ cluster, clusterId, clock, log 
     caches.cache(networkKinds.gatewayServers),
     caches.cache(networkKinds.gatewayClients),
   ] as unknown as readonly Cache<NamedKeys>[];
-  /** Namespace to what is wrong in it, each with when it was first seen and whether it was said. */
+  /** Namespace to its faults, each with when it was first seen and whether it was reported. */
   const known = new Map<string, Map<string, { readonly since: number; said: boolean }>>();
   const unfinishedSince = new Map<string, number>();
 

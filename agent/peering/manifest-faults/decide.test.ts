@@ -86,7 +86,7 @@ describe('is said on the object that is wrong:', () => {
       'set it to "true"',
     ],
     [
-      'a tenant namespace of nobody',
+      'a tenant namespace of no peer',
       { namespace: namespace({ 'liqo.io/tenant-namespace': 'true', 'liqo.io/remote-cluster-ID': 'milan' }) },
       'Namespace',
       'MissingClusterID',
@@ -114,7 +114,7 @@ describe('is said on the object that is wrong:', () => {
       'is Controlplane',
     ],
     [
-      'credentials for nobody',
+      'credentials for no peer',
       { secrets: [secret('cp', { 'liqo.io/identity-type': 'ControlPlane' }, {})] },
       'Secret',
       'MissingClusterID',
@@ -127,7 +127,7 @@ describe('is said on the object that is wrong:', () => {
       'SecretMalformed',
       'does not belong to privateKey',
     ],
-    ['a key for nobody', { publicKeys: [key({})] }, 'PublicKey', 'MissingClusterID', 'here it is milan'],
+    ['a key for no peer', { publicKeys: [key({})] }, 'PublicKey', 'MissingClusterID', 'here it is milan'],
     [
       'a key of another peer',
       { publicKeys: [key({ ...gatewayLabels, 'liqo.io/remote-cluster-id': 'turin' })] },
@@ -137,7 +137,7 @@ describe('is said on the object that is wrong:', () => {
     ],
     ['a key that no gateway takes', { publicKeys: [key(peer)] }, 'PublicKey', 'NoGatewayResource', 'absent'],
     ['the own key', { publicKeys: [key(gatewayLabels, own.publicKey)] }, 'PublicKey', 'OwnKey', 'Secret gw-keys'],
-    ['a Tenant whom nobody is bound to', { bindings: [] }, 'Tenant', 'NoBinding', 'liqo-remote-controlplane'],
+    ['a Tenant without a binding', { bindings: [] }, 'Tenant', 'NoBinding', 'liqo-remote-controlplane'],
     [
       "a role with the name in Liqo's own guide",
       { bindings: [binding('liqo-remote-controlpane')] },

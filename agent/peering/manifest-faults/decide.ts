@@ -1,6 +1,6 @@
 /**
- * Mistakes in hand-written manifests that no other controller can speak of, because the object is not recognised for what it should be: a
- * misspelt label, a key in the wrong place, a binding to a role that is none. Each is said on the object that is wrong. Pure.
+ * Mistakes in hand-written manifests that no other controller can report, because the object is not recognised for what it should be: a misspelt
+ * label, a key in the wrong place, a binding to a role that does not exist. Each is reported on the object that is wrong. Pure.
  */
 import { faultOfKeys } from '#agent/network/gateway/wireguard/keys.ts';
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
@@ -169,7 +169,7 @@ function faultOfTenant(tenant: Tenant, { bindings, remoteRoles, namespace }: Nam
     {
       object: tenant,
       reason: 'NoBinding',
-      message: `nobody may act for ${tenant.spec.clusterID} yet: create a RoleBinding in namespace ${namespace.metadata.name} of ClusterRole ${wanted} to the user of its credentials`,
+      message: `no user may act for ${tenant.spec.clusterID} yet: create a RoleBinding in namespace ${namespace.metadata.name} of ClusterRole ${wanted} to the user of its credentials`,
     },
   ];
 }

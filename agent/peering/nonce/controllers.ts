@@ -5,7 +5,7 @@ import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { type OwnKeys, readPublicKey, signSuccession, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
@@ -49,7 +49,7 @@ export function createNonceCreatorController({ cluster, clock, log, ids }: Peeri
   const { api, events } = cluster;
   const cache = peerSecrets(cluster.caches);
   const namespaces = tenantNamespaces(cluster.caches);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const wanted = (secret: Secret): boolean => has(secret, label.nonce);
   return createController(
     {
@@ -62,8 +62,8 @@ export function createNonceCreatorController({ cluster, clock, log, ids }: Peeri
         const secret = cache.get(refOfKey(key));
         if (secret === undefined || !wanted(secret) || secret.metadata.deletionTimestamp !== undefined) return settled;
         const placement = placementOf(secret, peerOf(secret), namespaces.list());
-        if ('outcome' in placement) return explain(secret, placement.outcome);
-        if (secret.data?.nonce !== undefined) return explain(secret, settled);
+        if ('outcome' in placement) return reportWait(secret, placement.outcome);
+        if (secret.data?.nonce !== undefined) return reportWait(secret, settled);
         const nonce = toBase64(toBase64(ids.bytes(64)));
         await api.mergePatch(secrets, refOf(secret), dataPatch(secret, { nonce }), {}, signal);
         events.emit(secret, 'Normal', 'NonceGenerated', `nonce generated for ${placement.peer}`);
@@ -80,7 +80,7 @@ export function createNonceSignerController({ cluster, clusterId, config, clock,
   const cache = peerSecrets(cluster.caches);
   const namespaces = tenantNamespaces(cluster.caches);
   const keys = keysSecret(cluster.caches, config.systemNamespace);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const wanted = (secret: Secret): boolean => has(secret, label.signedNonce);
   return createController(
     {
@@ -94,16 +94,16 @@ export function createNonceSignerController({ cluster, clusterId, config, clock,
         const secret = cache.get(refOfKey(key));
         if (secret === undefined || !wanted(secret) || secret.metadata.deletionTimestamp !== undefined) return settled;
         const placement = placementOf(secret, peerOf(secret), namespaces.list());
-        if ('outcome' in placement) return explain(secret, placement.outcome);
+        if ('outcome' in placement) return reportWait(secret, placement.outcome);
         if (!secret.data?.nonce)
-          return explain(secret, waiting(`the nonce of ${placement.peer} in data.nonce`, 60_000));
+          return reportWait(secret, waiting(`the nonce of ${placement.peer} in data.nonce`, 60_000));
         const own = readKeys(keys.list()[0]);
-        if (own === undefined) return explain(secret, waiting('the key pair of this cluster', 10_000));
+        if (own === undefined) return reportWait(secret, waiting('the key pair of this cluster', 10_000));
         const data = signedNonceData(secret.data, clusterId, own);
-        if (data === undefined) return explain(secret, settled);
+        if (data === undefined) return reportWait(secret, settled);
         await api.mergePatch(secrets, refOf(secret), dataPatch(secret, data), {}, signal);
         events.emit(secret, 'Normal', 'NonceSigned', `nonce of ${placement.peer} signed`);
-        return explain(secret, settled);
+        return reportWait(secret, settled);
       },
     },
     { clock, log },

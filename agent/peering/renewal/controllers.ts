@@ -3,11 +3,12 @@ import { rangeIps } from '#agent/model/network-selections.ts';
 import { peerOf, tenantNamespaces, tenantsByCluster } from '#agent/model/peering-selections.ts';
 import { isReplica } from '#agent/model/slice-roles.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
-import { applyWanted, deleteObject, sameJson, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { applyWanted, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { ipType } from '#shared/domain/network-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -76,7 +77,7 @@ export function createRemoteRenewController({ cluster, config, clock, log }: Pee
   const ips = rangeIps(caches);
   const proxyRef = { namespace: config.systemNamespace, name: ipType.apiServerProxy };
   const replicas = () => cache.list().filter(isReplica);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   return createController(
     {
       name: 'remote-renew',
@@ -96,9 +97,9 @@ export function createRemoteRenewController({ cluster, config, clock, log }: Pee
         if (renew === undefined || !isReplica(renew) || renew.metadata.deletionTimestamp !== undefined) return settled;
         const { consumerClusterID } = renew.spec;
         const placement = placementOf(renew, consumerClusterID, namespaces.list());
-        if ('outcome' in placement) return explain(renew, placement.outcome);
+        if ('outcome' in placement) return reportWait(renew, placement.outcome);
         if (peerOf(renew) !== consumerClusterID) {
-          return explain(
+          return reportWait(
             renew,
             stalled(
               'ConsumerMismatch',
@@ -111,11 +112,11 @@ export function createRemoteRenewController({ cluster, config, clock, log }: Pee
           .find((one) => one.metadata.namespace === renew.metadata.namespace);
         const authParams = tenant?.status?.authParams;
         if (authParams === undefined)
-          return explain(renew, waiting(`the credentials of Tenant ${consumerClusterID}`, 60_000));
+          return reportWait(renew, waiting(`the credentials of Tenant ${consumerClusterID}`, 60_000));
         const recoveryIP = ips.get(proxyRef)?.status?.ip;
         const wanted = { ...renew.status, authParams, ...(recoveryIP && { recoveryIP }) };
         if (!sameJson(renew.status, wanted)) await writeStatus(api, renews, renew, wanted, signal);
-        return explain(renew, settled);
+        return reportWait(renew, settled);
       },
     },
     { clock, log },

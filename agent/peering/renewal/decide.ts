@@ -55,8 +55,8 @@ export function recoveryHost(renew: Renew | undefined, configuration: Configurat
 }
 
 /**
- * Why this answer (PEM) is not the next certificate of `identity`; undefined: it is. A certificate of the same name for the same key does for
- * nobody but this cluster, whoever handed it over.
+ * Why this answer (PEM) is not the next certificate of `identity`; undefined: it is. The source need not be trusted: a certificate of the same name
+ * for the same key is useful to this cluster only.
  */
 export function objection(answer: string, identity: Identity, nowMs: number): string | undefined {
   const current = fromBase64(identity.spec.authParams.signedCRT ?? '');

@@ -6,7 +6,7 @@ import { challengeOf, type ProxyToken } from '#kube/http/tls.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface ProxyPlace {
+export interface ProxyAddress {
   readonly host: string;
   readonly port: number;
 }
@@ -15,8 +15,8 @@ const answerMs = 3_000;
 /** Of a certificate in PEM, many times over. */
 const mostBytes = 16_384;
 
-/** What the proxy answers is somebody else's text: whoever asks checks that it is a certificate for the own key. Fails with `kube_unreachable`. */
-export async function askForCertificate(place: ProxyPlace, token: ProxyToken, signal: AbortSignal): Promise<string> {
+/** The proxy's answer is untrusted text: callers check that it is a certificate for the own key. Fails with `kube_unreachable`. */
+export async function askForCertificate(place: ProxyAddress, token: ProxyToken, signal: AbortSignal): Promise<string> {
   const until = abortsWith(signal, AbortSignal.timeout(answerMs));
   const where = `the proxy ${place.host}:${place.port} of the provider`;
   try {
@@ -24,7 +24,7 @@ export async function askForCertificate(place: ProxyPlace, token: ProxyToken, si
     const nonce = challengeOf(first);
     first.destroy();
     if (nonce === undefined) throw refused(where, first);
-    const answer = await get(place, token(nonce), until);
+    const answer = await get(place, await token(nonce), until);
     if (answer.statusCode !== 200) {
       answer.destroy();
       throw refused(where, answer);
@@ -43,7 +43,7 @@ export async function askForCertificate(place: ProxyPlace, token: ProxyToken, si
 const refused = (where: string, { statusCode }: IncomingMessage): AppError =>
   new AppError('kube_unreachable', `${where} answered ${statusCode} to GET ${certificatePath}`);
 
-function get({ host, port }: ProxyPlace, token: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
+function get({ host, port }: ProxyAddress, token: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
   const headers = token === undefined ? {} : { 'proxy-authorization': `Bearer ${token}` };
   return new Promise((resolve, reject) => {
     const asked = request({ host, port, path: certificatePath, headers, agent: false, signal });

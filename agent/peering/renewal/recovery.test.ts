@@ -7,10 +7,10 @@ import { ProxyAuthorizer } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import type { Renew } from '#shared/schema/liqo/renew.ts';
@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** From the signer of milan, for whoever has this key, good until then. */
+/** From the signer of milan, for the given key, valid until then. */
 async function certificate(endMs: number, publicKey = rome.publicKey, user = 'rome'): Promise<string> {
   const signer = await webcrypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
   const der = createPublicKey(publicKey).export({ type: 'spki', format: 'der' });
@@ -78,7 +78,7 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
   const nonce = 'a-nonce-of-this-run';
   const keys: readonly KeyObject[] = [createPublicKey(known)];
   const asked: string[] = [];
-  const gate = new ProxyAuthorizer({
+  const authorizer = new ProxyAuthorizer({
     clusterId: 'milan',
     targets: new Set(),
     nonce,
@@ -86,9 +86,9 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
     keysOf: (consumer, errand) => (consumer === 'rome' && errand === 'certificate' ? keys : []),
   });
   const milan = await startApiProxy({
-    gate: {
-      judge(caller) {
-        const verdict = gate.judge(caller);
+    authorizer: {
+      async authorize(caller) {
+        const verdict = await authorizer.authorize(caller);
         asked.push(verdict.pass ? 'pass' : String(verdict.status));
         return verdict;
       },
@@ -152,7 +152,7 @@ test('a certificate that has ended is replaced by the one that the provider hold
   });
 });
 
-test('as long as it lasts, nobody is asked for another', async () => {
+test('a valid certificate is not renewed through the proxy', async () => {
   const { port, asked } = await startMilan(await certificate(Date.now() + hour));
   const soon = await certificate(Math.floor(Date.now() / 1000) * 1000 + 2_000);
   const { held } = startRome([identityWith(soon), ...reached], port);

@@ -7,7 +7,7 @@ import { keysSecret } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
@@ -39,7 +39,7 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
   const configurations = caches.cache(networkKinds.configurations);
   const connections = caches.cache(networkKinds.connections);
   const keys = keysSecret(caches, config.systemNamespace);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   const tokensOf = (identity: Identity, own: OwnKeys) => {
     const held = keysOfCertificate(own, fromBase64(identity.spec.authParams.signedCRT ?? ''));
@@ -51,10 +51,10 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
       nowMs: () => clock.now(),
       newId: () => ids.next('jti'),
     });
-    return (nonce: string): string => token(identity.spec.clusterID, nonce);
+    return (nonce: string): Promise<string> => token(identity.spec.clusterID, nonce);
   };
 
-  /** The link is tried as long as it takes: who was away for a week may be back any moment. */
+  /** Retries over the link without a limit: a provider may be back at any moment, even after a week. */
   async function recover(identity: Identity, host: string, own: OwnKeys, signal: AbortSignal): Promise<Outcome> {
     const token = tokensOf(identity, own);
     if (token === undefined) return settled;
@@ -96,14 +96,14 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
         const endMs = endOf(identity);
         if (endMs === undefined) return settled;
         const leftMs = endMs - clock.now();
-        if (leftMs > 0) return explain(identity, again(Math.min(leftMs + 1_000, longestMs)));
+        if (leftMs > 0) return reportWait(identity, again(Math.min(leftMs + 1_000, longestMs)));
         const configuration = configurations
           .list()
           .find(({ metadata }) => metadata.namespace === identity.metadata.namespace);
         const host = recoveryHost(renewCache.get(refOfKey(key)), configuration);
         const own = readKeys(keys.list()[0]);
         if (host === undefined || own === undefined) return settled;
-        return explain(identity, await recover(identity, host, own, signal));
+        return reportWait(identity, await recover(identity, host, own, signal));
       },
     },
     { clock, log },

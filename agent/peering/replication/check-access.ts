@@ -1,7 +1,9 @@
 /** Tries new control-plane credentials once, so that what is wrong with them is said on their Secret and not only on what waits for them. */
+
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { again, type Outcome, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { atProvider, outcomeOfFailure, ProviderError } from './remote-failure.ts';
 import type { Session } from './sessions.ts';
@@ -29,7 +31,7 @@ export function createAccessCheck(clusterId: string): (session: Session, signal:
       return {};
     } catch (error) {
       if (signal.aborted) throw error;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const code = codeOf(error instanceof ProviderError ? error.failure : error);
       if (code === 'kube_unauthorized')
         return {

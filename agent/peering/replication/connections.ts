@@ -9,7 +9,7 @@ import { credentialsOf, openSession, type Session } from './sessions.ts';
 export interface Connections {
   /** An outcome: why there is none. */
   ensure(secret: Secret): Promise<Session | Outcome>;
-  /** Undefined `peer`: whoever it is that has the namespace. */
+  /** Undefined `peer`: any peer that has the namespace. */
   in(namespace: string | undefined, peer?: string): Session | undefined;
   stop(secretKey: string): void;
   /** After this, connections end with the next `stopAll`. */

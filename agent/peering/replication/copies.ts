@@ -49,7 +49,7 @@ export async function copiesLeft(
       left.push(...(await atProvider(connection.api.list(type, { namespace: remoteNamespace, labelSelector }, until))));
     } catch (error) {
       const code = failureOf(error);
-      // Without rights nothing of ours can be reached: whoever took them cleans up.
+      // Without rights our copies cannot be reached; the provider that took the rights removes them.
       if (code !== 'kube_forbidden' && code !== 'kube_not_found') throw error;
     }
   }

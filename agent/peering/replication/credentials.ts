@@ -1,7 +1,7 @@
 /** The Secrets that lead to providers: opened, tried, held for as long as copies depend on them, let go. */
 import { peerOf } from '#agent/model/peering-selections.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import { addFinalizer, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
@@ -31,7 +31,7 @@ export function createCredentialWork(
 ): CredentialWork {
   const { cluster, clusterId, clock, log } = deps;
   const { api, events } = cluster;
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const checkAccess = createAccessCheck(clusterId);
 
   async function release(secret: Secret, signal: AbortSignal): Promise<Outcome> {
@@ -45,8 +45,8 @@ export function createCredentialWork(
     const here = view
       .originalsOf(peer)
       .filter(({ object }) => object.metadata.finalizers?.includes(finalizer.replicatorResource));
-    const way = view.link.wayOf(secret);
-    const isCut = isUnreachable(way);
+    const facts = view.link.reachabilityOf(secret);
+    const isCut = isUnreachable(facts);
     if (isCut) connections.stop(keyOf(secret));
     // First the connection: after a restart the originals below need it to go.
     const session = isCut ? undefined : await connections.ensure(secret);
@@ -68,7 +68,7 @@ export function createCredentialWork(
       const names = left.map((copy) => copy.metadata.name).join(', ');
       return waiting(`provider ${peer} to remove its copies of ${names}`, 10_000);
     } catch (error) {
-      if (isSilence(error) && hasLostAccess(way, clock.now())) return leave();
+      if (isSilence(error) && hasLostAccess(facts, clock.now())) return leave();
       const outcome = outcomeOfFailure(error, peer);
       if (outcome === undefined) throw error;
       return outcome;
@@ -82,28 +82,28 @@ export function createCredentialWork(
         connections.stop(key);
         return settled;
       }
-      if (secret.metadata.deletionTimestamp !== undefined) return explain(secret, await release(secret, signal));
+      if (secret.metadata.deletionTimestamp !== undefined) return reportWait(secret, await release(secret, signal));
       // A consumer may write Secrets in namespaces mapped for it; only those in a tenant namespace speak for a provider.
       const placement = placementOf(secret, peerOf(secret), view.namespaces.list());
       if ('outcome' in placement) {
         connections.stop(key);
-        return explain(secret, placement.outcome);
+        return reportWait(secret, placement.outcome);
       }
       const session = await connections.ensure(secret);
-      if ('kind' in session) return explain(secret, session);
+      if ('kind' in session) return reportWait(secret, session);
       const { trouble = settled, warning } = await checkAccess(session, signal);
       if (warning !== undefined) events.emit(secret, 'Warning', warning.reason, warning.message);
-      return explain(secret, trouble);
+      return reportWait(secret, trouble);
     },
     hangUp(key) {
       const secret = view.secrets.get(refOfKey(key));
-      if (secret !== undefined && isUnreachable(view.link.wayOf(secret))) connections.stop(key);
+      if (secret !== undefined && isUnreachable(view.link.reachabilityOf(secret))) connections.stop(key);
       return settled;
     },
     async hold({ secretKey }, signal) {
       const secret = view.secrets.get(refOfKey(secretKey));
       if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return false;
-      const proxy = proxyInLink(secret, view.link.wayOf(secret).configurations);
+      const proxy = proxyInLink(secret, view.link.reachabilityOf(secret).configurations);
       if (proxy !== undefined && secret.metadata.annotations?.[isthmusAnnotation.proxyInLink] !== proxy)
         await api.mergePatch(
           secrets,

@@ -78,7 +78,7 @@ describe('a copy', () => {
     );
   });
 
-  test("keeps the provider's cordon, whatever the consumer says", () => {
+  test("keeps the provider's cordon against the consumer's annotations", () => {
     const copy = created(original({}));
     copy.metadata.annotations = {
       ...copy.metadata.annotations,

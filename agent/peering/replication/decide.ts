@@ -1,5 +1,5 @@
 /** What the copy of one object needs. Pure. */
-import { sameJson } from '#kube/writes/write-if-changed.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { buildReplica, correctReplica, type Replicated } from './replica.ts';
 

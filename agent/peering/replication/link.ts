@@ -7,7 +7,7 @@ import type { ReachabilityFacts } from './reachability.ts';
 
 export interface LinkView {
   readonly caches: readonly Cache<KubeObject>[];
-  wayOf(credentials: Secret): ReachabilityFacts;
+  reachabilityOf(credentials: Secret): ReachabilityFacts;
 }
 
 export function createLinkView(caches: Caches): LinkView {
@@ -17,7 +17,7 @@ export function createLinkView(caches: Caches): LinkView {
   );
   return {
     caches: [configurations as unknown as Cache<KubeObject>, ...gateways],
-    wayOf(credentials) {
+    reachabilityOf(credentials) {
       const isOfLink = (object: KubeObject): boolean =>
         object.metadata.namespace === credentials.metadata.namespace && peerOf(object) === peerOf(credentials);
       return {

@@ -1,7 +1,7 @@
 /** The objects that have copies: copied to their provider, their status brought back, the copies taken back at their end. */
 import { peerOf } from '#agent/model/peering-selections.ts';
 import { isOriginal, providerOf } from '#agent/model/slice-roles.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type ObjectRef, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
@@ -32,9 +32,9 @@ export function createOriginalWork(
 ): OriginalWork {
   const { cluster, clusterId, clock } = deps;
   const { api, events } = cluster;
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
-  /** A copy whose original is gone: somebody took the finalizer away by hand. */
+  /** A copy whose original is gone: its finalizer was removed by hand. */
   async function orphan(type: ResourceType<Replicated>, ref: ObjectRef, signal: AbortSignal): Promise<Outcome> {
     const session = connections.in(ref.namespace);
     const copy = session?.copies(type).get({ namespace: session.remoteNamespace, name: ref.name });
@@ -52,18 +52,19 @@ export function createOriginalWork(
     }
   }
 
-  /** A Renew holds nothing: unlike what was granted, it is left to a provider that has closed its proxy. */
+  /** A Renew does not hold back the end of the peering: unlike a grant, it is left behind at a provider that has closed its proxy. */
   async function isTakenBack(
     type: ResourceType<Replicated>,
     name: string,
     session: Session,
-    way: ReachabilityFacts | undefined,
+    reachability: ReachabilityFacts | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
     try {
       return await withdrawn(type, name, session, clusterId, signal);
     } catch (error) {
-      const isLeft = type.plural === renews.plural && way !== undefined && hasLostAccess(way, clock.now());
+      const isLeft =
+        type.plural === renews.plural && reachability !== undefined && hasLostAccess(reachability, clock.now());
       if (isLeft && isSilence(error)) return true;
       throw error;
     }
@@ -74,17 +75,17 @@ export function createOriginalWork(
     const { name, namespace = '' } = local.metadata;
     const provider = providerOf(local) ?? peerOf(local) ?? '';
     const secret = view.credentialsFor(provider, namespace);
-    const way = secret && view.link.wayOf(secret);
+    const reachability = secret && view.link.reachabilityOf(secret);
     if (!view.isDead(provider)) {
       const node = type.plural === resourceSlices.plural ? view.nodes.get({ namespace, name }) : undefined;
       // The pods behind a virtual node end through the rights that the slice gives.
       if (node !== undefined && ownerName(resourceSlices, node) === name)
         return waiting(`VirtualNode ${name} to drain`, 30_000);
-      if (way === undefined || !isUnreachable(way)) {
+      if (reachability === undefined || !isUnreachable(reachability)) {
         const session = connections.in(namespace, provider);
         if (session === undefined)
           return waiting(`a connection to provider ${provider} (a kubeconfig Secret of type ControlPlane)`, 30_000);
-        if (!(await isTakenBack(type, name, session, way, signal)))
+        if (!(await isTakenBack(type, name, session, reachability, signal)))
           return waiting(`provider ${provider} to remove its copy`, 10_000);
       }
     }
@@ -145,14 +146,14 @@ export function createOriginalWork(
       const provider = providerOf(local);
       const isWanted = isOriginal(local) && provider !== undefined && local.metadata.deletionTimestamp === undefined;
       try {
-        return explain(
+        return reportWait(
           local,
           isWanted ? await replicate(type, local, provider, signal) : await withdraw(type, local, signal),
         );
       } catch (error) {
         const outcome = outcomeOfFailure(error, provider ?? '');
         if (outcome === undefined) throw error;
-        return explain(local, outcome);
+        return reportWait(local, outcome);
       }
     },
   };

@@ -64,7 +64,7 @@ test.each<{ what: string; facts: Partial<ReachabilityFacts>; cut: boolean }>([
   { what: 'without a Configuration', facts: { configurations: [] }, cut: true },
   { what: 'with a Configuration that goes', facts: { configurations: [configuration(true)] }, cut: true },
   {
-    what: 'that nobody ended',
+    what: 'that were not ended',
     facts: { credentials: credentials(proxyUrl, { mark: '10.71.0.9', going: false }), gateways: [] },
     cut: false,
   },

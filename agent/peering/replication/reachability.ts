@@ -1,14 +1,13 @@
 /**
- * Whether a provider can still be asked to take copies back once the credentials for it go. A consumer that comes through the link (docs/in-band.md)
- * loses the way with its own gateway, and with its Tenant: the proxy closes where others hear that they have no rights any more. What is left
- * then goes with the Tenant. Pure.
+ * Whether a provider can still be asked to take copies back once the credentials for it go. An in-band consumer (docs/in-band.md) loses its path to
+ * the provider with its own gateway, and with its Tenant: the proxy then refuses its connections. Copies that are left go with the Tenant. Pure.
  */
 import { isWithin } from '#shared/domain/cidr.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 
-/** For as long as this after their end, who does not answer may be about to. */
+/** This long after the end of its credentials, a provider that does not answer counts as having closed its proxy. */
 const patienceMs = 15_000;
 
 function proxyHost(secret: Secret): string | undefined {

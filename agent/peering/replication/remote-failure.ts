@@ -1,8 +1,7 @@
-/** What a failed request to a provider means for the one who waits: nothing that the provider does may stop this cluster's own work. */
+/** What a failed request to a provider means for the pass that made it: a provider's failure must never stop this cluster's own work. */
 import { type Outcome, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+import { messageOf } from '#shared/errors/message-of.ts';
 
 /** A request to the provider failed, as opposed to one to our own API server. */
 export class ProviderError extends Error {

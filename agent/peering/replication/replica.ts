@@ -15,7 +15,7 @@ const providerAnnotations: ReadonlySet<string> = new Set([
 const localAnnotation = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || key === 'isthmus.dev/applied-hash';
 
-export function replicaLabels(original: ObjectMeta, consumer: string): Record<string, string> {
+function replicaLabels(original: ObjectMeta, consumer: string): Record<string, string> {
   const kept = Object.entries(original.labels ?? {}).filter(([key]) => !droppedLabels.has(key));
   return {
     ...Object.fromEntries(kept),

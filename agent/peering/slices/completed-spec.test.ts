@@ -51,7 +51,7 @@ test.each([
   ],
   ['nothing outside of tenant namespaces', {}, undefined, undefined],
   ['nothing when it has them', all, 'milan', undefined],
-  ['nothing when it is for somebody else', { [label.remoteId]: 'turin' }, 'milan', undefined],
+  ['nothing when it is for another cluster', { [label.remoteId]: 'turin' }, 'milan', undefined],
   ['nothing when it is to stay at home', { [label.replication]: 'false' }, 'milan', undefined],
   ['nothing when it is a copy', { [label.replicated]: 'true', [label.originId]: 'milan' }, 'milan', undefined],
   ['nothing when it is half a copy', { [label.originId]: 'milan' }, 'milan', undefined],

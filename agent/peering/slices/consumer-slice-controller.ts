@@ -6,7 +6,7 @@ import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts'
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
@@ -23,7 +23,7 @@ function acceptedKey(own: OwnKeys, identity: Identity | undefined): string {
   return keysOfCertificate(own, certificate === undefined ? undefined : fromBase64(certificate)).privateKey;
 }
 
-/** What the spec lacks; undefined when it is complete. A request made for another key than ours is made anew. */
+/** What the spec lacks; undefined when it is complete. A certificate request for a former key of ours is replaced. */
 export function completedSpec(
   slice: ResourceSlice,
   clusterId: string,
@@ -60,7 +60,7 @@ export function missingLabels(
   const { labels = {} } = slice.metadata;
   const missing = Object.entries(wanted).filter(([key]) => labels[key] === undefined);
   const agrees = Object.entries(wanted).every(([key, value]) => labels[key] === undefined || labels[key] === value);
-  // One that somebody marked as a copy, however incompletely, is none of ours.
+  // A slice with any of the marks of a copy, even incomplete ones, is not ours.
   const isMarked = labels[label.replicated] !== undefined || labels[label.originId] !== undefined;
   return missing.length === 0 || !agrees || isMarked ? undefined : Object.fromEntries(missing);
 }
@@ -71,7 +71,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
   const keys = keysSecret(caches, config.systemNamespace);
   const namespaces = tenantNamespaces(caches);
   const identityCache = caches.cache(identities);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const identityOf = (slice: ResourceSlice): Identity | undefined =>
     identityCache
       .list()
@@ -106,9 +106,9 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
             : await api.mergePatch(resourceSlices, refOf(found), { metadata: { labels } }, {}, signal);
         if (!isOriginal(slice)) return settled;
         const placement = placementOf(slice, slice.metadata.labels?.[label.remoteId], namespaces.list());
-        if ('outcome' in placement && placement.outcome.kind === 'stalled') return explain(slice, placement.outcome);
+        if ('outcome' in placement && placement.outcome.kind === 'stalled') return reportWait(slice, placement.outcome);
         const own = readKeys(keys.list()[0]);
-        if (own === undefined) return explain(slice, waiting('the key pair of this cluster', 10_000));
+        if (own === undefined) return reportWait(slice, waiting('the key pair of this cluster', 10_000));
         const spec = completedSpec(
           slice,
           clusterId,
@@ -122,7 +122,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
         const provider = spec?.providerClusterID ?? slice.spec.providerClusterID;
         const remote = slice.metadata.labels?.[label.remoteId];
         if (provider !== remote) {
-          return explain(
+          return reportWait(
             slice,
             stalled(
               'ProviderMismatch',
@@ -130,7 +130,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
             ),
           );
         }
-        return explain(slice, settled);
+        return reportWait(slice, settled);
       },
     },
     { clock, log },

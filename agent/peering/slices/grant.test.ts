@@ -62,7 +62,7 @@ describe('what the default class grants', () => {
     });
   });
 
-  test('defaults that nobody asked for are cut to the limit', () => {
+  test('defaults that were not asked for are cut to the limit', () => {
     expect(
       decideGrant(ask({ policies: [policy('p', { cpu: '1', memory: '64Gi' })], others: [{ cpu: '500m' }] })),
     ).toEqual({
@@ -128,12 +128,12 @@ describe('what the default class grants', () => {
       expect(decideGrant({ ...again, asked: { cpu: '3' } })).toMatchObject({ reason: 'CapacityExceeded' });
     });
 
-    test('without an overcommit factor nobody looks at capacity', () => {
+    test('without an overcommit factor capacity is ignored', () => {
       expect(decideGrant(ask({ asked: { cpu: '99' }, policies: [policy('p', {})], capacity })).accepted).toBe(true);
       expect(decideGrant(ask({ asked: { cpu: '99' }, capacity })).accepted).toBe(true);
     });
 
-    test('whoever asks for how much, all together never get more than the factor allows', () => {
+    test('for any requests, the sum of all grants never exceeds the factor', () => {
       const asks = fc.array(fc.tuple(fc.constantFrom('rome', 'turin', 'bari'), fc.nat(9_000)), { maxLength: 12 });
       fc.assert(
         fc.property(asks, fc.integer({ min: 1, max: 300 }), (requests, overcommitPercent) => {
@@ -152,7 +152,7 @@ describe('what the default class grants', () => {
     });
   });
 
-  test('whatever is asked in whatever order, the sum of all grants never exceeds the limit', () => {
+  test('for any requests in any order, the sum of all grants never exceeds the limit', () => {
     const amount = fc.oneof(
       fc.nat(20).map(String),
       fc.nat(9_000).map((n) => `${n}m`),

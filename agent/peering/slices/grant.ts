@@ -1,4 +1,5 @@
 /** How much of what a consumer asks the default class grants. Pure. */
+
 import { showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,
@@ -9,6 +10,7 @@ import {
   type Resources,
   subtractQuantities,
 } from '#shared/domain/quantity.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 
 /** Granted of what a slice does not mention, as in Liqo. */
@@ -22,13 +24,13 @@ export interface GrantInput {
   /** What the other slices of this consumer were granted. */
   readonly others: readonly Resources[];
   readonly policies: readonly PeeringPolicy[];
-  /** What this slice was granted before: it keeps that, whatever became of the capacity. */
+  /** What this slice was granted before: it keeps that, even when the capacity has shrunk. */
   readonly current?: Resources;
   /** Absent: not known, and not looked at. */
   readonly capacity?: Capacity;
 }
 
-export interface Capacity {
+interface Capacity {
   /** Of all nodes together. */
   readonly allocatable: Resources;
   /** Granted to all other slices of all consumers. */
@@ -67,7 +69,7 @@ export function decideGrant(input: GrantInput): Grant {
   try {
     asked = parseResources(input.asked, 'spec.resources');
   } catch (error) {
-    return denied('InvalidResources', error instanceof Error ? error.message : String(error));
+    return denied('InvalidResources', messageOf(error));
   }
   if (input.policies.length === 0)
     return { accepted: true, resources: { ...parseResources(input.defaults), ...asked } };

@@ -14,7 +14,7 @@ import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
@@ -61,7 +61,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const policies = caches.cache(peeringPolicies);
   const nodeCache = ownNodes(caches);
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
   const granted = new Map<string, Record<string, string>>();
   const replicas = (): ResourceSlice[] => cache.list().filter(isReplica);
@@ -130,8 +130,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   });
 
   /**
-   * The consumer has changed its key and asks anew in a moment: until then what this very request was given stays, so that no pod loses its
-   * node. It is not renewed. Undefined: nothing was given, or its time is over.
+   * The consumer has changed its key and will send a new request shortly. Until then the certificate for this request stays, so that no pod loses its
+   * node. It is not renewed. Undefined: there was none, or it has ended.
    */
   function heldCertificate(slice: ResourceSlice): string | undefined {
     const { namespace = '', name } = slice.metadata;
@@ -252,7 +252,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
           return settled;
         }
         if (!isReplica(slice) || slice.metadata.deletionTimestamp !== undefined) return settled;
-        return explain(slice, await reply(slice, signal));
+        return reportWait(slice, await reply(slice, signal));
       },
     },
     { clock, log },

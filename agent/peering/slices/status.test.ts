@@ -134,7 +134,7 @@ describe('a quota', () => {
   });
 });
 
-test('the platform is that of most nodes, and the same whatever their order', () => {
+test('the platform is that of most nodes, in any order', () => {
   const node = (arch: string): Node => ({
     apiVersion: 'v1',
     kind: 'Node',

@@ -22,7 +22,7 @@ export interface BindingCaches {
 }
 
 export interface Access {
-  /** Rights in the tenant namespace. `leave`: somebody else grants them. */
+  /** Rights in the tenant namespace. `leave`: another component grants them. */
   readonly controlPlane: boolean | 'leave';
   readonly clusterwide: boolean;
 }

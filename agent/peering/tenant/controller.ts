@@ -13,7 +13,7 @@ import {
 import { isReplica } from '#agent/model/slice-roles.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerOf } from '#kube/writes/owner-references.ts';
@@ -46,13 +46,13 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   const roles = remoteClusterRoles(caches);
   const bindingCaches = { roles, bound: peerRoleBindings(caches), boundWide: peerClusterRoleBindings(caches) };
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const ofPeer = (object: KubeObject): string[] => cache.byIndex('cluster', peerOf(object) ?? '').map(keyOf);
   /** Verifying again what was verified costs a signature check per pass; the last good handshake of each Tenant is enough. */
   const verified = new Map<string, string>();
 
   const replicasOf = (tenant: Tenant) => {
-    // Whatever origin its label claims: what is copied into this namespace is this consumer's.
+    // The namespace decides, not the origin label: every copy in this namespace is this consumer's.
     const isTheirs = (object: KubeObject): boolean =>
       object.metadata.namespace === tenant.metadata.namespace && isReplica(object);
     return {
@@ -66,7 +66,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     verified.delete(tenant.metadata.uid ?? '');
     const controlPlane = tenant.spec.authzPolicy === 'TolerateNoHandshake' ? 'leave' : false;
     await ensureBindings(api, bindingCaches, tenant, { controlPlane, clusterwide: false }, signal);
-    // Whoever ends a peering from this side first leaves the consumer no rights to take its copies away.
+    // An administrator that ends a peering from this side first leaves the consumer no rights to take its copies away.
     const left = replicasOf(tenant);
     for (const slice of left.slices) await deleteObject(api, resourceSlices, slice, signal);
     for (const map of left.maps) await deleteObject(api, namespaceMaps, map, signal);
@@ -136,7 +136,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     return withhold(tenant, reason, message, signal);
   }
 
-  /** No credentials for whoever asks now; what was given before is not taken. */
+  /** Withholds credentials from the current request; those that were issued before stay valid. */
   async function withhold(tenant: Tenant, reason: string, message: string, signal: AbortSignal): Promise<Outcome> {
     const status = withoutCredentials(tenant.status, { reason, message }, new Date(clock.now()).toISOString());
     await writeStatus(api, tenants, tenant, status, signal);
@@ -176,7 +176,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const issue = await ensureCertificate(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
     if (issue.state === 'refused') {
       const verdict = await revoke(tenant, issue.reason, issue.message, signal);
-      explain(tenant, verdict);
+      reportWait(tenant, verdict);
       // What is in the way is not watched: look again.
       return again(30_000);
     }
@@ -225,10 +225,10 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
         if (tenant === undefined) return settled;
         if (tenant.metadata.deletionTimestamp !== undefined) return removed(tenant, signal);
         const placement = placementOf(tenant, tenant.spec.clusterID, namespaces.list());
-        if ('outcome' in placement) return explain(tenant, placement.outcome);
+        if ('outcome' in placement) return reportWait(tenant, placement.outcome);
         const rivals = cache.byIndex('cluster', tenant.spec.clusterID).filter((one) => isOlder(one, tenant));
         if (rivals[0] !== undefined) {
-          return explain(
+          return reportWait(
             tenant,
             stalled(
               'DuplicateTenant',
@@ -237,9 +237,9 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
           );
         }
         const held = await addFinalizer(api, tenants, tenant, finalizer.tenant, signal);
-        if (held.spec.tenantCondition === 'Drained') return explain(held, await drain(held, signal));
+        if (held.spec.tenantCondition === 'Drained') return reportWait(held, await drain(held, signal));
         await cordon(held, signal);
-        return explain(held, await admit(held, signal));
+        return reportWait(held, await admit(held, signal));
       },
     },
     { clock, log },

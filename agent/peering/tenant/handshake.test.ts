@@ -28,7 +28,7 @@ describe('a handshake', () => {
     expect(checkHandshake(tenantOf(good), nonce)).toMatchObject({ ok: true });
   });
 
-  test('stays as it is once signed, and is made anew for another key or nonce', () => {
+  test('stays as it is once signed, and is signed again for another key or nonce', () => {
     expect(signedNonceData({ nonce, ...signed }, 'rome', rome)).toBeUndefined();
     expect(signedNonceData({ nonce, ...signed }, 'rome', generateClusterKeys())).toBeDefined();
     expect(signedNonceData({ ...signed, nonce: toBase64('other') }, 'rome', rome)).toBeDefined();
@@ -105,7 +105,7 @@ describe('a name that already has rights', () => {
   test.each([
     ['a user', { kind: 'User', name: 'rome' }],
     ['a group', { kind: 'Group', name: 'rome' }],
-  ])('is refused when it is %s of somebody else', (_name, subject) => {
+  ])('is refused when it is %s of another subject', (_name, subject) => {
     expect(foreignGrant('rome', ['rome'], [binding(subject)])).toMatch(
       /RoleBinding ns\/b grants ClusterRole admin .* "rome"/,
     );

@@ -1,4 +1,4 @@
-/** Whether a certificate in a consumer's name would inherit rights that somebody granted to that name for another reason. Pure. */
+/** Whether a certificate in a consumer's name would inherit rights that were granted to that name for another reason. Pure. */
 import type { ClusterRoleBinding } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type RoleBinding } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';

@@ -8,9 +8,9 @@ import { apiVersionOf, type OwnerReference, type Secret } from '#shared/domain/k
 import { label } from '#shared/domain/liqo-keys.ts';
 
 /** Ours, on the Secret of an issued certificate: when, by the agent's own clock. */
-export const issuedAtAnnotation = 'isthmus.dev/issued-at';
+const issuedAtAnnotation = 'isthmus.dev/issued-at';
 export const approvalReason = 'IdentityManagerApproval';
-export const clientSigner = 'kubernetes.io/kube-apiserver-client';
+const clientSigner = 'kubernetes.io/kube-apiserver-client';
 
 /** Whose certificate: a consumer's, or that of one of its slices. */
 export interface Holder {

@@ -24,31 +24,31 @@ const accept = (keys: typeof former) => ({
 });
 
 test.each([
-  { who: 'a consumer without a certificate', one: tenant(next.publicKey), csr: undefined, verdict: { ok: true } },
+  { what: 'a consumer without a certificate', one: tenant(next.publicKey), csr: undefined, verdict: { ok: true } },
   {
-    who: 'a consumer with the key it was certified with',
+    what: 'a consumer with the key it was certified with',
     one: tenant(former.publicKey),
     csr: stored,
     verdict: { ok: true },
   },
   {
-    who: 'a new key that the former one signs',
+    what: 'a new key that the former one signs',
     one: tenant(next.publicKey, handedOver(former, next)),
     csr: stored,
     verdict: { ok: true, by: 'succession' },
   },
   {
-    who: 'a new key that somebody here accepts',
+    what: 'a new key that an administrator here accepts',
     one: tenant(next.publicKey, accept(next)),
     csr: stored,
     verdict: { ok: true, by: 'consent' },
   },
-])('$who is known', ({ one, csr, verdict }) => {
+])('$what is known', ({ one, csr, verdict }) => {
   expect(validateKey(one, csr)).toEqual(verdict);
 });
 
 test.each([
-  { what: 'that nobody vouches for', annotations: {} },
+  { what: 'without any approval', annotations: {} },
   { what: 'that signs for itself', annotations: handedOver(next, next) },
   { what: 'with the signature of a third key', annotations: handedOver(stranger, next) },
   { what: 'with a signature for another key', annotations: handedOver(former, stranger) },

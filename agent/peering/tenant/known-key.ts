@@ -1,4 +1,4 @@
-/** Whether the key of a Tenant is the one this consumer was certified with, and if not, who says that it may be another. Pure. */
+/** Whether the key of a Tenant is the one that this consumer was certified with, and if not, what approves the change. Pure. */
 import type { KeyObject } from 'node:crypto';
 import { readCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fingerprintOf, isSuccession, readPublicKey } from '#agent/pki/cluster-keys.ts';
@@ -13,8 +13,8 @@ export type KnownKey =
   | { readonly ok: false; readonly reason: string; readonly message: string };
 
 /**
- * `storedCsr`: base64 of the request that this consumer's certificate was issued for; absent: it has none. Refuses with `PeerKeyChanged` a
- * peer of the same ID with another key, until its former key or somebody here vouches for it.
+ * `storedCsr`: base64 of the request that this consumer's certificate was issued for; absent: it has none. Refuses with `PeerKeyChanged` a peer of
+ * the same ID with another key, until its former key or an administrator here approves the new one.
  */
 export function validateKey(tenant: Tenant, storedCsr: string | undefined): KnownKey {
   const former = storedCsr === undefined ? undefined : keyIn(storedCsr);
@@ -35,7 +35,7 @@ export function validateKey(tenant: Tenant, storedCsr: string | undefined): Know
   };
 }
 
-/** Undefined: no request, so nobody is known by it. */
+/** Undefined: no request, so there is no known key. */
 function keyIn(csr: string): KeyObject | undefined {
   try {
     return readCertificateRequest(fromBase64(csr)).publicKey;

@@ -18,8 +18,8 @@ const roleRef = (role: ClusterRole): ClusterRoleBinding['roleRef'] => ({
   name: role.metadata.name,
 });
 
-export const tenantBindingName = (role: ClusterRole): string => `liqo-binding-${role.metadata.name}`;
-export const clusterwideBindingName = (role: ClusterRole, consumer: string): string =>
+const tenantBindingName = (role: ClusterRole): string => `liqo-binding-${role.metadata.name}`;
+const clusterwideBindingName = (role: ClusterRole, consumer: string): string =>
   `liqo-binding-${role.metadata.name}-${consumer}`;
 
 /** Control-plane rights, in the tenant namespace only. */

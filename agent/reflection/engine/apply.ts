@@ -1,4 +1,4 @@
-/** Carries out what `decide` said about one reflected object. */
+/** Carries out what `decide` dedupe about one reflected object. */
 import type { Applied, Cluster } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
@@ -8,7 +8,7 @@ import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { OutgoingKind } from '../kinds/kind.ts';
 import { fingerprint } from '../model/digests.ts';
-import { stamped, type TwinObject } from '../model/metadata.ts';
+import { type CopyObject, stamped } from '../model/metadata.ts';
 import type { Action, DesiredCopy } from './decide.ts';
 import type { EventDedupe } from './event-dedupe.ts';
 import type { ProviderClients } from './provider-clients.ts';
@@ -26,12 +26,12 @@ export interface ApplyDeps {
   readonly local: Pick<Cluster, 'api' | 'events'>;
   readonly peer: ProviderClients;
   readonly provider: string;
-  readonly said: EventDedupe;
-  /** The twin with all its contents; undefined when the object has changed meanwhile: its event comes. */
-  readonly whole: (local: KubeObject) => Promise<TwinObject | undefined>;
+  readonly dedupe: EventDedupe;
+  /** The copy with all its contents; undefined when the object has changed meanwhile: its event comes. */
+  readonly whole: (local: KubeObject) => Promise<CopyObject | undefined>;
 }
 
-/** Somebody may take the object away that is in ours place. */
+/** Retry interval while a foreign object has our name: its owner may remove it. */
 const lookAgainMs = 60_000;
 /** Until the name is free again. */
 const replacedMs = 100;
@@ -47,19 +47,19 @@ export async function applyAction(
   const { key, local } = subject;
   switch (action.do) {
     case 'nothing':
-      deps.said.succeeded(key);
+      deps.dedupe.succeeded(key);
       return settled;
     case 'warn':
-      if (local) deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      if (local) deps.dedupe.emit(key, local, 'Warning', 'FailedReflection', action.message);
       return waiting(action.message, lookAgainMs);
     case 'wait':
-      if (local && deps.said.failed(key) > awaited.times)
-        deps.said.say(key, local, 'Warning', 'FailedReflection', action.message);
+      if (local && deps.dedupe.failed(key) > awaited.times)
+        deps.dedupe.emit(key, local, 'Warning', 'FailedReflection', action.message);
       return waiting(action.message, awaited.forMs);
     case 'delete':
       await remove(subject, action.uid, deps, signal);
       if (local && action.because === 'disabled') {
-        deps.said.say(key, local, 'Normal', 'ReflectionDisabled', `no longer reflected to cluster ${deps.provider}`);
+        deps.dedupe.emit(key, local, 'Normal', 'ReflectionDisabled', `no longer reflected to cluster ${deps.provider}`);
       }
       return settled;
     case 'replace':
@@ -85,11 +85,11 @@ async function write(
 ): Promise<Outcome> {
   const { key, kind, local, at } = subject;
   if (!local) return settled;
-  const twin = await deps.whole(local);
-  if (!twin) return settled;
-  const object = stamped(twin, action.fingerprint) as unknown as Applied<KubeObject>;
+  const copy = await deps.whole(local);
+  if (!copy) return settled;
+  const object = stamped(copy, action.fingerprint) as unknown as Applied<KubeObject>;
   try {
-    // What somebody made in this very moment is not taken from him.
+    // An object that another client created at this very moment is not overwritten.
     const options = { fieldManager: fieldManager.reflection, createOnly: action.do === 'create' };
     await deps.peer.api.apply(kind.remote, object, options, signal);
   } catch (error) {
@@ -98,10 +98,10 @@ async function write(
     await remove(subject, action.uid, deps, signal);
     return again(replacedMs);
   }
-  deps.said.succeeded(key);
+  deps.dedupe.succeeded(key);
   if (action.do === 'create') {
     const where = `namespace ${at.namespace} of cluster ${deps.provider}`;
-    deps.said.say(key, local, 'Normal', 'SuccessfulReflection', `reflected to ${where}`);
+    deps.dedupe.emit(key, local, 'Normal', 'SuccessfulReflection', `reflected to ${where}`);
   }
   return settled;
 }
@@ -110,7 +110,7 @@ async function write(
 const isInvalid = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'kube_invalid' && error.detail.status === 422;
 
-/** Whether the provider takes the object when it is new: then only what it has been keeps it from changing, and it is to be made anew. */
+/** Whether the provider accepts the object as a new one: then only immutable fields refuse the change, and the object is to be replaced. */
 async function isAcceptable(
   kind: OutgoingKind,
   object: Applied<KubeObject>,
@@ -129,15 +129,15 @@ async function isAcceptable(
 }
 
 /** What caches do not hold is read now. */
-export async function wholeTwin(
-  lean: KubeObject,
+export async function wholeCopy(
+  pruned: KubeObject,
   { kind }: Subject,
   { local }: { readonly local: Pick<Cluster, 'api'> },
-  wishOf: (local: KubeObject) => DesiredCopy,
+  desiredOf: (local: KubeObject) => DesiredCopy,
   signal: AbortSignal,
-): Promise<TwinObject | undefined> {
-  const whole = kind.isPartial ? await local.api.get(kind.local, refOf(lean), signal) : lean;
-  if (!whole || whole.metadata.resourceVersion !== lean.metadata.resourceVersion) return undefined;
-  const wish = wishOf(whole);
-  return wish.kind === 'twin' ? wish.twin : undefined;
+): Promise<CopyObject | undefined> {
+  const whole = kind.isPartial ? await local.api.get(kind.local, refOf(pruned), signal) : pruned;
+  if (!whole || whole.metadata.resourceVersion !== pruned.metadata.resourceVersion) return undefined;
+  const desired = desiredOf(whole);
+  return desired.kind === 'copy' ? desired.copy : undefined;
 }

@@ -1,4 +1,4 @@
-/** What is known of the consumer's nodes and addresses, and who must look again when it changes. */
+/** What is known of the consumer's nodes and addresses, with callbacks for the controllers that depend on it. */
 import { rangeIps, rangeNodes } from '#agent/model/network-selections.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import { containsRange, moveAddress, parseAddress, parseCidr } from '#shared/domain/cidr.ts';
@@ -15,7 +15,7 @@ export interface NetworkFacts extends Omit<ClusterFacts, 'service'> {
   follow(listeners: FactListeners): () => void;
 }
 
-export interface FactListeners {
+interface FactListeners {
   /** A node came, went, or changed its cluster. */
   readonly onNode: (name: string) => void;
   readonly onIp: (namespace: string, address: string) => void;
@@ -30,7 +30,7 @@ const byPeer = {
   peer: ({ metadata }: Configuration): readonly string[] => [metadata.labels?.[label.remoteClusterId] ?? ''],
 };
 
-/** `virtual`: every virtual Node of this cluster. `provider`: to whom the addresses are told. */
+/** `virtual`: every virtual Node of this cluster. `provider`: the cluster that receives the addresses. */
 export function networkFacts(caches: Caches, virtual: Cache<Node>, provider: string): NetworkFacts {
   const physical = rangeNodes(caches);
   const ips = rangeIps(caches, byAddress);
@@ -43,7 +43,7 @@ export function networkFacts(caches: Caches, virtual: Cache<Node>, provider: str
     return { is: physical.get({ name }) ? 'physical' : 'unknown' };
   }
 
-  /** Without a link to that provider the networks are one, or nobody gets through anyway. */
+  /** Without a link to that provider both clusters share one network, or their pods cannot reach each other anyway. */
   function exported(namespace: string, address: string): string | undefined {
     const configuration = configurationOf(provider);
     if (!configuration) return address;

@@ -5,7 +5,7 @@ import { configMap } from '../kinds/config-map.ts';
 import { type OutgoingKind, outgoing } from '../kinds/kind.ts';
 import { secret } from '../kinds/secret.ts';
 import { service } from '../kinds/service.ts';
-import { buildTwin, fingerprintOf, foreignOwner, pruneMetadata, stamped } from '../model/metadata.ts';
+import { buildCopy, fingerprintOf, foreignOwner, pruneMetadata, stamped } from '../model/metadata.ts';
 import { type Action, type DesiredCopy, decide } from './decide.ts';
 
 const pair = { consumer: 'cons', provider: 'prov' };
@@ -20,19 +20,19 @@ const local = (metadata: object = {}, more: object = {}): ConfigMap =>
     data: { a: '1' },
     ...more,
   }) as ConfigMap;
-const twinOf = (object: KubeObject, kind: OutgoingKind) => {
-  const twin = kind.twin(kind.lean(pruneMetadata(object)), { ...pair, shape, around: {} as never });
-  if (!('content' in twin)) throw new Error(JSON.stringify(twin));
-  return buildTwin({ apiVersion: object.apiVersion, kind: object.kind }, at, object, twin, shape, pair);
+const copyOf = (object: KubeObject, kind: OutgoingKind) => {
+  const copy = kind.copy(kind.prune(pruneMetadata(object)), { ...pair, shape, around: {} as never });
+  if (!('content' in copy)) throw new Error(JSON.stringify(copy));
+  return buildCopy({ apiVersion: object.apiVersion, kind: object.kind }, at, object, copy, shape, pair);
 };
-const wish = (object: KubeObject, kind = outgoing(configMap)): DesiredCopy => ({
-  kind: 'twin',
-  twin: twinOf(object, kind),
+const desired = (object: KubeObject, kind = outgoing(configMap)): DesiredCopy => ({
+  kind: 'copy',
+  copy: copyOf(object, kind),
 });
 /** As the provider's API server would show it after we wrote it. */
 const written = (object: KubeObject, change: object = {}, kind = outgoing(configMap)): KubeObject => {
-  const twin = twinOf(object, kind);
-  const made = stamped(twin, fingerprintOf(twin));
+  const copy = copyOf(object, kind);
+  const made = stamped(copy, fingerprintOf(copy));
   return { ...made, ...change, metadata: { ...made.metadata, uid: 'r1' } };
 };
 const foreign = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...at, uid: 'f1' } } as KubeObject;
@@ -43,69 +43,79 @@ const going = (object: KubeObject): KubeObject => ({
 
 interface Row {
   readonly when: string;
-  readonly wish: DesiredCopy;
+  readonly desired: DesiredCopy;
   readonly remote?: KubeObject;
   readonly does: Action['do'];
 }
 test.each<Row>([
-  { when: 'nothing is there', wish: { kind: 'none' }, does: 'nothing' },
-  { when: 'the object is new', wish: wish(local()), does: 'create' },
-  { when: 'the twin is as it should be', wish: wish(local()), remote: written(local()), does: 'nothing' },
-  { when: 'the data changed', wish: wish(local({}, { data: { a: '2' } })), remote: written(local()), does: 'update' },
-  { when: 'a key was dropped', wish: wish(local({}, { data: {} })), remote: written(local()), does: 'update' },
-  { when: 'a label was dropped', wish: wish(local()), remote: written(local({ labels: { a: 'b' } })), does: 'update' },
+  { when: 'nothing is there', desired: { kind: 'none' }, does: 'nothing' },
+  { when: 'the object is new', desired: desired(local()), does: 'create' },
+  { when: 'the copy is as it should be', desired: desired(local()), remote: written(local()), does: 'nothing' },
+  {
+    when: 'the data changed',
+    desired: desired(local({}, { data: { a: '2' } })),
+    remote: written(local()),
+    does: 'update',
+  },
+  { when: 'a key was dropped', desired: desired(local({}, { data: {} })), remote: written(local()), does: 'update' },
+  {
+    when: 'a label was dropped',
+    desired: desired(local()),
+    remote: written(local({ labels: { a: 'b' } })),
+    does: 'update',
+  },
   {
     when: 'a label that stays here changed',
-    wish: wish(local({ labels: { 'secret-label': 'x' } })),
+    desired: desired(local({ labels: { 'secret-label': 'x' } })),
     remote: written(local()),
     does: 'nothing',
   },
-  { when: 'somebody there changed it', wish: wish(local()), remote: written(local(), { data: {} }), does: 'update' },
+  { when: 'it was changed there', desired: desired(local()), remote: written(local(), { data: {} }), does: 'update' },
   {
-    when: 'an immutable twin must change',
-    wish: wish(local({}, { data: { a: '2' } })),
+    when: 'an immutable copy must change',
+    desired: desired(local({}, { data: { a: '2' } })),
     remote: written(local({}, { immutable: true })),
     does: 'replace',
   },
   {
     when: 'it becomes immutable',
-    wish: wish(local({}, { immutable: true })),
+    desired: desired(local({}, { immutable: true })),
     remote: written(local()),
     does: 'update',
   },
-  { when: 'the twin is going', wish: wish(local()), remote: going(written(local())), does: 'nothing' },
-  { when: 'the object is gone', wish: { kind: 'none' }, remote: written(local()), does: 'delete' },
-  { when: 'the policy says no', wish: { kind: 'disabled' }, remote: written(local()), does: 'delete' },
+  { when: 'the copy is going', desired: desired(local()), remote: going(written(local())), does: 'nothing' },
+  { when: 'the object is gone', desired: { kind: 'none' }, remote: written(local()), does: 'delete' },
+  { when: 'the policy says no', desired: { kind: 'disabled' }, remote: written(local()), does: 'delete' },
   {
-    when: 'the object is gone and the twin is going',
-    wish: { kind: 'none' },
+    when: 'the object is gone and the copy is going',
+    desired: { kind: 'none' },
     remote: going(written(local())),
     does: 'nothing',
   },
-  { when: 'it cannot be made', wish: { kind: 'refused', why: 'w' }, remote: written(local()), does: 'warn' },
-  { when: 'B040: the name is taken', wish: wish(local()), remote: foreign, does: 'warn' },
+  { when: 'it cannot be made', desired: { kind: 'refused', why: 'w' }, remote: written(local()), does: 'warn' },
+  { when: 'B040: the name is taken', desired: desired(local()), remote: foreign, does: 'warn' },
   {
     when: 'B040: the object is gone and the name is a stranger',
-    wish: { kind: 'none' },
+    desired: { kind: 'none' },
     remote: foreign,
     does: 'nothing',
   },
   {
     when: 'B040: it is disabled and the name is a stranger',
-    wish: { kind: 'disabled' },
+    desired: { kind: 'disabled' },
     remote: foreign,
     does: 'nothing',
   },
-])('when $when: $does', ({ wish: wanted, remote, does }) => {
-  expect(decide({ wish: wanted, remote }, outgoing(configMap), pair).do).toBe(does);
+])('when $when: $does', ({ desired: wanted, remote, does }) => {
+  expect(decide({ desired: wanted, remote }, outgoing(configMap), pair).do).toBe(does);
 });
 
 test.each([
   { when: 'the object changed', object: local({}, { data: { a: '2' } }), isNews: true },
-  { when: 'somebody at the provider changed the twin', object: local(), isNews: false },
-])('when $when, whether the twin is to become something new: $isNews', ({ object, isNews }) => {
+  { when: 'the copy was changed at the provider', object: local(), isNews: false },
+])('when $when, whether the desired copy is new: $isNews', ({ object, isNews }) => {
   const remote = written(local(), { data: { a: 'theirs' } });
-  expect(decide({ wish: wish(object), remote }, outgoing(configMap), pair)).toMatchObject({
+  expect(decide({ desired: desired(object), remote }, outgoing(configMap), pair)).toMatchObject({
     do: 'update',
     uid: 'r1',
     isNews,
@@ -125,8 +135,8 @@ test.each([
     data: { a: 'YQ==' },
   } as unknown as Secret;
   const kind = outgoing(secret);
-  const remote = kind.lean(written(before, { type: 'Opaque', immutable: true }, kind));
-  expect(decide({ wish: wish({ ...before, ...change } as Secret, kind), remote }, kind, pair).do).toBe('replace');
+  const remote = kind.prune(written(before, { type: 'Opaque', immutable: true }, kind));
+  expect(decide({ desired: desired({ ...before, ...change } as Secret, kind), remote }, kind, pair).do).toBe('replace');
 });
 
 const spec = (more: object): Service =>
@@ -154,9 +164,9 @@ test.each([
 test('caches hold neither the contents of Secrets nor what kubectl keeps of them, and nothing at all of strangers', () => {
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'hunter2' };
   const object = { ...local({ annotations }), kind: 'Secret', data: { password: 'hunter2' } } as unknown as Secret;
-  const lean = secret.lean(pruneMetadata(object));
-  expect(JSON.stringify(lean)).not.toContain('hunter2');
-  expect(secret.lean(lean)).toEqual(lean);
+  const prune = secret.prune(pruneMetadata(object));
+  expect(JSON.stringify(prune)).not.toContain('hunter2');
+  expect(secret.prune(prune)).toEqual(prune);
   expect(JSON.stringify(foreignOwner(object))).not.toContain('hunter2');
 });
 
@@ -168,7 +178,7 @@ test('B084: keys that are not reflected are absent, all others and ours are pres
     'offloading.liqo.io/nodename': 'n',
   };
   const annotations = { note: 'n', 'secret-note': 'x', 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
-  const { metadata } = twinOf(
+  const { metadata } = copyOf(
     local({ labels, annotations, finalizers: ['f'], ownerReferences: [] }),
     outgoing(configMap),
   );

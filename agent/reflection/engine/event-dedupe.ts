@@ -11,7 +11,7 @@ export class EventDedupe {
     this.#events = events;
   }
 
-  say(key: string, about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  emit(key: string, about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void {
     const text = `${about.metadata.uid} ${reason} ${message}`;
     if (this.#last.get(key) === text) return;
     this.#last.set(key, text);

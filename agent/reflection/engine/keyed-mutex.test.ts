@@ -3,8 +3,8 @@ import { KeyedMutex } from './keyed-mutex.ts';
 
 const flushed = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('B118: one works at a time for a provider, the next follows in order, and who gives up waiting delays nobody', async () => {
-  const turns = new KeyedMutex();
+test('B118: one task runs at a time for a provider, the next follows in order, and one that gives up waiting delays no other', async () => {
+  const mutex = new KeyedMutex();
   const at: string[] = [];
   const holders = ['a', 'b', 'c'].map((name) => {
     const stop = new AbortController();
@@ -12,10 +12,10 @@ test('B118: one works at a time for a provider, the next follows in order, and w
       at.push(name);
       return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     };
-    return { stop, ended: turns.hold('prov', stop.signal, work) };
+    return { stop, ended: mutex.run('prov', stop.signal, work) };
   });
   const other = new AbortController();
-  const elsewhere = turns.hold('other', other.signal, async () => void at.push('elsewhere'));
+  const elsewhere = mutex.run('other', other.signal, async () => void at.push('elsewhere'));
   await elsewhere;
   await flushed();
   expect(at).toEqual(['a', 'elsewhere']);
@@ -31,14 +31,14 @@ test('B118: one works at a time for a provider, the next follows in order, and w
 });
 
 test('the turn of one that fails goes to the next', async () => {
-  const turns = new KeyedMutex();
+  const mutex = new KeyedMutex();
   const { signal } = new AbortController();
-  const failing = turns.hold('prov', signal, async () => {
+  const failing = mutex.run('prov', signal, async () => {
     throw new Error('broken');
   });
   await expect(failing).rejects.toThrow('broken');
   let worked = false;
-  await turns.hold('prov', signal, async () => {
+  await mutex.run('prov', signal, async () => {
     worked = true;
   });
   expect(worked).toBe(true);

@@ -3,7 +3,7 @@ export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Waits for its turn and keeps it until `work` has ended. Returns at once when `signal` aborts first. */
-  async hold(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const before = this.#last.get(key) ?? Promise.resolve();
     let release: () => void = () => undefined;
     const mine = new Promise<void>((resolve) => {

@@ -1,18 +1,19 @@
 /** Keeps the objects of one kind equal at one provider, in every namespace that is offloaded there. */
-import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type FollowedNamespace, NamespacedCaches } from '#kube/cache/namespaced-caches.ts';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ClusterFacts, OutgoingKind, Pair, Shape } from '../kinds/kind.ts';
-import { buildTwin, foreignOwner, isOurs, pruneMetadata } from '../model/metadata.ts';
-import { applyAction, type Subject, wholeTwin } from './apply.ts';
+import { buildCopy, foreignOwner, isOurs, pruneMetadata } from '../model/metadata.ts';
+import { applyAction, type Subject, wholeCopy } from './apply.ts';
 import { type DesiredCopy, decide } from './decide.ts';
 import { EventDedupe } from './event-dedupe.ts';
-import { FollowedNamespaces, type Sides } from './followed-namespaces.ts';
 import type { ReflectorOptions } from './options.ts';
 import type { ProviderClients } from './provider-clients.ts';
 import type { SharedScopes } from './shared-watches.ts';
@@ -26,6 +27,12 @@ export interface ReflectorDeps extends Pair {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: ControllerMetrics;
+}
+
+/** One offloaded namespace, here and at the provider. */
+interface Sides {
+  readonly here: Cache<KubeObject>;
+  readonly there: Cache<KubeObject>;
 }
 
 export interface ReflectorRules extends ReflectorOptions {
@@ -46,29 +53,31 @@ export class Reflector {
   readonly kind: OutgoingKind;
   readonly #deps: ReflectorDeps;
   readonly #rules: ReflectorRules;
-  readonly #namespaces: FollowedNamespaces<KubeObject, KubeObject>;
+  readonly #namespaces: NamespacedCaches<Sides>;
   readonly #controller: Controller;
-  readonly #said: EventDedupe;
+  readonly #dedupe: EventDedupe;
 
   constructor(kind: OutgoingKind, rules: ReflectorRules, deps: ReflectorDeps, signal: AbortSignal) {
     this.kind = kind;
     this.#rules = rules;
     this.#deps = deps;
-    this.#said = new EventDedupe(deps.local.events);
+    this.#dedupe = new EventDedupe(deps.local.events);
     const { consumer, log } = deps;
     const key = (namespace: string, name: string): void => this.#controller.enqueue(`${namespace}/${name}`);
-    this.#namespaces = new FollowedNamespaces(
+    this.#namespaces = new NamespacedCaches<Sides>(
       {
         open: (local, remote, until) => this.#open(local, remote, until),
-        onHere: (namespace, { before, after }) => {
-          const name = (after ?? before)?.metadata.name;
-          if (name === undefined) return;
-          key(namespace, name);
-          rules.onChange?.(namespace, name);
-        },
-        onThere: (namespace, { before, after }) => {
-          const name = (after ?? before)?.metadata.name;
-          if (name !== undefined) key(namespace, kind.localName(name, consumer));
+        onChange: {
+          here: (namespace, { before, after }) => {
+            const name = (after ?? before)?.metadata.name;
+            if (name === undefined) return;
+            key(namespace, name);
+            rules.onChange?.(namespace, name);
+          },
+          there: (namespace, { before, after }) => {
+            const name = (after ?? before)?.metadata.name;
+            if (name !== undefined) key(namespace, kind.localName(name, consumer));
+          },
         },
         onSynced: (sides) => this.#lookAt(sides),
         log,
@@ -80,7 +89,7 @@ export class Reflector {
         name: `reflect-${kind.name}`,
         watches: [],
         workers: rules.workers,
-        turnOf: namespaceOfKey,
+        ownerOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,
@@ -129,13 +138,13 @@ export class Reflector {
     return this.#controller.run(signal);
   }
 
-  #open(local: string, remote: string, signal: AbortSignal): Pick<Sides<KubeObject, KubeObject>, 'here' | 'there'> {
+  #open(local: string, remote: string, signal: AbortSignal): Sides {
     const { kind } = this;
-    const lean = (object: KubeObject): KubeObject => kind.lean(pruneMetadata(object));
+    const prune = (object: KubeObject): KubeObject => kind.prune(pruneMetadata(object));
     const here = this.#deps.scopes.use(
       kind.name,
       kind.local,
-      { namespace: local, transform: lean, ...(kind.indexes ? { indexes: kind.indexes } : {}) },
+      { namespace: local, transform: prune, ...(kind.indexes ? { indexes: kind.indexes } : {}) },
       signal,
     );
     const there = this.#deps.peer.caches.scoped(
@@ -143,14 +152,14 @@ export class Reflector {
       {
         namespace: remote,
         labelSelector: notOfOneNode,
-        transform: (object) => (isOurs(object, this.#deps) ? lean(object) : foreignOwner(object)),
+        transform: (object) => (isOurs(object, this.#deps) ? prune(object) : foreignOwner(object)),
       },
       signal,
     );
     return { here, there };
   }
 
-  #lookAt({ local, here, there }: Sides<KubeObject, KubeObject>): void {
+  #lookAt({ local, here, there }: FollowedNamespace<Sides>): void {
     for (const { metadata } of here.list()) this.look(`${local}/${metadata.name}`);
     for (const { metadata } of there.list()) {
       this.look(`${local}/${this.kind.localName(metadata.name, this.#deps.consumer)}`);
@@ -161,43 +170,43 @@ export class Reflector {
     const { namespace = '', name } = refOfKey(key);
     const sides = this.#namespaces.of(namespace);
     if (!sides) {
-      this.#said.forget(key);
+      this.#dedupe.forget(key);
       return settled;
     }
-    if (!this.#namespaces.isSynced(sides)) return waiting(`the first list of namespace ${sides.remote}`, unknownYetMs);
+    if (!sides.isSynced()) return waiting(`the first list of namespace ${sides.remote}`, unknownYetMs);
     if (this.#rules.isInformed?.(namespace) === false) return again(100);
     const local = sides.here.get({ namespace, name });
     const at = { namespace: sides.remote, name: this.kind.remoteName(name, this.#deps.consumer) };
-    const wish = this.#wish(local, at);
-    if (!local) this.#said.forget(key);
+    const desired = this.#desired(local, at);
+    if (!local) this.#dedupe.forget(key);
     let remote = sides.there.get(at);
-    let action = decide({ wish, remote }, this.kind, this.#deps);
+    let action = decide({ desired, remote }, this.kind, this.#deps);
     if (action.do === 'create') {
       // The cache may lag behind what we made a moment ago; and what is not ours must not be touched.
       const found = await this.#deps.peer.api.get(this.kind.remote, at, signal);
-      remote = found && (isOurs(found, this.#deps) ? this.kind.lean(pruneMetadata(found)) : foreignOwner(found));
-      action = decide({ wish, remote }, this.kind, this.#deps);
+      remote = found && (isOurs(found, this.#deps) ? this.kind.prune(pruneMetadata(found)) : foreignOwner(found));
+      action = decide({ desired, remote }, this.kind, this.#deps);
     }
     const subject: Subject = { key, kind: this.kind, local, remote, at };
     try {
       const whole = (object: KubeObject) =>
-        wholeTwin(object, subject, this.#deps, (one) => this.#wish(one, at), signal);
-      return await applyAction(action, subject, { ...this.#deps, said: this.#said, whole }, signal);
+        wholeCopy(object, subject, this.#deps, (one) => this.#desired(one, at), signal);
+      return await applyAction(action, subject, { ...this.#deps, dedupe: this.#dedupe, whole }, signal);
     } catch (error) {
       return this.#refused(error, subject);
     }
   }
 
-  #wish(local: KubeObject | undefined, at: { readonly namespace: string; readonly name: string }): DesiredCopy {
+  #desired(local: KubeObject | undefined, at: { readonly namespace: string; readonly name: string }): DesiredCopy {
     const { kind } = this;
     if (!local || kind.isExcluded(local, this.#deps.consumer)) return { kind: 'none' };
     if (!this.#rules.allows(local)) return { kind: 'disabled' };
-    const twin = kind.twin(local, this.#deps);
-    if ('refused' in twin) return { kind: 'refused', why: twin.refused };
-    if ('awaits' in twin) return { kind: 'awaits', why: twin.awaits };
+    const copy = kind.copy(local, this.#deps);
+    if ('refused' in copy) return { kind: 'refused', why: copy.refused };
+    if ('awaits' in copy) return { kind: 'awaits', why: copy.awaits };
     const { group, version, kind: name } = kind.remote;
     const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind: name };
-    return { kind: 'twin', twin: buildTwin(type, at, local, twin, this.#deps.shape, this.#deps) };
+    return { kind: 'copy', copy: buildCopy(type, at, local, copy, this.#deps.shape, this.#deps) };
   }
 
   /** The provider's own words; missing rights or a missing namespace may only mean that it is not ready yet. */
@@ -205,12 +214,12 @@ export class Reflector {
     const code = codeOf(error);
     if (code === 'kube_conflict') return again(50);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden' && code !== 'kube_not_found') throw error;
-    const attempt = this.#said.failed(key);
+    const attempt = this.#dedupe.failed(key);
     const delayMs = refusedMs(attempt);
     if (code !== 'kube_invalid' && attempt < 3) return again(delayMs);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const message = `cluster ${this.#deps.provider} refused it in namespace ${at.namespace}: ${why}`;
-    if (local) this.#said.say(key, local, 'Warning', 'FailedReflection', message);
+    if (local) this.#dedupe.emit(key, local, 'Warning', 'FailedReflection', message);
     return waiting(message, delayMs);
   }
 }

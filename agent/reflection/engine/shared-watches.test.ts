@@ -28,7 +28,7 @@ test('a namespace is watched once for all providers, until the last of them leav
   expect(open()).toBe(0);
 });
 
-test('who comes when he has left already keeps nothing watched', () => {
+test('a subscriber whose signal has aborted already keeps nothing watched', () => {
   const { caches, open } = watches();
   const scopes = new SharedScopes(caches);
   scopes.use('configmap', configMaps, { namespace: 'demo' }, AbortSignal.abort());

@@ -1,12 +1,12 @@
 /** Copies what the provider says about our objects to where their owner looks. */
-import type { Controller } from '#kube/model/types.ts';
+import { NamespacedCaches } from '#kube/cache/namespaced-caches.ts';
+import type { Cache, Change, Controller } from '#kube/model/types.ts';
 import { createController } from '#kube/run/controller.ts';
 import { type CoreEvent, coreEvents } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { FollowedNamespaces } from '../engine/followed-namespaces.ts';
 import type { ReflectorOptions } from '../engine/options.ts';
 import type { ReflectorDeps } from '../engine/reflector.ts';
 import { type Concerned, concerned, decideEvent, localEvent, pruneCopy } from '../kinds/provider-event.ts';
@@ -17,10 +17,16 @@ export interface EventReflectorDeps extends ReflectorDeps {
   readonly object: (namespace: string, about: Concerned) => KubeObject | undefined;
 }
 
+/** The events of one offloaded namespace, here and at the provider. */
+interface Sides {
+  readonly here: Cache<CoreEvent>;
+  readonly there: Cache<CoreEvent>;
+}
+
 export class EventReflector {
   readonly #deps: EventReflectorDeps;
   readonly #options: ReflectorOptions;
-  readonly #namespaces: FollowedNamespaces<CoreEvent, CoreEvent>;
+  readonly #namespaces: NamespacedCaches<Sides>;
   readonly #controller: Controller;
 
   constructor(options: ReflectorOptions, deps: EventReflectorDeps, signal: AbortSignal) {
@@ -28,18 +34,17 @@ export class EventReflector {
     this.#options = options;
     const { consumer, provider, log, scopes, peer } = deps;
     const labelSelector = `${label.origin}=${consumer},${label.destination}=${provider}`;
-    const changed = (namespace: string, { before, after }: { before?: CoreEvent; after?: CoreEvent }): void => {
+    const changed = (namespace: string, { before, after }: Change<CoreEvent>): void => {
       const name = (after ?? before)?.metadata.name;
       if (name !== undefined) this.#controller.enqueue(`${namespace}/${name}`);
     };
-    this.#namespaces = new FollowedNamespaces(
+    this.#namespaces = new NamespacedCaches<Sides>(
       {
         open: (local, remote, until) => ({
           here: scopes.use('event', coreEvents, { namespace: local, labelSelector, transform: pruneCopy }, until),
           there: peer.caches.scoped(coreEvents, { namespace: remote }, until),
         }),
-        onHere: changed,
-        onThere: changed,
+        onChange: { here: changed, there: changed },
         onSynced: ({ local, here, there }) => {
           for (const { metadata } of [...here.list(), ...there.list()])
             this.#controller.enqueue(`${local}/${metadata.name}`);
@@ -53,7 +58,7 @@ export class EventReflector {
         name: 'reflect-event',
         watches: [],
         workers: options.workers,
-        turnOf: namespaceOfKey,
+        ownerOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,
@@ -76,7 +81,7 @@ export class EventReflector {
     const { namespace = '', name } = refOfKey(key);
     const sides = this.#namespaces.of(namespace);
     if (!sides) return settled;
-    if (!this.#namespaces.isSynced(sides)) return waiting(`the first list of namespace ${sides.remote}`, 60_000);
+    if (!sides.isSynced()) return waiting(`the first list of namespace ${sides.remote}`, 60_000);
     const { api } = this.#deps.local;
     const copy = sides.here.get({ namespace, name });
     const remote = sides.there.get({ namespace: sides.remote, name });
@@ -93,7 +98,7 @@ export class EventReflector {
       if (action.do === 'delete') await api.delete(coreEvents, { namespace, name }, { uid: action.uid }, signal);
     } catch (error) {
       const code = codeOf(error) ?? '';
-      // Taken by somebody else, gone meanwhile, or not acceptable here: an event is not worth more trouble.
+      // The name is taken, the object is gone, or it is not acceptable here: an event is not worth a retry.
       if (!['kube_already_exists', 'kube_not_found', 'kube_invalid', 'kube_forbidden'].includes(code)) throw error;
       this.#deps.log.debug('an event was not copied', { key, code });
     }

@@ -10,12 +10,12 @@ export const configMap: OutgoingKind<ConfigMap> = {
   name: 'configmap',
   local: configMaps,
   remote: configMaps,
-  lean: (object) => withDigests(object, ['data', 'binaryData']),
+  prune: (object) => withDigests(object, ['data', 'binaryData']),
   isPartial: true,
   remoteName: (name, consumer) => (name === rootCa ? reflectedRootCa(consumer) : name),
   localName: (name, consumer) => (name === reflectedRootCa(consumer) ? rootCa : name),
   isExcluded: ({ metadata }, consumer) => metadata.name === reflectedRootCa(consumer),
-  twin: (local) => ({ content: picked(local, ['data', 'binaryData', 'immutable']) }),
+  copy: (local) => ({ content: picked(local, ['data', 'binaryData', 'immutable']) }),
   mustReplace: (have, want) =>
     have.immutable === true &&
     (want.immutable !== true || !sameContent(have.data, want.data) || !sameContent(have.binaryData, want.binaryData)),

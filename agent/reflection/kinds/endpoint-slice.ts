@@ -15,7 +15,7 @@ export const sliceManagerLabel = 'endpointslice.kubernetes.io/managed-by';
 export const sliceManager = 'endpointslice.reflection.liqo.io';
 /** What the API server takes for all annotations of an object together. */
 const annotationBytes = 256 * 1024;
-/** By the endpoint controller, at each change; means nothing to anybody else. */
+/** Written by the endpoint controller at each change; meaningless to any other reader. */
 const triggerTime = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 export const sliceIndex = { service: 'service', address: 'address', node: 'node' } as const;
@@ -75,7 +75,7 @@ export const endpointSlice: OutgoingKind<EndpointSlice, ShadowEndpointSlice> = {
   name: 'endpointslice',
   local: endpointSlices,
   remote: shadowEndpointSlices,
-  lean: (object) => object,
+  prune: (object) => object,
   isPartial: false,
   indexes: {
     [sliceIndex.service]: (slice) => [serviceNameOf(slice) ?? ''],
@@ -84,7 +84,7 @@ export const endpointSlice: OutgoingKind<EndpointSlice, ShadowEndpointSlice> = {
   },
   ...sameName,
   isExcluded: (slice) => slice.metadata.namespace === 'default' && serviceNameOf(slice) === 'kubernetes',
-  twin(slice, context) {
+  copy(slice, context) {
     const namespace = slice.metadata.namespace ?? '';
     const owner = context.around.service(namespace, serviceNameOf(slice) ?? '');
     const direct = isSet(owner?.metadata.annotations, networkAnnotation.useDirectConnections);

@@ -9,11 +9,11 @@ export const ingress: OutgoingKind<Ingress> = {
   name: 'ingress',
   local: ingresses,
   remote: ingresses,
-  lean: withoutStatus,
+  prune: withoutStatus,
   isPartial: false,
   ...sameName,
   isExcluded: () => false,
-  twin: ({ spec }, { shape }) => ({
+  copy: ({ spec }, { shape }) => ({
     content: {
       spec: {
         ...picked(spec, ['defaultBackend', 'rules', 'tls']),

@@ -1,4 +1,4 @@
-/** What the reflection engine has to know about one kind of object that follows offloaded pods from the consumer to the provider. */
+/** What the reflection engine has to know about one kind of object that is reflected from the consumer to the provider. */
 import type { Service } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 
@@ -48,8 +48,8 @@ export interface Context extends Pair {
 /** All of an object but its metadata and type. */
 export type Content = Readonly<Record<string, unknown>>;
 
-/** What the twin at the provider shall contain, or why it cannot be made, for the user. */
-export type Twin =
+/** What the copy at the provider shall contain, or why it cannot be made, for the user. */
+export type CopyContent =
   | {
       readonly content: Content;
       /** Added to what the local object has. */
@@ -68,16 +68,16 @@ export interface OutgoingKind<L extends KubeObject = KubeObject, R extends KubeO
   readonly local: ResourceType<L>;
   readonly remote: ResourceType<R>;
   /** Drops, on both sides, what is never compared; idempotent. */
-  readonly lean: (object: L | R) => L | R;
-  /** True when `lean` drops what `twin` needs: the whole object is read again before it is written. */
+  readonly prune: (object: L | R) => L | R;
+  /** True when `prune` drops what `copy` needs: the whole object is read again before it is written. */
   readonly isPartial: boolean;
   /** Of the caches here; what else may make an object worth a look. */
   readonly indexes?: Readonly<Record<string, (local: L) => readonly string[]>>;
   readonly remoteName: (name: string, consumer: string) => string;
   readonly localName: (name: string, consumer: string) => string;
-  /** Never reflected, whatever the policy says. */
+  /** Never reflected, under any policy. */
   readonly isExcluded: (local: L, consumer: string) => boolean;
-  readonly twin: (local: L, context: Context) => Twin;
+  readonly copy: (local: L, context: Context) => CopyContent;
   /** True when the API server would refuse to turn one into the other. */
   readonly mustReplace: (have: R, want: Content) => boolean;
 }

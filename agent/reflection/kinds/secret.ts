@@ -9,11 +9,11 @@ export const secret: OutgoingKind<Secret> = {
   name: 'secret',
   local: secrets,
   remote: secrets,
-  lean: (object) => withDigests(object, ['data']),
+  prune: (object) => withDigests(object, ['data']),
   isPartial: true,
   ...sameName,
   isExcluded: ({ type }) => type === 'kubernetes.io/service-account-token',
-  twin: (local) => ({ content: picked(local, ['data', 'type', 'immutable']) }),
+  copy: (local) => ({ content: picked(local, ['data', 'type', 'immutable']) }),
   mustReplace: (have, want) =>
     (have.type ?? 'Opaque') !== (want.type ?? 'Opaque') ||
     (have.immutable === true && (want.immutable !== true || !sameContent(have.data, want.data))),

@@ -33,11 +33,11 @@ export const service: OutgoingKind<Service> = {
   name: 'service',
   local: services,
   remote: services,
-  lean: withoutStatus,
+  prune: withoutStatus,
   isPartial: false,
   ...sameName,
   isExcluded: ({ metadata }) => metadata.namespace === 'default' && metadata.name === 'kubernetes',
-  twin({ metadata, spec }, { shape }) {
+  copy({ metadata, spec }, { shape }) {
     const forced = isSet(metadata.annotations, annotation.forceRemoteNodePort);
     const balanced = spec?.type === 'LoadBalancer' && shape.loadBalancerClass !== undefined;
     return {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { shadowPod } from '#agent/offloading/consumer/pods/shadow-pod-object.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { apiAccessOf, reflectedRootCa, tokenKey, tokenSecretName, tokenWishes } from './api-access.ts';
+import { apiAccessOf, reflectedRootCa, tokenKey, tokenRequests, tokenSecretName } from './api-access.ts';
 
 const token = { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } };
 const other = { serviceAccountToken: { path: 'vault', audience: 'vault' } };
@@ -136,7 +136,7 @@ test("B087: a pod that asks for the provider's API keeps its volumes and names i
 
 test('the tokens that a pod asks for, with audience and lifetime', () => {
   const volumes = [access, { name: 'v', projected: { sources: [other] } }];
-  expect(tokenWishes({ volumes } as never)).toEqual([
+  expect(tokenRequests({ volumes } as never)).toEqual([
     { key: tokenKey('kube-api-access-x1', 'token'), seconds: 3607 },
     { key: tokenKey('v', 'vault'), seconds: 3600, audience: 'vault' },
   ]);

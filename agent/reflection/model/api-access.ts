@@ -40,7 +40,7 @@ export const tokenSecretName = (pod: string): string => `${pod.slice(0, longestN
 export const tokenKey = (volume: string, path: string): string =>
   `${volume}-${createHash('sha256').update(path).digest('hex').slice(0, 6)}`;
 
-export interface TokenWish {
+export interface TokenRequest {
   readonly key: string;
   readonly audience?: string;
   readonly seconds: number;
@@ -49,7 +49,7 @@ export interface TokenWish {
 const defaultSeconds = 3600;
 
 /** The tokens that the pod's volumes ask for. */
-export const tokenWishes = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenWish[] =>
+export const tokenRequests = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenRequest[] =>
   (spec?.volumes ?? []).flatMap((volume) =>
     (volume.projected?.sources ?? []).flatMap(({ serviceAccountToken: token }) =>
       token
@@ -64,7 +64,7 @@ export const tokenWishes = (spec: Pick<PodSpec, 'volumes'> | undefined): TokenWi
     ),
   );
 
-/** Only what `tokenWishes` reads. */
+/** Only what `tokenRequests` reads. */
 export const tokenVolumes = (spec: Pick<PodSpec, 'volumes'>): Volume[] =>
   (spec.volumes ?? []).flatMap(({ name, projected }) => {
     const sources = (projected?.sources ?? []).flatMap(({ serviceAccountToken }) =>
@@ -82,7 +82,7 @@ function sourceOf(source: Source, volume: string, pod: string, access: ApiAccess
     ];
   }
   if (configMap?.name !== rootCa) return [source];
-  // Without a token nobody needs it, so a pod does not wait for it.
+  // A pod that needs no token does not wait for the Secret.
   const optional = access === 'disabled' ? { optional: true } : {};
   return [{ configMap: { ...configMap, name: reflectedRootCa(consumer), ...optional } }];
 }

@@ -6,7 +6,7 @@ interface Digest {
   readonly sha256: string;
 }
 
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 const digested = (value: unknown): unknown =>
   typeof value === 'string' ? ({ sha256: digestOf(value) } satisfies Digest) : value;
@@ -22,7 +22,7 @@ export function withDigests<T extends KubeObject>(object: T, maps: readonly stri
   return { ...object, ...Object.fromEntries(replaced) };
 }
 
-/** Equal for equal JSON, whatever the order of members. */
+/** Equal for equal JSON, with members in any order. */
 export const fingerprint = (value: unknown): string => digestOf(JSON.stringify(sorted(value))).slice(0, 32);
 
 function sorted(value: unknown): unknown {

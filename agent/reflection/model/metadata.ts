@@ -1,11 +1,14 @@
-/** Labels and annotations of reflected objects, and whose an object at the provider is (docs/design/offloading.md#whose-is-an-object-at-the-provider). Pure. */
+/**
+ * Labels and annotations of reflected objects, and the owner of an object at the provider
+ * (docs/design/offloading.md#whose-is-an-object-at-the-provider). Pure.
+ */
 import type { KubeObject, ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
-import type { Pair, Shape, Twin } from '../kinds/kind.ts';
+import type { CopyContent, Pair, Shape } from '../kinds/kind.ts';
 import { fingerprint } from './digests.ts';
 
 type Texts = Readonly<Record<string, string>>;
-type Wanted = Exclude<Twin, { readonly refused: string } | { readonly awaits: string }>;
+type Wanted = Exclude<CopyContent, { readonly refused: string } | { readonly awaits: string }>;
 
 /** kubectl's copy of the whole object, Secrets included. */
 export const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -25,22 +28,22 @@ export function without(texts: Texts | undefined, ...dropped: readonly (readonly
   return Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => !keys.has(key)));
 }
 
-export interface TwinObject extends KubeObject {
+export interface CopyObject extends KubeObject {
   readonly [member: string]: unknown;
 }
 
 /** `metadata` is that of the local object. The fingerprint tells later whether anything that we once wrote is no longer wanted. */
-export function buildTwin(
+export function buildCopy(
   type: Pick<KubeObject, 'apiVersion' | 'kind'>,
   at: { readonly name: string; readonly namespace: string },
   { metadata }: { readonly metadata: ObjectMeta },
-  twin: Wanted,
+  copy: Wanted,
   shape: Shape,
   pair: Pair,
-): TwinObject {
+): CopyObject {
   const labels = {
-    ...without(metadata.labels, ownLabels, shape.labelsNotReflected, twin.without ?? []),
-    ...twin.labels,
+    ...without(metadata.labels, ownLabels, shape.labelsNotReflected, copy.without ?? []),
+    ...copy.labels,
     ...pairLabels(pair),
   };
   const annotations = {
@@ -48,18 +51,18 @@ export function buildTwin(
       metadata.annotations,
       [lastApplied, isthmusAnnotation.reflected],
       shape.annotationsNotReflected,
-      twin.without ?? [],
+      copy.without ?? [],
     ),
-    ...twin.annotations,
+    ...copy.annotations,
   };
   return {
     ...type,
     metadata: { ...at, labels, annotations },
-    ...twin.content,
+    ...copy.content,
   };
 }
 
-export const stamped = (object: TwinObject, fingerprint: string): TwinObject => ({
+export const stamped = (object: CopyObject, fingerprint: string): CopyObject => ({
   ...object,
   metadata: {
     ...object.metadata,
@@ -67,10 +70,10 @@ export const stamped = (object: TwinObject, fingerprint: string): TwinObject => 
   },
 });
 
-export const fingerprintOf = ({ metadata, ...rest }: TwinObject): string =>
+export const fingerprintOf = ({ metadata, ...rest }: CopyObject): string =>
   fingerprint({ ...rest, labels: metadata.labels, annotations: metadata.annotations });
 
-/** What is remembered of an object at the provider that is somebody else's: that it is there. */
+/** What the cache keeps of an object at the provider that has a foreign owner: that it exists. */
 export function foreignOwner<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
   const { name, namespace, uid, resourceVersion } = metadata;
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } } as T;

@@ -14,7 +14,7 @@ export function isReflected({ metadata }: Pick<KubeObject, 'metadata'>, type: Po
     : isSet(metadata.annotations, annotation.allowReflection);
 }
 
-/** What the object itself says, whatever the policy: of both together the careful one counts. */
+/** What the object itself says, independent of the policy: of both together the careful one counts. */
 function explicitly({ metadata }: Pick<KubeObject, 'metadata'>): boolean | undefined {
   if (isSet(metadata.annotations, annotation.skipReflection)) return false;
   return isSet(metadata.annotations, annotation.allowReflection) ? true : undefined;

@@ -65,7 +65,12 @@ test.each<Row>([
     secret: secret(pod(), after(3_600_000)),
     does: 'delete',
   },
-  { when: 'somebody changed the tokens', pod: pod(), secret: tampered(secret(pod(), after(3_600_000))), does: 'issue' },
+  {
+    when: 'the tokens were changed by hand',
+    pod: pod(),
+    secret: tampered(secret(pod(), after(3_600_000))),
+    does: 'issue',
+  },
   {
     when: 'a token is missing',
     pod: pod({ sources: [source('t'), source('u')] }),
@@ -92,7 +97,7 @@ test.each<Row>([
 test('of several tokens the shortest says when all are renewed', () => {
   const of = pod({ sources: [source('t', 600), source('u', 6000)] });
   const both = decide({ pod: of, home, nowMs });
-  const keys = both.do === 'issue' ? both.wishes.map((wish) => wish.key) : [];
+  const keys = both.do === 'issue' ? both.wishes.map((desired) => desired.key) : [];
   expect(decide({ pod: of, secret: secret(of, after(600_000), keys), home, nowMs })).toEqual({
     do: 'wait',
     afterMs: 480_000,

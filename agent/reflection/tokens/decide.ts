@@ -3,7 +3,7 @@ import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { Pair } from '../kinds/kind.ts';
-import { apiAccessOf, type HomeApi, type TokenWish, tokenSecretName, tokenWishes } from '../model/api-access.ts';
+import { apiAccessOf, type HomeApi, type TokenRequest, tokenRequests, tokenSecretName } from '../model/api-access.ts';
 import { fingerprint, withDigests } from '../model/digests.ts';
 import { isOurs, pairLabels } from '../model/metadata.ts';
 
@@ -18,7 +18,7 @@ export interface Observed {
 export type Action =
   | { readonly do: 'nothing' }
   | { readonly do: 'wait'; readonly afterMs: number }
-  | { readonly do: 'issue'; readonly wishes: readonly TokenWish[] }
+  | { readonly do: 'issue'; readonly wishes: readonly TokenRequest[] }
   | { readonly do: 'delete'; readonly uid: string };
 
 export interface Issued {
@@ -32,10 +32,10 @@ const nothing: Action = { do: 'nothing' };
 /** Of its lifetime, how much of a token may pass before it is renewed. */
 const renewAt = 0.8;
 
-function wishesOf(pod: Pod | undefined, home: HomeApi | undefined): readonly TokenWish[] {
+function wishesOf(pod: Pod | undefined, home: HomeApi | undefined): readonly TokenRequest[] {
   const phase = pod?.status?.phase;
   if (!pod || phase === 'Succeeded' || phase === 'Failed' || apiAccessOf(pod, home) !== 'token') return [];
-  return tokenWishes(pod.spec);
+  return tokenRequests(pod.spec);
 }
 
 export function decide({ pod, secret, home, nowMs }: Observed): Action {
@@ -53,7 +53,7 @@ export function decide({ pod, secret, home, nowMs }: Observed): Action {
 }
 
 /** Unreadable: now. */
-function renewalOf({ metadata }: Secret, wishes: readonly TokenWish[]): number {
+function renewalOf({ metadata }: Secret, wishes: readonly TokenRequest[]): number {
   const expires = Date.parse(metadata.annotations?.[annotation.tokenExpiration] ?? '');
   const shortest = Math.min(...wishes.map(({ seconds }) => seconds));
   return Number.isNaN(expires) ? 0 : expires - (1 - renewAt) * shortest * 1000;

@@ -13,7 +13,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { toBase64 } from '../../pki/pem.ts';
 import { EventDedupe } from '../engine/event-dedupe.ts';
 import type { ProviderClients } from '../engine/provider-clients.ts';
-import { type HomeApi, type TokenWish, tokenSecretName } from '../model/api-access.ts';
+import { type HomeApi, type TokenRequest, tokenSecretName } from '../model/api-access.ts';
 import { withDigests } from '../model/digests.ts';
 import { pruneMetadata } from '../model/metadata.ts';
 import { accountOf, decide, type Issued, isTokenSecret, type TokenContext, tokenSecret } from './decide.ts';
@@ -50,19 +50,19 @@ export class TokenReflector {
   readonly #signal: AbortSignal;
   readonly #followed = new Map<string, Followed>();
   readonly #controller: Controller;
-  readonly #said: EventDedupe;
+  readonly #dedupe: EventDedupe;
 
   constructor(deps: TokenReflectorDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    this.#said = new EventDedupe(deps.local.events);
+    this.#dedupe = new EventDedupe(deps.local.events);
     const { workers } = deps;
     this.#controller = createController(
       {
         name: 'reflect-serviceaccount',
         watches: [],
         workers,
-        turnOf: namespaceOfKey,
+        ownerOf: namespaceOfKey,
         reconcile: (...args) => this.#reconcile(...args),
       },
       deps,
@@ -134,7 +134,7 @@ export class TokenReflector {
     const followed = this.#followed.get(namespace);
     if (!followed?.there.isSynced() || !localPods.isSynced()) return settled;
     const pod = localPods.get({ namespace, name });
-    if (!pod) this.#said.forget(key);
+    if (!pod) this.#dedupe.forget(key);
     const at = { namespace: followed.remote, name: tokenSecretName(name) };
     const secret = followed.there.get(at);
     const action = decide({ pod, secret, home: this.#deps.home(), nowMs: clock.now() });
@@ -156,36 +156,36 @@ export class TokenReflector {
     pod: Pod,
     secret: Secret | undefined,
     namespace: string,
-    wishes: readonly TokenWish[],
+    wishes: readonly TokenRequest[],
     signal: AbortSignal,
   ): Promise<Outcome> {
     try {
       const issued: Issued[] = [];
-      for (const wish of wishes) issued.push(await this.#request(pod, wish, signal));
+      for (const desired of wishes) issued.push(await this.#request(pod, desired, signal));
       const wanted = tokenSecret(pod, namespace, issued, this.#deps);
       const written = await this.#write(wanted, secret, signal);
       if (written === 'taken') {
         const message = `Secret ${namespace}/${wanted.metadata.name} at cluster ${this.#deps.provider} is not ours and is left alone; the pod waits for its tokens`;
-        this.#said.say(key, pod, 'Warning', 'FailedSATokensReflection', message);
+        this.#dedupe.emit(key, pod, 'Warning', 'FailedSATokensReflection', message);
         return waiting(message, 60_000);
       }
-      this.#said.succeeded(key);
+      this.#dedupe.succeeded(key);
       if (!secret)
-        this.#said.say(key, pod, 'Normal', 'SuccessfulSATokensReflection', `tokens of ${accountOf(pod)} sent`);
+        this.#dedupe.emit(key, pod, 'Normal', 'SuccessfulSATokensReflection', `tokens of ${accountOf(pod)} sent`);
       // The cache tells when to renew.
       return settled;
     } catch (error) {
       const code = codeOf(error);
       if (code === 'kube_conflict') return again(100);
       if (code !== 'kube_invalid' && code !== 'kube_forbidden' && code !== 'kube_not_found') throw error;
-      const attempt = this.#said.failed(key);
+      const attempt = this.#dedupe.failed(key);
       const message = `no tokens of service account ${accountOf(pod)}: ${error instanceof AppError ? error.message : code}`;
-      if (attempt >= 3) this.#said.say(key, pod, 'Warning', 'FailedSATokensReflection', message);
+      if (attempt >= 3) this.#dedupe.emit(key, pod, 'Warning', 'FailedSATokensReflection', message);
       return waiting(message, refusedMs(attempt));
     }
   }
 
-  async #request(pod: Pod, { key, audience, seconds }: TokenWish, signal: AbortSignal): Promise<Issued> {
+  async #request(pod: Pod, { key, audience, seconds }: TokenRequest, signal: AbortSignal): Promise<Issued> {
     const { name, namespace, uid } = pod.metadata;
     const request = {
       apiVersion: 'authentication.k8s.io/v1',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps, pods, secrets } from '#shared/domain/core-kinds.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -9,19 +9,19 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
-import { type Running, sidesOf, startConsumer, startReflectionWorld } from '#test/harness/reflection-world.ts';
+} from '#test/harness/offloading-clusters.ts';
+import { type Running, sidesOf, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: Running;
 let sides: ReturnType<typeof sidesOf>;
 let aheadMs = 0;
 const clock = { ...systemClock, now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
 beforeAll(async () => {
-  world = await startReflectionWorld();
+  world = await startReflectionClusters();
   sides = sidesOf(world);
   const { api } = world.consumer;
   const labels = { 'ipam.liqo.io/ip-type': 'api-server' };

@@ -73,7 +73,7 @@ export function createConnectionTable({
     async remove(connectionId, signal) {
       const agent = await agentOf(connectionId, signal);
       if (agent === undefined) return undefined;
-      // Known by its id until the last: who dies in between finds it again.
+      // The entry by id goes last, so that a retry after a crash in between finds it again.
       await drop({ pk: ofCluster(agent), sk: connectionId }, signal);
       await drop(byId(connectionId), signal);
       return (await of(agent, signal)).length === 0 ? agent : undefined;

@@ -36,7 +36,7 @@ const posted = () =>
     .map(({ args: [{ input }] }) => [input.ConnectionId, JSON.parse(Buffer.from(input.Data as Uint8Array).toString())]);
 
 describe('ringing', () => {
-  test('tells every connection of the cluster, and nobody else', async () => {
+  test('notifies every connection of the cluster, and no other', async () => {
     const { connections, channel } = open();
     await connections.add('c1', agent);
     await connections.add('c2', agent);

@@ -27,8 +27,8 @@ export interface AssumedRolesOptions {
   readonly credentials: () => Promise<Credentials>;
 }
 
-/** Whatever else the role may do, the session may not. Encrypted queues need their key for each message. */
-export function sessionPolicy(arn: string, { type, partition, region, account }: TargetName): object {
+/** Session policy: narrows the role to what one delivery needs. Encrypted queues need their key for each message. */
+function sessionPolicy(arn: string, { type, partition, region, account }: TargetName): object {
   const Statement: object[] = [
     { Effect: 'Allow', Action: type === 'sqs' ? 'sqs:SendMessage' : 'events:PutEvents', Resource: arn },
   ];

@@ -1,7 +1,7 @@
 /** Event targets against moto's STS, EventBridge and SQS: what is put arrives in a tenant's queue and, through a rule of the tenant's, from its bus. */
 import { CreateEventBusCommand, PutRuleCommand, PutTargetsCommand } from '@aws-sdk/client-eventbridge';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#functions/runtime/system-clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { fakeCredentials, fakeRegion } from '#test/aws/dynamodb-local.ts';
 import { type Moto, startMoto } from '#test/aws/moto.ts';
 import type { EventTargetSender, TargetMessage } from '../../ports/event-target-sender.ts';

@@ -225,7 +225,7 @@ describe('a queue', () => {
     expect(heard.map(isSigned)).toEqual([true, true]);
   });
 
-  test('of the FIFO kind gets each event once, in the group of its subject, whatever that holds', async () => {
+  test('of the FIFO kind gets each event once, in the group of its subject, for every subject', async () => {
     const arn = `${queue}.fifo`;
     await sender.send(message({ arn }));
     await sender.send(message({ arn, event: { ...message().event, subject: `member/${'ü'.repeat(200)}` } }));

@@ -1,6 +1,9 @@
 /** Events into EventBridge buses and SQS queues of tenants, as a role of theirs. */
+
 import { createHash } from 'node:crypto';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { parseTargetArn, type TargetName } from '#shared/domain/event-target-arn.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { EventTargetSender, TargetMessage } from '../../ports/event-target-sender.ts';
 import type { SendOutcome } from '../../ports/webhook-sender.ts';
@@ -29,7 +32,7 @@ export interface AwsTargetsOptions {
 }
 
 /** `source` of entries in buses. */
-export const targetSource = 'isthmus';
+const targetSource = 'isthmus';
 /** Of an entry and of a message; what AWS counts besides the body has room in the difference. */
 const maxBodyBytes = 256 * 1024 - 2_048;
 const keptText = 300;
@@ -51,7 +54,7 @@ export function createAwsTargets(options: AwsTargetsOptions): EventTargetSender 
         return { error: `the event has ${bytes} bytes; AWS takes ${maxBodyBytes} at most`, final: true };
       }
       const deadline = AbortSignal.timeout(timeoutMs);
-      const both = signal ? AbortSignal.any([signal, deadline]) : deadline;
+      const both = signal ? abortsWith(signal, deadline) : deadline;
       try {
         const session = await roles.sessionFor(message, target, both);
         const answer = await call({ ...requestOf(message, target), credentials: session }, both);
@@ -60,7 +63,7 @@ export function createAwsTargets(options: AwsTargetsOptions): EventTargetSender 
         signal?.throwIfAborted();
         if (deadline.aborted) return { error: `no answer within ${timeoutMs / 1_000} s` };
         if (error instanceof RoleRefused) return { error: error.message };
-        return { error: plain(error instanceof Error ? error.message : String(error)) };
+        return { error: plain(messageOf(error)) };
       }
     },
   };

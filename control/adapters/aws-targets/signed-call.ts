@@ -52,7 +52,7 @@ export interface CallingOptions {
   readonly now: () => number;
 }
 
-/** Rejects when there is no answer. No repetition: whoever calls has a schedule of its own. */
+/** Rejects when there is no answer. No retries: the caller has a schedule of its own. */
 export function createCalling({ endpoint, now }: CallingOptions): Calling {
   return async (call, signal) => {
     const url = new URL(endpoint ?? endpointOf(call));

@@ -17,7 +17,7 @@ export type Verdict =
   | { readonly kind: 'unknown' };
 
 /** The first parts are the operations, the others the events. A condition that did not hold outweighs everything that would pass. */
-export function judge(reasons: readonly CancellationReason[], ops: readonly Op[], now: number): Verdict {
+export function classify(reasons: readonly CancellationReason[], ops: readonly Op[], now: number): Verdict {
   for (const [index, op] of ops.entries()) {
     const reason = reasons[index];
     if (reason?.Code === 'ConditionalCheckFailed') {

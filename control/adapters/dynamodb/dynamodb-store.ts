@@ -6,11 +6,12 @@ import {
   TransactionCanceledException,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { checkTransaction, type Item, type NewEvent, type Op, type Query, type Store } from '../../ports/store.ts';
 import type { Backoff } from './backoff.ts';
-import { judge, tooLarge } from './cancellation.ts';
+import { classify, tooLarge } from './cancellation.ts';
 import { writeOf } from './expressions.ts';
 import { type Attributes, isExpired, itemOf, keyOf } from './item.ts';
 import { eventItem } from './outbox-item.ts';
@@ -27,8 +28,9 @@ export interface DynamoDbStoreOptions {
   readonly maxAttempts?: number;
 }
 
+/** What belongs to one peering is read at once, about fifteen items: each request listens to the signal of the invocation. */
 const optionsFor = (signal: AbortSignal | undefined): { readonly abortSignal?: AbortSignal } =>
-  signal === undefined ? {} : { abortSignal: signal };
+  signal === undefined ? {} : { abortSignal: sharedByMany(signal) };
 
 export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
   const { client, tableName, clock, backoff, maxAttempts = 8 } = options;
@@ -184,10 +186,10 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
   };
 }
 
-function verdictOf(error: unknown, ops: readonly Op[], now: number): ReturnType<typeof judge> {
-  if (error instanceof TransactionCanceledException) return judge(error.CancellationReasons ?? [], ops, now);
+function verdictOf(error: unknown, ops: readonly Op[], now: number): ReturnType<typeof classify> {
+  if (error instanceof TransactionCanceledException) return classify(error.CancellationReasons ?? [], ops, now);
   const reason = asReason(error);
-  if (reason !== undefined) return judge([reason], ops, now);
+  if (reason !== undefined) return classify([reason], ops, now);
   const { name, message } = error as { readonly name?: string; readonly message?: string };
   if (name === 'ValidationException' && /size/i.test(message ?? '')) {
     return { kind: 'refused', error: tooLarge(message) };

@@ -100,7 +100,7 @@ describe('one item alone', () => {
     },
   );
 
-  test('is not repeated by us when nobody knows whether it was written, and too much says so', async () => {
+  test('is not repeated by us when it is unknown whether it was written, and too much says so', async () => {
     const lost = Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
     mock.on(PutItemCommand).rejects(lost);
     await expect(open().store.transact([put])).rejects.toBe(lost);
@@ -138,7 +138,7 @@ describe('a transaction', () => {
     expect(mock.commandCalls(TransactWriteItemsCommand)).toHaveLength(1);
   });
 
-  test('is not repeated by us when nobody knows whether it was committed', async () => {
+  test('is not repeated by us when it is unknown whether it was committed', async () => {
     const lost = Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
     mock.on(TransactWriteItemsCommand).rejects(lost);
     await expect(open().store.transact(two)).rejects.toBe(lost);
@@ -194,7 +194,7 @@ describe('the events of a transaction', () => {
     expect(closed()).toEqual([place(1), place(2)]);
   });
 
-  test('leave their positions to the readers when nobody knows whether it was committed', async () => {
+  test('leave their positions to the readers when it is unknown whether they were committed', async () => {
     mock.on(TransactWriteItemsCommand).rejects(new Error('socket hang up'));
     await expect(open().store.transact([put], [event])).rejects.toThrow('socket hang up');
     expect(closed()).toEqual([]);

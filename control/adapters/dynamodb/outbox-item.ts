@@ -1,11 +1,11 @@
 /**
- * How the outbox lies in the table, and why nobody who follows it misses anything.
+ * Layout of the outbox in the table, and why its readers miss no event.
  *
  * Each stream is a partition. Its `head` counts positions; a writer takes one (an update outside its transaction, so writers of one
  * tenant never collide) and puts its event there in its transaction, on condition that the place is free. Taking and committing are two
  * moments, so a later position may be committed before an earlier one. A reader therefore never steps over a free place: it stops in front
  * of it, and once the event behind is older than `graceMs` it *closes* the place, whereupon the slow writer's transaction fails that
- * condition and is repeated at a new position. Hence whatever a reader has stepped over never changes, by conditions and not by clocks.
+ * condition and is repeated at a new position. Hence a position that a reader has stepped over never changes, by conditions and not by clocks.
  *
  * Clocks decide one thing only: old events are dropped by the table's time to live, which leaves free places too. Each event says when
  * the position before it was taken (`prev`); if that is longer ago than `settledMs`, all places before it are settled and nothing is
@@ -30,7 +30,7 @@ export const headKey = (stream: string): Attributes => ({ pk: { S: streamPartiti
 
 export const positionText = (n: number): string => String(n).padStart(16, '0');
 const placePrefix = 'e/';
-export const placeKey = (stream: string, n: number): Attributes => ({
+const placeKey = (stream: string, n: number): Attributes => ({
   pk: { S: streamPartition(stream) },
   sk: { S: placePrefix + positionText(n) },
 });

@@ -67,7 +67,7 @@ async function advance(
   return { n: (numberOf(before?.n) ?? 0) + 1, takenAt, ...(prev === undefined ? {} : { prev }) };
 }
 
-/** Whoever reads all streams must know of this one before its first event. Repeated until the head says that it was done. */
+/** Readers of all streams must know of this one before its first event. Repeated until the head says that it was done. */
 async function list(
   { client, TableName }: { readonly client: DynamoDBClient; readonly TableName: string },
   stream: string,

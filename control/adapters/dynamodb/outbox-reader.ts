@@ -1,5 +1,6 @@
 /** Reading the outbox in order without ever stepping over what may still come; see `outbox-item.ts`. */
 import { QueryCommand } from '@aws-sdk/client-dynamodb';
+import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { OutboxEvent } from '../../ports/store.ts';
 import { type Attributes, textOf } from './item.ts';
@@ -38,7 +39,7 @@ async function page(
       ScanIndexForward: !reverse,
       Limit: limit,
     }),
-    signal === undefined ? {} : { abortSignal: signal },
+    signal === undefined ? {} : { abortSignal: sharedByMany(signal) },
   );
   return { items: Items, more: LastEvaluatedKey !== undefined };
 }

@@ -1,4 +1,4 @@
-/** The promise of the outbox under concurrency: whoever follows a stream sees every committed event once, whatever writers do. */
+/** The promise of the outbox under concurrency: a reader of a stream sees every committed event once, for any interleaving of writers. */
 import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -33,7 +33,7 @@ const passing = new Set([
   'ProvisionedThroughputExceededException',
 ]);
 
-/** What a transaction of this one write would have said; undefined: nobody knows whether it was written. */
+/** What a transaction of this one write would have said; undefined: it is unknown whether it was written. */
 export function asReason(error: unknown): CancellationReason | undefined {
   if (error instanceof ConditionalCheckFailedException) {
     return { Code: 'ConditionalCheckFailed', ...(error.Item && { Item: error.Item }) };

@@ -104,7 +104,7 @@ test('stops when its caller gives up', async () => {
   await expect(publisher().publish([event('a')], caller.signal)).rejects.toThrow('out of time');
 });
 
-test('whatever is refused and how often, each event is taken once or named as failed', async () => {
+test('under any refusals, each event is accepted once or named as failed', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 35 }), async (refusals) => {
       mock.reset();

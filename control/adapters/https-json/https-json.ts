@@ -2,10 +2,12 @@
  * Fetches JSON documents over HTTPS from public addresses only. The address is checked when the name is resolved for the very connection, so
  * a name that changes its address in between gains nothing.
  */
+
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { DocumentSource } from '../../ports/document-source.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -66,7 +68,7 @@ export function createHttpsJson({
           agent: false as const,
           headers: { accept: 'application/json', 'user-agent': 'isthmus-broker' },
           lookup: guarded,
-          signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+          signal: signal ? abortsWith(signal, deadline) : deadline,
           ...(ca === undefined ? {} : { ca }),
         };
         const onAnswer = (response: IncomingMessage): void => {

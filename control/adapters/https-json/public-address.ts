@@ -1,4 +1,4 @@
-/** Which addresses belong to the public internet: whatever a stranger makes the broker connect to must be one of them. */
+/** Which addresses belong to the public internet: SSRF guard: the broker connects to an address chosen by a tenant only if it is one of them. */
 import { BlockList, isIP } from 'node:net';
 
 const reserved = new BlockList();

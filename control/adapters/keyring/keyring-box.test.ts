@@ -68,9 +68,9 @@ describe('a keyring', () => {
   });
 
   test.each([
-    { what: 'no JSON', text: 'secret-text-of-somebody' },
+    { what: 'no JSON', text: 'secret-text-of-a-user' },
     { what: 'empty', text: '{}' },
-    { what: 'of a key too short to be one', text: '{"k1":"secret-text-of-somebody"}' },
+    { what: 'of a key too short to be one', text: '{"k1":"secret-text-of-a-user"}' },
     { what: 'of keys without numbers', text: JSON.stringify({ main: k1 }) },
   ])('that is $what is refused without being shown', async ({ text }) => {
     const refusal = await boxOver(text)

@@ -17,7 +17,7 @@ export interface KeyringBoxOptions {
   readonly clock: Clock;
 }
 
-/** Whoever sends nonsense does not make us read at every turn. */
+/** Rate limit of reloads: invalid boxes must not cause a read each. */
 const rereadMs = 10_000;
 const purpose = 'isthmus secret box v1';
 

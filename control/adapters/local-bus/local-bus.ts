@@ -1,4 +1,8 @@
 /** The event bus inside one process: the outbox is the queue, each subscriber keeps its position, retries and dead letters in the store. */
+
+import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
+import { backoffMs } from '#shared/async/backoff.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { EventBus, Subscriber } from '../../ports/event-bus.ts';
@@ -6,7 +10,7 @@ import { type Item, type Op, type OutboxEvent, type Store, withPrefix } from '..
 import { partition, sortableTime } from '../../store/keys.ts';
 
 /** What a real bus may do to events, for tests. Probabilities from 0 to 1, decided by `random`. */
-export interface Mischief {
+interface Mischief {
   readonly random: () => number;
   /** Deliver a batch in another order. */
   readonly shuffle?: number;
@@ -34,7 +38,7 @@ export interface LocalBus extends EventBus {
   deadLetters(subscriber: string): Promise<readonly DeadLetter[]>;
 }
 
-export interface DeadLetter {
+interface DeadLetter {
   readonly event: OutboxEvent;
   readonly attempts: number;
   readonly reason: string;
@@ -57,7 +61,7 @@ const deadPrefix = 'dead/';
 export function createLocalBus(options: LocalBusOptions): LocalBus {
   const { store, clock, log, mischief, maxAttempts = 12 } = options;
   const subscribers: Subscriber[] = [];
-  let awake = new AbortController();
+  let awake: LinkedAbort | undefined;
 
   const chance = (probability: number | undefined): boolean =>
     mischief !== undefined && probability !== undefined && mischief.random() < probability;
@@ -90,7 +94,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
     const tried = attempts + 1;
     const facts = { subscriber: subscriber.name, event: event.id, type: event.type, attempts: tried };
     if (tried < maxAttempts) {
-      log.warn('event will be delivered again', { ...facts, reason: reasonOf(error) });
+      log.warn('event will be delivered again', { ...facts, reason: messageOf(error) });
       return retryOp(subscriber, { event, attempts: tried }, clock.now() + retryDelay(tried));
     }
     log.error('event became a dead letter', error, facts);
@@ -98,7 +102,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
       op: 'put',
       pk: partition.bus(subscriber.name),
       sk: `${deadPrefix}${sortableTime(clock.now())}/${event.id}`,
-      value: { event, attempts: tried, reason: reasonOf(error) } satisfies DeadLetter,
+      value: { event, attempts: tried, reason: messageOf(error) } satisfies DeadLetter,
       expiresAt: clock.now() + deadKeptMs,
     };
   }
@@ -181,7 +185,7 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
   return {
     deliverDue,
     wake() {
-      awake.abort();
+      awake?.abort();
     },
     subscribe(subscriber) {
       subscribers.push(subscriber);
@@ -197,22 +201,22 @@ export function createLocalBus(options: LocalBusOptions): LocalBus {
     async run(signal) {
       let failures = 0;
       while (!signal.aborted) {
-        awake = new AbortController();
+        awake = abortScope(signal);
         try {
           if (await deliverDue(signal)) continue;
           failures = 0;
-          await clock.sleep(await idleFor(signal), AbortSignal.any([signal, awake.signal])).catch(() => undefined);
+          await clock.sleep(await idleFor(signal), awake.signal).catch(() => undefined);
         } catch (error) {
           if (signal.aborted) return;
           failures += 1;
           log.error('event delivery stopped and will be tried again', error);
           await clock.sleep(retryDelay(failures), signal).catch(() => undefined);
+        } finally {
+          awake.unlink();
         }
       }
     },
   };
 }
 
-const retryDelay = (attempts: number): number => Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1));
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const retryDelay = (attempts: number): number => backoffMs(attempts, { baseMs: firstRetryMs, maxMs: longestRetryMs });

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export type Value = string | number | null;
+type Value = string | number | null;
 
 export interface Statement {
   run(...values: Value[]): unknown;
@@ -36,7 +36,7 @@ function loadDriver(): Open {
   }
 }
 
-/** node:sqlite prints a warning at its first load that helps nobody who reads the output of a broker. */
+/** node:sqlite prints a warning at its first load that is of no use in the output of a broker. */
 function withoutExperimentalWarning<T>(work: () => T): T {
   const emit = process.emitWarning;
   process.emitWarning = () => undefined;

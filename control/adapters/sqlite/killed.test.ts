@@ -41,7 +41,7 @@ interface Death {
   readonly write?: number;
 }
 
-/** Returns whatever it got out before it died. */
+/** Returns its output up to its death. */
 function runAndKill(run: number, { lines = Number.POSITIVE_INFINITY, write = 0 }: Death): Promise<string[]> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, [program, path, String(run), String(write)], {

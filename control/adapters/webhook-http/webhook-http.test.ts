@@ -93,7 +93,7 @@ describe('what is posted', () => {
     expect(outcome).toEqual({ status: 429, text: '', retryAfterMs: 120_000 });
   });
 
-  test('rejects when the caller gives up, and says so when nobody listens', async () => {
+  test('rejects when the caller gives up, and says so when the connection is refused', async () => {
     const port = await serve(() => undefined);
     const stop = new AbortController();
     const posting = open().post({ url: `http://127.0.0.1:${port}/`, ...post }, stop.signal);

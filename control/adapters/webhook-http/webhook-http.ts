@@ -2,10 +2,12 @@
  * Posts to webhooks over HTTPS, to public addresses only. A name is resolved once per connection, every address it has is checked, and the
  * connection goes to a checked one, so a name that changes its address in between gains nothing.
  */
+
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { abortsWith } from '#shared/async/abort-scope.ts';
 import type { SendOutcome, WebhookSender } from '../../ports/webhook-sender.ts';
 import { sendTimeoutMs } from '../../webhooks/schedule.ts';
 import { isPublicAddress } from '../https-json/public-address.ts';
@@ -73,10 +75,10 @@ export function createWebhookHttp({
           agent: false as const,
           headers: { ...headers, 'content-length': Buffer.byteLength(body) },
           lookup: guarded,
-          signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+          signal: signal ? abortsWith(signal, deadline) : deadline,
           ...(ca === undefined ? {} : { ca }),
         });
-        // Whatever way led there: nothing is written to an address that was not checked.
+        // Checked again on the open connection: nothing is written to an unchecked address, by redirect or DNS rebinding.
         sent.on('socket', (socket) =>
           socket.once('connect', () => {
             if (!allowed(socket.remoteAddress ?? '')) sent.destroy(new Error(notPublic));

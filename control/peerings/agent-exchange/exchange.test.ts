@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../../access/caller.ts';
-import { adminOf, createWorld, origin } from '../../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters, origin } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 
 const admin = adminOf('default');
@@ -14,14 +14,14 @@ const agent = (clusterId: string, signedAt?: number): AgentCaller => ({
 });
 
 async function peered() {
-  const world = createWorld();
-  for (const name of ['rome', 'milan', 'turin']) await world.join(name);
-  const { peering } = await world.control.peerings.request(admin, {
+  const clusters = createBrokerClusters();
+  for (const name of ['rome', 'milan', 'turin']) await clusters.join(name);
+  const { peering } = await clusters.control.peerings.request(admin, {
     consumer: 'rome',
     provider: 'milan',
     resources: {},
   });
-  const { exchange } = world.control;
+  const { exchange } = clusters.control;
   const report = (change: Partial<ObservedSet> = {}): ObservedSet => ({
     peering: peering.id,
     role: 'consumer',
@@ -30,25 +30,25 @@ async function peered() {
     refusals: [],
     ...change,
   });
-  const observed = () => world.store.get<ObservedSet>('t/default/cluster/rome', `observed/${peering.id}`);
-  return { ...world, exchange, id: peering.id, report, observed };
+  const observed = () => clusters.store.get<ObservedSet>('t/default/cluster/rome', `observed/${peering.id}`);
+  return { ...clusters, exchange, id: peering.id, report, observed };
 }
 
 test('a certificate that the provider renewed reaches a consumer that can no longer log in to fetch it', async () => {
-  const world = createWorld();
-  const [rome, milan] = [await world.join('rome'), await world.join('milan')];
-  await world.control.peerings.request(adminOf('default'), { consumer: 'rome', provider: 'milan', resources: {} });
+  const clusters = createBrokerClusters();
+  const [rome, milan] = [await clusters.join('rome'), await clusters.join('milan')];
+  await clusters.control.peerings.request(adminOf('default'), { consumer: 'rome', provider: 'milan', resources: {} });
   const wanted = async () => {
-    const { sets } = await world.control.exchange.desired(agent('rome'), 0);
+    const { sets } = await clusters.control.exchange.desired(agent('rome'), 0);
     const identity = sets[0]?.objects.find(({ kind }) => kind === 'Identity') as
       | { spec?: { authParams?: { signedCRT?: string } } }
       | undefined;
     return identity?.spec?.authParams?.signedCRT;
   };
-  await world.until(async () => (await wanted()) === 'Y3J0', 10_000);
+  await clusters.until(async () => (await wanted()) === 'Y3J0', 10_000);
   rome.alive = false;
   milan.certificate = 'bmV3';
-  await world.until(async () => (await wanted()) === 'bmV3', 10_000);
+  await clusters.until(async () => (await wanted()) === 'bmV3', 10_000);
 });
 
 describe('the desired sets of an agent', () => {

@@ -1,5 +1,5 @@
 /** The agents' side: what they report, what they should make so, what they have done. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import {
   type ClusterFacts,
   type DesiredAnswer,
@@ -17,7 +17,7 @@ import type { ClusterRecord } from '../../model/cluster.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from '../../model/peering-records.ts';
-import type { Asks } from '../../model/peering-requests.ts';
+import type { InClusterRequests } from '../../model/peering-requests.ts';
 import { type Op, withPrefix } from '../../ports/store.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
@@ -42,7 +42,7 @@ const chunkSize = 40;
 
 export function createExchange(
   deps: ExchangeDeps,
-  { coordinator, asks }: { readonly coordinator: Coordinator; readonly asks: Asks },
+  { coordinator, asks }: { readonly coordinator: Coordinator; readonly asks: InClusterRequests },
 ): Exchange {
   const { store, log } = deps;
 
@@ -51,7 +51,7 @@ export function createExchange(
     return (await store.get<RevisionRecord>(pk, sk, signal))?.value ?? { revision: 0 };
   }
   const heartbeatSeconds = deps.heartbeatSeconds ?? defaultHeartbeatSeconds;
-  const told = (record: RevisionRecord) => ({
+  const answered = (record: RevisionRecord) => ({
     revision: record.revision,
     ...paceOf(record, deps.clock.now(), heartbeatSeconds),
     protocolVersion,
@@ -121,7 +121,7 @@ export function createExchange(
     // A request that was overtaken by a later one of the same agent says nothing any more.
     if (agent.signedAt !== undefined && agent.signedAt < known) return undefined;
     // A restarted agent counts from 0 again until it has applied everything once more; what it had applied stays applied.
-    // And nobody has applied what is yet to be written, whatever he says.
+    // And no agent can have applied what is yet to be written, even if it reports so.
     const applied = Math.min(
       Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
       (await counted(agent, signal)).revision,
@@ -179,7 +179,7 @@ export function createExchange(
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);
       if (batch.asks) await asks.accept(agent, batch.asks, signal);
-      return told(await counted(agent, signal));
+      return answered(await counted(agent, signal));
     },
 
     async desired(agent, after, signal) {
@@ -189,7 +189,7 @@ export function createExchange(
       const answers = await asks.answers(agent, signal);
       // Read after the revision: what was written since may be among the sets, and comes again next time.
       const sets = !full && after === revision ? [] : await readSets(agent, full ? 0 : after, signal);
-      return { ...told(record), full, sets, answers };
+      return { ...answered(record), full, sets, answers };
     },
   };
 

@@ -6,7 +6,7 @@ import { createLocalBus } from '../../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../../adapters/memory/memory-store.ts';
 import type { Op, Store } from '../../ports/store.ts';
 import { key, partition } from '../../store/keys.ts';
-import { adminOf, createWorld } from '../../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { linkingFacts } from '../../testing/simulated-link.ts';
 
@@ -23,32 +23,32 @@ const ask = (change: Partial<PeeringAsk> = {}): PeeringAsk => ({
 });
 
 async function asking(...asks: PeeringAsk[]) {
-  const world = createWorld();
-  const rome = await world.join('rome');
-  const milan = await world.join('milan');
+  const clusters = createBrokerClusters();
+  const rome = await clusters.join('rome');
+  const milan = await clusters.join('milan');
   rome.asks = asks;
   const only = async () => {
-    const { items } = await world.control.peerings.list(admin, { includeGone: true });
+    const { items } = await clusters.control.peerings.list(admin, { includeGone: true });
     return items;
   };
-  return { world, rome, milan, only };
+  return { world: clusters, rome, milan, only };
 }
 
 describe('a Peering object inside a cluster', () => {
   test('says what network it wants, and hears why it cannot have it', async () => {
-    const { world, rome, only } = await asking(ask({ network: { inBand: true } }));
-    await world.until(() => rome.answers[0]?.conditions[0]?.reason === 'InvalidInput', 10_000);
+    const { world: clusters, rome, only } = await asking(ask({ network: { inBand: true } }));
+    await clusters.until(() => rome.answers[0]?.conditions[0]?.reason === 'InvalidInput', 10_000);
     expect(rome.answers[0]?.conditions[0]?.message).toContain('network.inBand is true without a network');
-    for (const cluster of world.clusters.values()) cluster.facts = linkingFacts(openFacts);
-    await world.step();
+    for (const cluster of clusters.clusters.values()) cluster.facts = linkingFacts(openFacts);
+    await clusters.step();
     rome.asks = [ask({ generation: 2, network: { mtu: 1400, gatewayLocation: 'consumer' } })];
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect((await only())[0]?.network).toMatchObject({ enabled: true, mtu: 1400, link: { server: 'rome' } });
   });
 
   test('makes the peering and is told of every phase', async () => {
-    const { world, rome } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect(rome.answers[0]).toMatchObject({
       name: 'to-milan',
       uid: 'u1',
@@ -59,21 +59,21 @@ describe('a Peering object inside a cluster', () => {
   });
 
   test('changes the peering when it changes, and ends it when it goes', async () => {
-    const { world, rome, only } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome, only } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     rome.asks = [ask({ generation: 2, resources: { cpu: '3' } })];
-    await world.step();
+    await clusters.step();
     expect((await only())[0]).toMatchObject({ resources: { cpu: '3' } });
     rome.asks = [];
-    await world.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
+    await clusters.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
     expect(rome.remains).toEqual([]);
   });
 
   test('ends the peering while it is being deleted, and hears when that is done', async () => {
-    const { world, rome } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     rome.asks = [ask({ deleting: true })];
-    await world.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
+    await clusters.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
   });
 
   test.each([
@@ -81,9 +81,9 @@ describe('a Peering object inside a cluster', () => {
     { what: 'itself', change: { provider: 'rome' }, reason: 'PeerSelf', says: 'itself' },
     { what: 'what is no quantity', change: { resources: { cpu: 'x' } }, reason: 'InvalidInput', says: 'cpu' },
   ])('that asks for $what is refused with the reason', async ({ change, reason, says }) => {
-    const { world, rome, only } = await asking(ask(change));
-    await world.step();
-    await world.step();
+    const { world: clusters, rome, only } = await asking(ask(change));
+    await clusters.step();
+    await clusters.step();
     expect(rome.answers).toMatchObject([
       {
         phase: 'Failed',
@@ -94,8 +94,8 @@ describe('a Peering object inside a cluster', () => {
   });
 
   test('that was refused is tried again by itself', async () => {
-    const { world, rome, milan } = await asking(ask({ resources: { cpu: '9' } }));
-    await world.step();
+    const { world: clusters, rome, milan } = await asking(ask({ resources: { cpu: '9' } }));
+    await clusters.step();
     milan.facts = {
       ...openFacts,
       policies: openFacts.policies.map((policy) => ({
@@ -103,85 +103,85 @@ describe('a Peering object inside a cluster', () => {
         asProvider: { ...policy.asProvider, maxResourcesPerPeer: {} },
       })),
     };
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 60_000);
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 60_000);
   });
 
   test('beside another one for the same cluster is refused', async () => {
-    const { world, rome } = await asking(ask(), ask({ name: 'also', uid: 'u2' }));
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome } = await asking(ask(), ask({ name: 'also', uid: 'u2' }));
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect(rome.answers[1]).toMatchObject({ phase: 'Failed', conditions: [{ reason: 'AlreadyExists' }] });
   });
 
   test('takes over a peering that a person made', async () => {
-    const { world, rome, only } = await asking();
-    const { peering } = await world.control.peerings.request(admin, {
+    const { world: clusters, rome, only } = await asking();
+    const { peering } = await clusters.control.peerings.request(admin, {
       consumer: 'rome',
       provider: 'milan',
       resources: { cpu: '2' },
     });
     rome.asks = [ask()];
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect(await only()).toMatchObject([{ id: peering.id, resources: { cpu: '1' } }]);
   });
 
   test('that owns the peering has the last word: the API may look at it and end it, and change nothing', async () => {
-    const { world, rome, only } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome, only } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect((await only())[0]?.owner).toEqual({ kind: 'object', name: 'to-milan' });
     expect(rome.answers[0]?.owner).toBe('Object');
     const change = { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } };
-    await expect(world.control.peerings.request(admin, change)).rejects.toMatchObject({
+    await expect(clusters.control.peerings.request(admin, change)).rejects.toMatchObject({
       code: 'owned_by_object',
       message: expect.stringContaining('Peering to-milan in rome'),
     });
     expect((await only())[0]?.resources).toEqual({ cpu: '1' });
-    const same = await world.control.peerings.request(admin, { ...change, resources: { cpu: '1' } });
+    const same = await clusters.control.peerings.request(admin, { ...change, resources: { cpu: '1' } });
     expect(same.created).toBe(false);
   });
 
   test('that leaves the last word to the broker asks once, shows what the API changes, and its end ends nothing', async () => {
-    const { world, rome, only } = await asking(ask({ owner: 'Broker' }));
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome, only } = await asking(ask({ owner: 'Broker' }));
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect((await only())[0]).toMatchObject({ resources: { cpu: '1' }, owner: { kind: 'broker' } });
-    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
+    await clusters.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
     rome.asks = [ask({ owner: 'Broker', generation: 2, resources: { cpu: '4' } })];
-    await world.step();
-    await world.step();
+    await clusters.step();
+    await clusters.step();
     expect(rome.answers).toMatchObject([{ observedGeneration: 2, owner: 'Broker', phase: 'Ready' }]);
     expect((await only())[0]?.resources).toEqual({ cpu: '2' });
     rome.asks = [];
-    await world.step();
-    await world.step();
+    await clusters.step();
+    await clusters.step();
     expect(await only()).toMatchObject([{ phase: 'Ready', resources: { cpu: '2' }, owner: { kind: 'broker' } }]);
   });
 
   test('hands the last word over and takes it back by one field', async () => {
-    const { world, rome, only } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    const { world: clusters, rome, only } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     rome.asks = [ask({ owner: 'Broker', generation: 2 })];
-    await world.step();
-    await world.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
+    await clusters.step();
+    await clusters.control.peerings.request(admin, { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } });
     expect((await only())[0]?.resources).toEqual({ cpu: '2' });
     rome.asks = [ask({ owner: 'Object', generation: 3 })];
-    await world.step();
+    await clusters.step();
     expect((await only())[0]).toMatchObject({ resources: { cpu: '1' }, owner: { kind: 'object' } });
     rome.asks = [];
-    await world.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
+    await clusters.until(async () => (await only())[0]?.phase === 'Gone', 10_000);
   });
 
   test('does not bring back what a person ended, until it changes', async () => {
-    const { world, rome, only } = await asking(ask());
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
-    await world.control.peerings.unpeer(admin, (await only())[0]?.id ?? '');
-    await world.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
+    const { world: clusters, rome, only } = await asking(ask());
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    await clusters.control.peerings.unpeer(admin, (await only())[0]?.id ?? '');
+    await clusters.until(() => rome.answers[0]?.phase === 'Gone', 10_000);
     expect(rome.answers[0]?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'EndedElsewhere' }),
     );
     rome.restart();
-    await world.step();
+    await clusters.step();
     expect(await only()).toHaveLength(1);
     rome.asks = [ask({ generation: 2 })];
-    await world.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
+    await clusters.until(() => rome.answers[0]?.phase === 'Ready', 10_000);
     expect(await only()).toHaveLength(2);
   });
 });
@@ -222,12 +222,12 @@ describe('a Peering object for a cluster that has not joined', () => {
       },
     };
     const bus = createLocalBus({ store, clock, log: silentLog });
-    const world = createWorld({ clock, deps: { store, bus } });
-    const [rome, oslo] = [await world.join('rome'), await world.join('oslo')];
+    const clusters = createBrokerClusters({ clock, deps: { store, bus } });
+    const [rome, oslo] = [await clusters.join('rome'), await clusters.join('oslo')];
     rome.asks = [toParis];
     oslo.asks = [ask({ name: 'to-bern', uid: 'u2', provider: 'bern' })];
-    await world.step();
-    await world.step();
+    await clusters.step();
+    await clusters.step();
     expect(rome.answers).toMatchObject([
       {
         phase: 'Proposed',
@@ -243,42 +243,44 @@ describe('a Peering object for a cluster that has not joined', () => {
     ]);
     const never = new AbortController().signal;
     while (await bus.deliverDue(never));
-    world.rings.length = 0;
+    clusters.rings.length = 0;
     read.clear();
-    await world.join('paris');
+    await clusters.join('paris');
     while (await bus.deliverDue(never));
-    expect(world.rings.map(({ clusterId }) => clusterId)).toEqual(expect.arrayContaining(['rome', 'paris']));
-    // Nobody looks at those who wait for somebody else.
+    expect(clusters.rings.map(({ clusterId }) => clusterId)).toEqual(expect.arrayContaining(['rome', 'paris']));
+    // Clusters that wait for another cluster are not looked at.
     expect([...read].filter((one) => one.endsWith('/asks'))).toEqual(['t/default/cluster/rome/asks']);
-    for (let round = 0; round < 6; round += 1) await world.step();
+    for (let round = 0; round < 6; round += 1) await clusters.step();
     expect(rome.answers[0]?.phase).toBe('Ready');
     expect(oslo.answers[0]?.conditions[0]?.reason).toBe('ClusterUnknown');
   });
 
-  test('misses nobody who joins just before the wait is noted', async () => {
+  test('misses no cluster that joins just before the wait is noted', async () => {
     const { meddle, wrap } = meddling((ops) => ops.some(ofAsks));
-    const world = createWorld({ wrap });
-    const rome = await world.join('rome');
-    meddle.before = async () => void (await world.join('paris'));
+    const clusters = createBrokerClusters({ wrap });
+    const rome = await clusters.join('rome');
+    meddle.before = async () => void (await clusters.join('paris'));
     rome.asks = [toParis];
-    await world.step();
+    await clusters.step();
     expect(meddle.before).toBeUndefined();
-    expect((await world.control.peerings.list(admin)).items).toMatchObject([{ consumer: 'rome', provider: 'paris' }]);
-    expect((await planned(world)).filter(({ sk }) => sk.includes('asks:'))).toEqual([]);
+    expect((await clusters.control.peerings.list(admin)).items).toMatchObject([
+      { consumer: 'rome', provider: 'paris' },
+    ]);
+    expect((await planned(clusters)).filter(({ sk }) => sk.includes('asks:'))).toEqual([]);
   });
 
   test('is tried again at once, and the less often the longer it waits', async () => {
-    const world = createWorld();
-    const rome = await world.join('rome');
+    const clusters = createBrokerClusters();
+    const rome = await clusters.join('rome');
     rome.asks = [toParis];
-    await world.step();
-    const start = world.clock.now();
+    await clusters.step();
+    const start = clusters.clock.now();
     const looks: number[] = [];
     for (;;) {
-      const { nextDueAt = Number.POSITIVE_INFINITY } = await world.control.peerings.sweep();
+      const { nextDueAt = Number.POSITIVE_INFINITY } = await clusters.control.peerings.sweep();
       if (nextDueAt - start > 86_400_000) break;
       looks.push((nextDueAt - start) / 1_000);
-      world.clock.advance(nextDueAt - world.clock.now());
+      clusters.clock.advance(nextDueAt - clusters.clock.now());
     }
     expect(looks.slice(0, 6)).toEqual([1, 2, 4, 8, 16, 32]);
     expect(looks.length).toBeLessThan(160);
@@ -289,33 +291,33 @@ describe('a Peering object for a cluster that has not joined', () => {
     { when: 'before that is noted', wanted: ofAsks },
   ])('that is deleted while it is tried again, $when, leaves no peering', async ({ wanted }) => {
     const { meddle, wrap } = meddling((ops) => ops.some(wanted));
-    const world = createWorld({ wrap });
-    const rome = await world.join('rome');
+    const clusters = createBrokerClusters({ wrap });
+    const rome = await clusters.join('rome');
     rome.asks = [toParis];
-    await world.step();
-    await world.join('paris');
+    await clusters.step();
+    await clusters.join('paris');
     meddle.before = async () => {
       rome.asks = [];
       await rome.report();
     };
-    world.clock.advance(1_000);
-    await world.control.peerings.sweep();
+    clusters.clock.advance(1_000);
+    await clusters.control.peerings.sweep();
     expect(meddle.before).toBeUndefined();
-    await world.until(async () => (await world.control.peerings.list(admin)).items.length === 0, 10_000);
-    await world.step();
+    await clusters.until(async () => (await clusters.control.peerings.list(admin)).items.length === 0, 10_000);
+    await clusters.step();
     expect(rome.answers).toEqual([]);
   });
 
   test('ends with the cluster that it is in', async () => {
-    const world = createWorld();
-    const rome = await world.join('rome');
+    const clusters = createBrokerClusters();
+    const rome = await clusters.join('rome');
     rome.asks = [toParis];
-    await world.step();
-    expect(await planned(world)).toHaveLength(2);
+    await clusters.step();
+    expect(await planned(clusters)).toHaveLength(2);
     rome.alive = false;
-    await world.control.clusters.remove(admin, 'rome');
-    world.clock.advance(1_000);
-    await world.control.peerings.sweep();
-    expect(await planned(world)).toEqual([]);
+    await clusters.control.clusters.remove(admin, 'rome');
+    clusters.clock.advance(1_000);
+    await clusters.control.peerings.sweep();
+    expect(await planned(clusters)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 /** `Peering` objects made inside clusters (GitOps): asked for by the same rules as everything else, and answered. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
@@ -15,7 +15,7 @@ import type {
   PeeringRecord,
   RevisionRecord,
 } from '../../model/peering-records.ts';
-import type { Answer, Asks, Requests } from '../../model/peering-requests.ts';
+import type { Answer, InClusterRequests, Requests } from '../../model/peering-requests.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import { type Item, type Op, withPrefix } from '../../ports/store.ts';
 import { key, partition } from '../../store/keys.ts';
@@ -28,7 +28,7 @@ type AsksDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & { readonly on
 /** The next review comes when as much time has passed again: most of what time mends is mended soon, and asking in vain has a price. */
 const reviewAfterMs = { least: 1_000, most: 10 * 60_000 };
 
-export function createAsks(deps: AsksDeps, requests: Requests): Asks {
+export function createAsks(deps: AsksDeps, requests: Requests): InClusterRequests {
   const { store, clock, channel } = deps;
 
   const stored = async ({ tenant, clusterId }: ClusterRef, signal?: AbortSignal) => {
@@ -39,30 +39,30 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   const owned = (record: PeeringRecord | undefined, uid: string): record is PeeringRecord =>
     record?.spec.ask?.uid === uid;
 
-  async function end(who: Principal, cluster: ClusterRef, ask: PeeringAsk, signal?: AbortSignal): Promise<void> {
+  async function end(actor: Principal, cluster: ClusterRef, ask: PeeringAsk, signal?: AbortSignal): Promise<void> {
     const item = await requests.loadPair(cluster.tenant, cluster.clusterId, ask.provider, signal);
     if (!owned(item?.value, ask.uid) || isEnding(item.value)) return;
     const { id, ask: known } = item.value.spec;
     if (known && !ownsTerms(known)) await requests.release(cluster.tenant, id, ask.uid, signal);
-    else await requests.unpeer(who, id, {}, signal);
+    else await requests.unpeer(actor, id, {}, signal);
   }
 
   /** Returns why it was refused. Trouble that passes by itself is thrown, and the agent reports again. */
   async function pursue(
-    who: Principal,
+    actor: Principal,
     cluster: ClusterRef,
     ask: PeeringAsk,
     signal?: AbortSignal,
   ): Promise<{ readonly code: string; readonly message: string } | undefined> {
     const { name, uid, generation, owner } = ask;
     const before = await requests.loadPair(cluster.tenant, cluster.clusterId, ask.provider, signal);
-    // Somebody ended it on purpose: it takes a change of the object, or a new one, to ask again.
+    // It was ended on purpose: it takes a change of the object, or a new one, to ask again.
     if (owned(before?.value, uid) && isEnding(before.value) && before.value.spec.ask?.generation === generation)
       return undefined;
     try {
       const { provider, resources, network } = ask;
       const input = { consumer: cluster.clusterId, provider, resources, class: ask.class, network };
-      await requests.request(who, { ...input, ask: { name, uid, generation, ...(owner && { owner }) } }, signal);
+      await requests.request(actor, { ...input, ask: { name, uid, generation, ...(owner && { owner }) } }, signal);
       return undefined;
     } catch (error) {
       if (!(error instanceof Error) || codeOf(error) === undefined || isRetryable(error)) throw error;
@@ -73,26 +73,26 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
 
   /** `given`: what is asked for now; undefined: what is known. */
   async function settle(
-    who: Principal,
+    actor: Principal,
     cluster: ClusterRef,
     given: readonly PeeringAsk[] | undefined,
     signal?: AbortSignal,
   ): Promise<void> {
     const pursued: PeeringAsk[] = [];
-    const pass = () => untilWritten(() => settleOnce(who, cluster, { given, pursued }, signal), signal);
-    // Whoever came before it was noted that he is awaited has missed it.
+    const pass = () => untilWritten(() => settleOnce(actor, cluster, { given, pursued }, signal), signal);
+    // A cluster that joined before the wait was noted has missed it.
     if (await pass()) await pass();
   }
 
   interface Attempt {
     readonly given: readonly PeeringAsk[] | undefined;
-    /** By this and earlier attempts: what they made and nobody asks for any more has to end. */
+    /** By this and earlier attempts: peerings that they made and that no object requests any more have to end. */
     readonly pursued: PeeringAsk[];
   }
 
-  /** Whether somebody is awaited from now on. Fails with `version_conflict` when somebody else settled meanwhile, who may know newer asks. */
+  /** Whether a cluster is awaited from now on. Fails with `version_conflict` when another process settled meanwhile, which may know newer requests. */
   async function settleOnce(
-    who: Principal,
+    actor: Principal,
     cluster: ClusterRef,
     { given, pursued }: Attempt,
     signal?: AbortSignal,
@@ -101,15 +101,15 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     const old = known?.value.asks ?? [];
     const asks = given ?? old;
     const gone = [...old, ...pursued].filter((ask) => !asks.some(({ uid }) => uid === ask.uid));
-    for (const ask of [...gone, ...asks.filter(({ deleting }) => deleting)]) await end(who, cluster, ask, signal);
+    for (const ask of [...gone, ...asks.filter(({ deleting }) => deleting)]) await end(actor, cluster, ask, signal);
     const next: AskRecord[] = [];
     for (const ask of asks) {
       const { refusal: _, ...plain } = ask as AskRecord;
       // Another provider under the same object cannot be (the field is immutable), but costs nothing to end.
       const earlier = old.find(({ uid }) => uid === ask.uid);
-      if (earlier && earlier.provider !== ask.provider) await end(who, cluster, earlier, signal);
+      if (earlier && earlier.provider !== ask.provider) await end(actor, cluster, earlier, signal);
       if (!ask.deleting) pursued.push(ask);
-      const refused = ask.deleting ? undefined : await pursue(who, cluster, plain, signal);
+      const refused = ask.deleting ? undefined : await pursue(actor, cluster, plain, signal);
       next.push(refused ? { ...plain, refusal: { ...refused, at: sinceWhen(earlier, refused) } } : plain);
     }
     return write(cluster, known, next, signal);
@@ -150,7 +150,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
   interface Review {
     readonly ops: readonly Op[];
     readonly dueAt?: number;
-    /** Somebody is awaited who was not before. */
+    /** A cluster is awaited that was not before. */
     readonly more: boolean;
   }
 
@@ -189,13 +189,13 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
     const { tenant, clusterId } = cluster;
     const { pk, sk } = key.cluster(tenant, clusterId);
     const asking = await store.get<ClusterRecord>(pk, sk, signal);
-    const who = { ...systemPrincipal(tenant), principal: `cluster/${clusterId}` };
-    // Who has left asks for nothing any more, and asks anew when it joins anew.
-    await settle(who, cluster, asking?.value.state === 'joined' ? undefined : [], signal);
+    const actor = { ...systemPrincipal(tenant), principal: `cluster/${clusterId}` };
+    // A cluster that has left requests nothing any more; after joining again it sends its requests again.
+    await settle(actor, cluster, asking?.value.state === 'joined' ? undefined : [], signal);
   }
 
-  /** Those who ask in vain for this cluster, and itself if it does. */
-  async function whoAsks({ tenant, clusterId }: ClusterRef, signal?: AbortSignal): Promise<string[]> {
+  /** Clusters with unmet requests for this cluster, and itself if it has unmet requests. */
+  async function askingClusters({ tenant, clusterId }: ClusterRef, signal?: AbortSignal): Promise<string[]> {
     const found: string[] = [];
     let cursor: string | undefined;
     do {
@@ -219,7 +219,7 @@ export function createAsks(deps: AsksDeps, requests: Requests): Asks {
 
     async reviewAbout(cluster, signal) {
       const failures: unknown[] = [];
-      for (const clusterId of await whoAsks(cluster, signal)) {
+      for (const clusterId of await askingClusters(cluster, signal)) {
         // The trouble of one must not keep the others waiting.
         await review({ ...cluster, clusterId }, signal).catch((error: unknown) => failures.push(error));
         signal?.throwIfAborted();

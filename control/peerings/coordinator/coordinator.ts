@@ -1,9 +1,9 @@
 /**
- * The driver of the state machine, level-triggered: whatever happened, it reads everything about a peering, lets `reconcilePeering` decide, and
+ * The driver of the state machine, level-triggered: after any event it reads everything about a peering, lets `reconcilePeering` decide, and
  * writes the answer in one transaction that fails if anything it was decided on has changed. Missing, repeated and reordered triggers change
  * nothing but the delay.
  */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { PairRecord, PeeringRecord } from '../../model/peering-records.ts';
@@ -16,7 +16,7 @@ import { loadPeering } from './load.ts';
 import { planWrite } from './write.ts';
 
 export type CoordinatorDeps = Pick<ControlDeps, 'store' | 'channel' | 'clock' | 'ids' | 'log'> & {
-  /** A look was planned for that time: whoever sweeps may have to wake up earlier. */
+  /** A look was planned for that time: the sweeper may have to wake up earlier. */
   readonly onDue?: (at: number) => void;
 };
 

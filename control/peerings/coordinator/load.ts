@@ -50,7 +50,7 @@ export interface LoadedPeering {
   readonly invitation?: Item<Pick<InvitationRecord, 'revokedAt'>>;
 }
 
-/** A cluster of another tenant, of which nothing is left: whoever waits for it waits in vain. */
+/** A deleted cluster of another tenant: a wait for it cannot end. */
 const vanished: SideInput = {
   facts: {
     agentVersion: '',
@@ -122,7 +122,7 @@ export async function loadPeering(
     side('consumer'),
     side('provider'),
     read<LookRecord>(key.look(home, id)),
-    across ? namesAcross(store, spec, across, signal) : namesWithin(store, tenant, spec, signal),
+    across ? crossTenantNames(store, spec, across, signal) : namesWithin(store, tenant, spec, signal),
     loadCopies(store, spec, signal),
     rests ? read<InvitationRecord>(key.invitation(across.provider, across.grant.id)) : undefined,
     ...roles.map((role) => read(key.peeringOf(tenantOf(tenant, spec, role), spec[role], id))),
@@ -169,7 +169,12 @@ async function namesWithin(store: Store, tenant: string, spec: PeeringSpec, sign
 }
 
 /** A name stays taken as long as the peering the other way around lives. */
-async function namesAcross(store: Store, spec: PeeringSpec, across: CrossTenant, signal?: AbortSignal): Promise<Names> {
+async function crossTenantNames(
+  store: Store,
+  spec: PeeringSpec,
+  across: CrossTenant,
+  signal?: AbortSignal,
+): Promise<Names> {
   const read = <T>({ pk, sk }: Key): Promise<Item<T> | undefined> => store.get<T>(pk, sk, signal);
   const entries = await Promise.all(
     roles.map((role) => read<PeerOfCluster>(key.peer(across[role], spec[role], spec[otherRole(role)]))),

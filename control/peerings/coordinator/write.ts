@@ -1,5 +1,5 @@
 /** Turns the answer of the state machine into one transaction: state, both desired sets, revisions, audit, event, next look. Pure but for identifiers. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
@@ -14,7 +14,7 @@ import type { ReconcileResult } from '../state-machine/decide.ts';
 import type { LoadedPeering, LoadedSide } from './load.ts';
 
 /** An ended peering can be looked up for a day. */
-export const goneKeptMs = 24 * 3_600_000;
+const goneKeptMs = 24 * 3_600_000;
 
 export interface PlannedWrite {
   readonly ops: readonly Op[];
@@ -54,7 +54,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
     ...agreement(loaded, result),
   ];
   if (!stateChanged && changed.length === 0) return { ops: [], events: [], rings: [] };
-  // The look has a version of its own, and is moved to a later time only when it is over, by whoever comes first: nothing else to be sure of.
+  // The look has a version of its own, and is moved to a later time only when it is due, by the first process to do so: no other condition is needed.
   if (!stateChanged && changed.length === look.ops.length) {
     return { ops: look.ops, events: [], rings: [], ...(look.dueAt === undefined ? {} : { dueAt: look.dueAt }) };
   }
@@ -66,12 +66,12 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   const { phase } = result.state;
   const subject = `peering/${spec.id}`;
   const moved = phase !== before.phase;
-  const told = moved ? tenantsOf(tenant, spec) : [];
+  const notified = moved ? tenantsOf(tenant, spec) : [];
   return {
     ops: [
       own,
       ...changed,
-      ...told.map((of) =>
+      ...notified.map((of) =>
         auditOp(deps, systemPrincipal(of), {
           action: 'peering.phase',
           subject,
@@ -80,7 +80,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
         }),
       ),
     ],
-    events: told.map((of) =>
+    events: notified.map((of) =>
       eventOf(deps, of, 'peering.phase-changed', subject, {
         consumer: spec.consumer,
         provider: spec.provider,
@@ -143,7 +143,7 @@ function bump({ tenant, clusterId, revision }: LoadedSide, now: number): Require
   return { ops: [op], ring: { tenant, clusterId, revision: next } };
 }
 
-/** What both clusters agree to rests on an invitation that nobody revoked meanwhile. */
+/** Checks that the invitation on which both clusters' consent rests was not revoked meanwhile. */
 const agreement = ({ invitation, item }: LoadedPeering, { state }: ReconcileResult): Op[] =>
   invitation && item.value.state.consentedAt === undefined && state.consentedAt !== undefined
     ? [{ op: 'check', pk: invitation.pk, sk: invitation.sk, ifVersion: invitation.version }]

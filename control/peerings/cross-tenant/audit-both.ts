@@ -1,4 +1,4 @@
-/** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, not who in it or from where. */
+/** Audit records and events of a change that concerns two tenants. The other tenant learns that this one did it, but neither the principal nor the address. */
 import type { Principal } from '../../access/caller.ts';
 import { auditOp, type Change, eventOf } from '../../audit/record.ts';
 import type { EventType } from '../../events/types.ts';
@@ -7,13 +7,13 @@ import type { NewEvent, Op } from '../../ports/store.ts';
 
 type Recorder = Pick<ControlDeps, 'clock' | 'ids'>;
 
-export const auditBoth = (deps: Recorder, who: Principal, tenants: readonly string[], change: Change): Op[] =>
+export const auditBoth = (deps: Recorder, actor: Principal, tenants: readonly string[], change: Change): Op[] =>
   tenants.map((tenant) =>
     auditOp(
       deps,
-      tenant === who.tenant
-        ? who
-        : { tenant, principal: `tenant/${who.tenant}`, from: 'broker', requestId: who.requestId },
+      tenant === actor.tenant
+        ? actor
+        : { tenant, principal: `tenant/${actor.tenant}`, from: 'broker', requestId: actor.requestId },
       change,
     ),
   );

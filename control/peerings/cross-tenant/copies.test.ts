@@ -184,23 +184,23 @@ describe('what the clusters themselves say', () => {
     { what: 'a provider that names no tenants', consumer: facts(['*']), provider: facts(undefined), phase: 'Proposed' },
     { what: 'a consumer that names no tenants', consumer: facts(undefined), provider: facts(['*']), phase: 'Proposed' },
   ] as const)('$what: $phase', async ({ consumer, provider, phase }) => {
-    const world = await twoTenants();
-    world.rome.facts = consumer;
-    world.milan.facts = provider;
-    await world.step();
-    const { id } = await world.invited();
+    const fixture = await twoTenants();
+    fixture.rome.facts = consumer;
+    fixture.milan.facts = provider;
+    await fixture.step();
+    const { id } = await fixture.invited();
     for (let i = 0; i < 20; i += 1) {
-      await world.step();
-      world.clock.advance(500);
-      await world.control.peerings.sweep();
+      await fixture.step();
+      fixture.clock.advance(500);
+      await fixture.control.peerings.sweep();
     }
-    expect((await world.view(acme, id)).phase).toBe(phase);
+    expect((await fixture.view(acme, id)).phase).toBe(phase);
   });
 
   test('within a tenant, a policy about other tenants only is not consent', async () => {
-    const world = await twoTenants();
-    await world.join('turin', { tenant: 'acme', facts: facts(['bolt']) });
-    const { peering } = await world.control.peerings.request(acme, {
+    const fixture = await twoTenants();
+    await fixture.join('turin', { tenant: 'acme', facts: facts(['bolt']) });
+    const { peering } = await fixture.control.peerings.request(acme, {
       consumer: 'rome',
       provider: 'turin',
       resources: {},
@@ -209,20 +209,20 @@ describe('what the clusters themselves say', () => {
   });
 
   test('an agreement that both clusters did not follow in time ends with its invitation', async () => {
-    const world = await twoTenants();
-    world.rome.facts = facts(['*'], false);
-    await world.step();
-    const { id, phase, across } = await world.invited();
+    const fixture = await twoTenants();
+    fixture.rome.facts = facts(['*'], false);
+    await fixture.step();
+    const { id, phase, across } = await fixture.invited();
     expect(phase).toBe('Proposed');
-    world.clock.advance(7 * day);
-    await world.control.peerings.sweep();
-    const over = await world.view(acme, id);
+    fixture.clock.advance(7 * day);
+    await fixture.control.peerings.sweep();
+    const over = await fixture.view(acme, id);
     expect(over.phase).toBe('Gone');
     expect(over.conditions.find(({ type }) => type === 'Consented')).toMatchObject({ reason: 'Lapsed' });
-    expect(across?.lapsesAt).toBeLessThanOrEqual(world.clock.now());
-    world.rome.facts = worldlyFacts;
-    await world.step();
-    expect((await world.view(bolt, id)).phase).toBe('Gone');
+    expect(across?.lapsesAt).toBeLessThanOrEqual(fixture.clock.now());
+    fixture.rome.facts = worldlyFacts;
+    await fixture.step();
+    expect((await fixture.view(bolt, id)).phase).toBe('Gone');
   });
 });
 
@@ -233,8 +233,8 @@ test.each([
   'when $who tenant is deleted, the other side ends clean and its names are free, agents dead or alive',
   async ({ gone, stays }) => {
     for (const alive of [true, false]) {
-      const world = await twoTenants();
-      const { control, invited, untilPhase, view, rome, milan, store } = world;
+      const fixture = await twoTenants();
+      const { control, invited, untilPhase, view, rome, milan, store } = fixture;
       const [leaving, staying] = gone === 'acme' ? [rome, milan] : [milan, rome];
       const { id } = await invited();
       await untilPhase(id, 'Ready');
@@ -242,12 +242,12 @@ test.each([
       leaving.alive = alive;
       const operator = { from: 'test', requestId: 'rq', principal: 'operator/ok_1' };
       await control.tenants.deletion.byOperator(operator as never, gone, { confirm: gone, force: true });
-      await world.until(async () => {
+      await fixture.until(async () => {
         const left = await control.tenants.deletion.sweep();
         return left === 0 && (await view(stays, id)).phase === 'Gone';
       });
       leaving.alive = false;
-      await world.until(() => staying.remains.length === 0);
+      await fixture.until(() => staying.remains.length === 0);
       expect((await view(stays, id)).conditions.find(({ status }) => status === 'False')?.message ?? '').not.toContain(
         'Namespace',
       );
@@ -279,14 +279,14 @@ test('a tenant that is suspended or being deleted enters into nothing new', asyn
 
 describe('no cluster has two peers of one name', () => {
   test('a second tenant’s cluster of the same name is refused with the remedy, until the first has gone', async () => {
-    const world = await twoTenants();
-    const { control, invited, untilPhase } = world;
+    const fixture = await twoTenants();
+    const { control, invited, untilPhase } = fixture;
     const first = await invited();
     await untilPhase(first.id, 'Ready');
-    await world.join('milan-of-corp', { tenant: 'corp', facts: worldlyFacts });
+    await fixture.join('milan-of-corp', { tenant: 'corp', facts: worldlyFacts });
     await control.clusters.remove(corp, 'milan-of-corp', { force: true });
-    world.milan.alive = true;
-    const joinAs = createTwin(world);
+    fixture.milan.alive = true;
+    const joinAs = createTwin(fixture);
     await joinAs('milan', 'corp');
     const { code } = await control.invitations.create(corp, { cluster: 'milan' });
     await expect(control.invitations.redeem(acme, { code, consumer: 'rome' })).rejects.toMatchObject({
@@ -306,10 +306,10 @@ describe('no cluster has two peers of one name', () => {
   });
 
   test('a name inside the tenant keeps a foreign one out, and the other way around', async () => {
-    const world = await twoTenants();
-    const joinAs = createTwin(world);
+    const fixture = await twoTenants();
+    const joinAs = createTwin(fixture);
     await joinAs('milan', 'acme');
-    const { control } = world;
+    const { control } = fixture;
     const own = { consumer: 'rome', provider: 'milan', resources: {} };
     const { peering } = await control.peerings.request(acme, own);
     const { code } = await control.invitations.create(bolt, { cluster: 'milan' });
@@ -319,10 +319,10 @@ describe('no cluster has two peers of one name', () => {
     });
     await control.clusters.remove(acme, 'milan', { force: true });
     for (let i = 0; i < 200; i += 1) {
-      await world.rome.pull();
-      world.rome.work(() => undefined);
-      await world.rome.report();
-      world.clock.advance(1_000);
+      await fixture.rome.pull();
+      fixture.rome.work(() => undefined);
+      await fixture.rome.report();
+      fixture.clock.advance(1_000);
       await control.peerings.sweep();
     }
     expect((await control.peerings.get(acme, peering.id)).phase).toBe('Gone');
@@ -334,10 +334,10 @@ describe('no cluster has two peers of one name', () => {
   });
 
   test('two clusters of the same name cannot peer', async () => {
-    const world = await twoTenants();
-    await createTwin(world)('milan', 'acme');
-    const { code } = await world.control.invitations.create(bolt, { cluster: 'milan' });
-    await expect(world.control.invitations.redeem(acme, { code, consumer: 'milan' })).rejects.toMatchObject({
+    const fixture = await twoTenants();
+    await createTwin(fixture)('milan', 'acme');
+    const { code } = await fixture.control.invitations.create(bolt, { cluster: 'milan' });
+    await expect(fixture.control.invitations.redeem(acme, { code, consumer: 'milan' })).rejects.toMatchObject({
       code: 'cluster_id_taken',
     });
   });
@@ -345,11 +345,11 @@ describe('no cluster has two peers of one name', () => {
 
 /** Joins clusters whose names others have: the world finds simulated clusters by name, so the first of a name stays the one it plays. */
 const createTwin =
-  (world: Awaited<ReturnType<typeof twoTenants>>) =>
+  (fixture: Awaited<ReturnType<typeof twoTenants>>) =>
   async (name: string, tenant: string): Promise<void> => {
-    const clusters = world.clusters as Map<string, never>;
+    const clusters = fixture.clusters as Map<string, never>;
     const played = clusters.get(name);
-    await world.join(name, { tenant, facts: worldlyFacts });
+    await fixture.join(name, { tenant, facts: worldlyFacts });
     if (played) clusters.set(name, played);
-    expect((await world.control.clusters.get(adminOf(tenant), name)).state).toBe('joined');
+    expect((await fixture.control.clusters.get(adminOf(tenant), name)).state).toBe('joined');
   };

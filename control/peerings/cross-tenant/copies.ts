@@ -2,7 +2,7 @@
  * Peerings whose two clusters are of two tenants. What the state machine knows is one shared item; each tenant reads its own copy of it,
  * which holds what docs/cross-tenant.md lists and nothing else. The copies are written by the transaction that changes the shared item.
  */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Link, LinkEnd } from '../../model/link.ts';

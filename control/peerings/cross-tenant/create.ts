@@ -1,5 +1,5 @@
 /** What makes and changes a peering across tenants: one transaction that reaches exactly the two clusters concerned. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import type { Capacity } from '../../limits/capacity.ts';
@@ -22,14 +22,14 @@ import { copyFor, copyOps, homeOf, loadCopies, tenantsOf } from './copies.ts';
 import { claimNames } from './peer-names.ts';
 
 type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
-export type AcrossDeps = Deps & { readonly capacity: Capacity };
+export type CrossTenantDeps = Deps & { readonly capacity: Capacity };
 
 const nonceBytes = 64;
 
 export const newNonce = ({ ids }: Pick<ControlDeps, 'ids'>): string =>
   Buffer.from(ids.bytes(nonceBytes)).toString('base64');
 
-export interface AcrossRequest {
+export interface CrossTenantRequest {
   readonly who: Principal;
   readonly across: CrossTenant;
   readonly terms: CheckedTerms;
@@ -37,7 +37,7 @@ export interface AcrossRequest {
   readonly byRule?: boolean;
 }
 
-export interface AcrossPlan {
+export interface CrossTenantPlan {
   readonly id: string;
   /** False: the pair is peered already, by this very invitation or request. */
   readonly created: boolean;
@@ -57,8 +57,8 @@ async function joined(
   throw new AppError('cluster_unknown', `no cluster ${id}${whose} has joined`, { detail: { cluster: id } });
 }
 
-async function bothJoined(deps: Deps, { who, across, terms }: AcrossRequest, signal?: AbortSignal) {
-  const asking = who.tenant;
+async function bothJoined(deps: Deps, { who: actor, across, terms }: CrossTenantRequest, signal?: AbortSignal) {
+  const asking = actor.tenant;
   const [consumer, provider] = await Promise.all([
     joined(deps, { tenant: across.consumer, id: terms.consumer, asking }, signal),
     joined(deps, { tenant: across.provider, id: terms.provider, asking }, signal),
@@ -92,10 +92,11 @@ async function mustBeOpenTo(
 }
 
 /** The provider's own PeeringPolicy has the last word. Its tenant hears what it says; the other hears which field it is about. */
-function mustSuit(provider: ClusterRecord, { who, across, terms }: AcrossRequest): void {
+function mustSuit(provider: ClusterRecord, { who: actor, across, terms }: CrossTenantRequest): void {
   const verdict = validateProvider(provider.facts, terms, ownersOf(undefined, across).ofConsumer);
   if (verdict.kind !== 'refused') return;
-  if (who.tenant === across.provider) throw new AppError('policy_refused', verdict.message, { detail: verdict.detail });
+  if (actor.tenant === across.provider)
+    throw new AppError('policy_refused', verdict.message, { detail: verdict.detail });
   const field = String(verdict.detail.field);
   const value = String(verdict.detail.value);
   throw new AppError(
@@ -108,7 +109,7 @@ function mustSuit(provider: ClusterRecord, { who, across, terms }: AcrossRequest
 const unchanged = ({ pk, sk, version }: Item): Op => ({ op: 'check', pk, sk, ifVersion: version });
 
 /** The peering that the pair has now, if it is not over. */
-async function current({ store }: Deps, { across, terms }: AcrossRequest, signal?: AbortSignal) {
+async function current({ store }: Deps, { across, terms }: CrossTenantRequest, signal?: AbortSignal) {
   const at = key.peer(across.consumer, terms.consumer, terms.provider);
   const entry = await store.get<PeerOfCluster>(at.pk, at.sk, signal);
   if (entry?.value.tenant !== across.provider || entry.value.consumer === undefined) return undefined;
@@ -118,9 +119,13 @@ async function current({ store }: Deps, { across, terms }: AcrossRequest, signal
 }
 
 /** The operations are to be committed together with what spends the consent. */
-export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signal?: AbortSignal): Promise<AcrossPlan> {
-  const { who, across, terms } = request;
-  const asking = who.tenant;
+export async function planCrossTenant(
+  deps: CrossTenantDeps,
+  request: CrossTenantRequest,
+  signal?: AbortSignal,
+): Promise<CrossTenantPlan> {
+  const { who: actor, across, terms } = request;
+  const asking = actor.tenant;
   mustBeWithin(across.grant, terms);
   const { consumer, provider } = await bothJoined(deps, request, signal);
   const now = await current(deps, request, signal);
@@ -135,13 +140,13 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
     });
   }
   mustSuit(provider.value, request);
-  // The other tenant counted when it invited, asked or made the rule: nobody counts what is another's.
+  // The other tenant's limits were charged when it invited, asked or made the rule: each tenant counts only its own objects.
   if (!request.byRule) await deps.capacity.mustHaveRoom(asking, 'peerings', signal);
   const open = await Promise.all(roles.map((role) => mustBeOpenTo(deps, { tenant: across[role], asking }, signal)));
   const createdAt = deps.clock.now();
   const id = deps.ids.next('pe');
   const names = await claimNames(deps.store, { ...terms, id, across, asking }, signal);
-  const by = asking === across.consumer ? who.principal : `tenant/${asking}`;
+  const by = asking === across.consumer ? actor.principal : `tenant/${asking}`;
   const network = settleNetwork(undefined, undefined, partiesOf(across, consumer.value, provider.value));
   const spec: PeeringSpec = { id, ...terms, network, nonce: newNonce(deps), createdAt, requestedBy: by, across };
   const record: PeeringRecord = { spec, state: initialState };
@@ -163,7 +168,7 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
       ...open,
       unchanged(consumer),
       unchanged(provider),
-      ...auditBoth(deps, who, tenantsOf(home, spec), {
+      ...auditBoth(deps, actor, tenantsOf(home, spec), {
         action: 'peering.request',
         subject: about.subject,
         after: { ...terms, network, by: across.grant.by },
@@ -174,16 +179,16 @@ export async function planAcross(deps: AcrossDeps, request: AcrossRequest, signa
 }
 
 /** The consumer's tenant asks for more or less, within what the provider's tenant agreed to. */
-export async function changeAcross(
+export async function changeCrossTenant(
   deps: Deps,
-  who: Principal,
+  actor: Principal,
   wanted: CheckedTerms & { readonly network?: AskedNetwork },
   copy: PeeringRecord,
   signal?: AbortSignal,
 ): Promise<{ readonly id: string; readonly created: false }> {
   const { across } = copy.spec;
   const { store } = deps;
-  const at = homeOf(who.tenant, copy.spec);
+  const at = homeOf(actor.tenant, copy.spec);
   const [item, copies] = await Promise.all([
     store.get<PeeringRecord>(at.pk, at.sk, signal),
     loadCopies(store, copy.spec, signal),
@@ -195,7 +200,7 @@ export async function changeAcross(
   }
   const { spec, state } = item.value;
   const { network, ...plain } = wanted;
-  const { consumer, provider } = await bothJoined(deps, { who, across, terms: plain }, signal);
+  const { consumer, provider } = await bothJoined(deps, { who: actor, across, terms: plain }, signal);
   const settled =
     spec.network || network
       ? settleNetwork(network, spec.network, partiesOf(across, consumer.value, provider.value))
@@ -214,16 +219,16 @@ export async function changeAcross(
   };
   if (sameJson(before, terms)) return { id: spec.id, created: false };
   mustBeWithin(across.grant, terms);
-  mustSuit(provider.value, { who, across, terms });
+  mustSuit(provider.value, { who: actor, across, terms });
   const record: PeeringRecord = { spec: { ...spec, ...terms }, state };
   const about = { subject: `peering/${spec.id}`, data: { ...terms } };
-  const tenants = tenantsOf(who.tenant, spec);
+  const tenants = tenantsOf(actor.tenant, spec);
   await store.transact(
     [
       { op: 'update', ...at, value: record, ifVersion: item.version },
       ...copyOps(record, copies),
       unchanged(provider),
-      ...auditBoth(deps, who, tenants, {
+      ...auditBoth(deps, actor, tenants, {
         action: 'peering.change',
         subject: about.subject,
         before,

@@ -45,7 +45,7 @@ interface Clash {
   readonly cluster: string;
   readonly peer: string;
   readonly peerTenant: string;
-  /** Who asks. Of another tenant's cluster he learns only that the name is taken. */
+  /** The asking tenant. Of another tenant's cluster it learns only that the name is taken. */
   readonly asking: string;
 }
 

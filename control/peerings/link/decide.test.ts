@@ -174,7 +174,7 @@ describe('the exchanges of a link', () => {
     });
   });
 
-  test('never happen when nobody asked, or an agent makes no links', () => {
+  test('never happen when no link is requested, or an agent makes no links', () => {
     const { network: _, ...old } = spec;
     const older = { ...report('provider', []), facts: openFacts };
     for (const change of [
@@ -189,7 +189,7 @@ describe('the exchanges of a link', () => {
     }
   });
 
-  test('are undone when somebody no longer wants the link', () => {
+  test('are undone when the link is no longer requested', () => {
     const { state } = run(here, there);
     const off = run(here, there, { state, spec: { ...spec, network: { ...network, enabled: false } } });
     expect(linkKinds(off.desiredConsumer?.objects)).toEqual([]);
@@ -374,7 +374,7 @@ describe('the layout of a link that two peerings share', () => {
     });
   };
 
-  test('becomes the same in both, whatever each wants and whenever each looks, and then stays', () => {
+  test('becomes the same in both, for all terms and all orders of looks, and then stays', () => {
     const step = fc.record({
       who: fc.boolean(),
       stale: fc.boolean(),
@@ -388,8 +388,8 @@ describe('the layout of a link that two peerings share', () => {
         const look = (me: 'pe_a' | 'pe_b', view: typeof links, at: number) => {
           links[me] = layoutOf(me, wishes[me], links[me], view[me === 'pe_a' ? 'pe_b' : 'pe_a']?.layout, at);
         };
-        steps.forEach(({ who, stale, wish }, at) => {
-          const me = who ? 'pe_a' : 'pe_b';
+        steps.forEach(({ who: actor, stale, wish }, at) => {
+          const me = actor ? 'pe_a' : 'pe_b';
           if (wish) wishes[me] = wish;
           const before = { ...links };
           look(me, stale ? seen : links, at);
@@ -401,7 +401,7 @@ describe('the layout of a link that two peerings share', () => {
         expect(settled.pe_a?.layout).toEqual(settled.pe_b?.layout);
         for (const me of ['pe_b', 'pe_a'] as const) look(me, links, 200);
         expect(links).toEqual(settled);
-        // Whoever stays keeps it.
+        // The remaining peering keeps it.
         look('pe_b', {}, 300);
         expect(links.pe_b?.layout).toEqual(settled.pe_b?.layout);
       }),

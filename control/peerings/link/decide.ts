@@ -1,9 +1,10 @@
 /**
  * The link between the two clusters of a peering: what the state machine remembers of it, and how a report changes that. A pair that is peered
- * both ways has one link. Both peerings keep the same record of how it is laid out; who made it first decides, and whoever stays keeps it.
+ * both ways has one link. Both peerings keep the same record of how it is laid out; the peering that made it first decides, and the peering that remains keeps it.
  */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+
 import { parseAddress, rangeProblem } from '#shared/domain/cidr.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { GatewayServiceType } from '#shared/schema/api/network.ts';
 import type { ClusterFacts, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
@@ -30,12 +31,12 @@ export function nextLink(input: LinkInput): Link | undefined {
   const terms = spec.network;
   // A link that was made stays when an agent is set back to one that makes none: that must be seen, not undone.
   if (!terms?.enabled || !(before || (canLink(consumer.facts) && canLink(provider.facts)))) return undefined;
-  const asked = {
+  const requested = {
     gatewayLocation: terms.gatewayLocation,
     mtu: terms.mtu,
     ...(terms.serviceType === undefined ? {} : { serviceType: terms.serviceType }),
   };
-  const layout = nextLayout(input, terms, asked);
+  const layout = nextLayout(input, terms, requested);
   const same = before?.layout.server === layout.server;
   const end = (role: PeeringRole, side: LinkInput['consumer']): LinkEnd =>
     nextEnd(before?.[role], {
@@ -45,18 +46,18 @@ export function nextLink(input: LinkInput): Link | undefined {
       same,
       now,
     });
-  return { layout, asked, consumer: end('consumer', consumer), provider: end('provider', provider) };
+  return { layout, asked: requested, consumer: end('consumer', consumer), provider: end('provider', provider) };
 }
 
 const isEarlier = (a: LinkLayout, b: LinkLayout): boolean => a.at < b.at || (a.at === b.at && a.by < b.by);
 
-function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked']): LinkLayout {
+function nextLayout(input: LinkInput, terms: NetworkTerms, requested: Link['asked']): LinkLayout {
   const { spec, before, opposite, now } = input;
-  const sameWish = before !== undefined && sameJson(before.asked, asked);
+  const sameWish = before !== undefined && sameJson(before.asked, requested);
   const mine = before?.layout.by === spec.id;
   if (mine && sameWish)
     return opposite && opposite.by !== spec.id && isEarlier(opposite, before.layout) ? opposite : before.layout;
-  // The other peering's link is there already: this one joins it, whatever it asks for.
+  // The other peering's link is there already: this one joins it, regardless of its own terms.
   if (opposite && opposite.by !== spec.id) return opposite;
   if (before && !mine && opposite) return isEarlier(opposite, before.layout) ? opposite : before.layout;
   if (before && !mine && sameWish) return before.layout;
@@ -66,7 +67,7 @@ function nextLayout(input: LinkInput, terms: NetworkTerms, asked: Link['asked'])
     mtu: terms.mtu,
     serviceType: terms.serviceType ?? defaultServiceType(facts),
     by: spec.id,
-    // Changing one's mind does not make one later: who decides stays who decides.
+    // A change of terms does not make a peering later: the deciding peering stays the same.
     at: before && mine ? before.layout.at : now,
   };
 }
@@ -127,7 +128,7 @@ function candidatesOf(
 const isDialable = (address: string): boolean =>
   parseAddress(address) !== undefined && rangeProblem(`${address}/32`) === undefined;
 
-export const maxCandidates = 16;
+const maxCandidates = 16;
 
 /** Both sides say that packets cross. */
 export const isLinked = (link: Link): boolean =>

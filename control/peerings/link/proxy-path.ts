@@ -13,7 +13,7 @@ export type ProxyPath =
 export interface ProxyInput {
   readonly provider: ClusterFacts;
   readonly consumer: EndReport;
-  /** What was found out before: it stays, whatever becomes of the link. */
+  /** What was found out before. It stays, also when the link changes or goes. */
   readonly known: string | undefined;
   /** Both ends say that the link is up. */
   readonly linked: boolean;

@@ -13,7 +13,7 @@ import type { ConnectionReport } from '../../model/link.ts';
 import { dataOf } from '../core/observed.ts';
 
 /** Why something is not so, in the agent's words. */
-export interface Reason {
+interface Reason {
   readonly reason: string;
   readonly message: string;
 }
@@ -80,10 +80,10 @@ function candidatesOf(
 }
 
 function asConnection({ value, latency, ...rest }: ObservedData<'Connection'>): ConnectionReport {
-  const told = Object.entries(rest).filter(([, one]) => one !== undefined);
+  const reported = Object.entries(rest).filter(([, one]) => one !== undefined);
   return {
     value: value ?? 'Unknown',
     ...(latency === undefined || latency === unknownLatency ? {} : { latency }),
-    ...(Object.fromEntries(told) as Omit<ConnectionReport, 'value' | 'latency'>),
+    ...(Object.fromEntries(reported) as Omit<ConnectionReport, 'value' | 'latency'>),
   };
 }

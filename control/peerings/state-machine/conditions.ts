@@ -55,7 +55,7 @@ export const endedInCluster = (spec: PeeringSpec, side: 'consumer' | 'provider')
     'Consented',
     side,
     'EndedInCluster',
-    `somebody in ${spec[side]} deleted the ${side === 'consumer' ? 'ResourceSlice or Identity' : 'Tenant'} of this peering, which ends it`,
+    `the ${side === 'consumer' ? 'ResourceSlice or Identity' : 'Tenant'} of this peering was deleted in ${spec[side]}, which ends the peering`,
   );
 
 /** Both sides may read it: it says nothing about either cluster. */
@@ -77,7 +77,7 @@ const authenticationKinds = /^(Namespace|Secret|Tenant|Identity)\//;
 interface Refused {
   readonly type: 'Authenticated' | 'NetworkReady' | 'ResourcesGranted';
   readonly condition: Condition;
-  /** The agent tries again by itself: nobody needs to move yet. */
+  /** The agent retries by itself: no action is needed yet. */
   readonly transient: boolean;
 }
 

@@ -301,7 +301,7 @@ describe('any course of reports', () => {
         for (const moment of moments) {
           time += moment.after;
           if (moment.unpeer) unpeerRequestedAt ??= time;
-          // Nobody has applied what was not written yet.
+          // No agent has applied what was not written yet.
           const known = revision;
           const of = (role: PeeringRole): SideInput => {
             const { objects, applied, refused, ...rest } = moment[role];

@@ -73,7 +73,7 @@ function lapseOf({ spec, state, withdrawn, now }: ReconcileInput): 'Withdrawn' |
   return now >= spec.across.grant.lapsesAt ? 'Lapsed' : undefined;
 }
 
-/** Where somebody ended it without asking the broker: by deleting what carries it. */
+/** The side where a user ended the peering without the broker, by deleting the objects that carry it. */
 const endedIn = ({ consumer, provider }: ReconcileInput): PeeringRole | undefined => {
   if (consumer.observed?.ended) return 'consumer';
   return provider.observed?.ended ? 'provider' : undefined;

@@ -1,6 +1,6 @@
 /**
  * The end of a peering, which always comes: the consumer gives back first, then the provider takes its rights away while
- * both remove their namespaces. Who is not done in time
+ * both remove their namespaces. A side that is not done in time
  * is not waited for; its desired set stays `absent`, a tombstone that its agent finds when it returns.
  */
 import { nameList } from '#shared/domain/name-list.ts';
@@ -9,12 +9,12 @@ import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } fr
 import { linkKinds, remainingOf } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */
-export const forceAfterMs = 30_000;
+const forceAfterMs = 30_000;
 /** What is not clean by then is left behind. */
-export const giveUpAfterMs = 50_000;
+const giveUpAfterMs = 50_000;
 
 /** Between the two looks that must find a side silent before a forced end passes it over. */
-export const secondLookMs = 3_000;
+const secondLookMs = 3_000;
 
 /** Has left, or has not been heard of for longer than it may be silent. */
 export const isSilent = ({ left, offlineFrom }: SideInput, now: number): boolean => left || now >= offlineFrom;
@@ -106,11 +106,11 @@ function nextRemoval({ spec, state, consumer, provider, opposite, now }: Removal
   const consumerForcedAt = since(before?.consumerForcedAt, !consumerDone && (late || provider.left), now);
   const givenBack = hasGivenBack(consumer, opposite);
   const providerAskedAt = since(before?.providerAskedAt, consumerDone || givenBack || late, now);
-  const asked = providerAskedAt !== undefined;
-  const providerCleanAt = since(before?.providerCleanAt, asked && isClean(provider, opposite), now);
+  const requested = providerAskedAt !== undefined;
+  const providerCleanAt = since(before?.providerCleanAt, requested && isClean(provider, opposite), now);
   const providerForcedAt = since(
     before?.providerForcedAt,
-    asked && (late || (consumer.left && consumerCleanAt === undefined)),
+    requested && (late || (consumer.left && consumerCleanAt === undefined)),
     now,
   );
   const providerDone = providerCleanAt !== undefined || provider.left;
@@ -135,7 +135,7 @@ function whatIsLeft(input: RemovalInput, removal: Removal): string[] {
   const { spec, consumer, provider, opposite } = input;
   const report = (cluster: string, side: SideInput): string => {
     const remaining = remainingOf(side.observed, opposite);
-    const what = remaining.length === 0 ? 'whatever this peering made there' : remaining.join(', ');
+    const what = remaining.length === 0 ? 'all objects of this peering there' : remaining.join(', ');
     return side.left
       ? `${cluster}: ${what}; the cluster has left, delete it there by hand`
       : `${cluster}: ${what}; its agent has not confirmed the removal and will do it when it is back`;

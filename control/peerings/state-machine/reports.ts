@@ -16,7 +16,7 @@ export interface ConsumerReport {
   readonly node?: { readonly ready: boolean; readonly reason: string; readonly message: string };
 }
 
-export interface Decision {
+interface Decision {
   readonly accepted: boolean;
   readonly reason: string;
   readonly message: string;

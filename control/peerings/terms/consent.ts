@@ -62,15 +62,15 @@ function objectionOf({ asProvider }: PolicyFacts, terms: Terms): Objection | und
 }
 
 function refused(policy: PolicyFacts, terms: Terms): Verdict {
-  const { field, asked, limit } = objectionOf(policy, terms) ?? { field: '', asked: '', limit: '' };
+  const { field, asked: requested, limit } = objectionOf(policy, terms) ?? { field: '', asked: '', limit: '' };
   const { provider } = terms;
   return {
     kind: 'refused',
     message:
       field === 'class'
-        ? `class is ${asked}; PeeringPolicy ${policy.name} of ${provider} accepts ${limit}`
-        : `${field} is ${asked}; PeeringPolicy ${policy.name} of ${provider} allows at most ${limit} per peer`,
-    detail: { field, value: asked, limit, policy: policy.name, cluster: provider },
+        ? `class is ${requested}; PeeringPolicy ${policy.name} of ${provider} accepts ${limit}`
+        : `${field} is ${requested}; PeeringPolicy ${policy.name} of ${provider} allows at most ${limit} per peer`,
+    detail: { field, value: requested, limit, policy: policy.name, cluster: provider },
   };
 }
 

@@ -8,7 +8,7 @@ import type { AskedNetwork, NetworkTerms } from '../../model/network-terms.ts';
 import { isAbout, lists, type PeerOwner } from './consent.ts';
 
 /** One of the two clusters, as the other one sees it. */
-export interface Party {
+interface Party {
   readonly id: string;
   readonly facts: ClusterFacts;
   /** Whose cluster its peer is. */
@@ -23,7 +23,7 @@ const defaultLinkMtu = 1340;
 export const canLink = ({ capabilities }: ClusterFacts): boolean => capabilities.includes(networkCapability);
 
 /** Why a cluster will not be linked with a peer; undefined when it will. Any policy that allows it is enough. */
-export function linkObjection(role: PeeringRole, { id, facts, peerOwner }: Party, peer: Party): string | undefined {
+function linkObjection(role: PeeringRole, { id, facts, peerOwner }: Party, peer: Party): string | undefined {
   const side = role === 'consumer' ? 'asConsumer' : 'asProvider';
   const matching = facts.policies.filter(
     (policy) => isAbout(policy, peerOwner) && policy[side].enabled && lists(policy[side].peers, peer.id),
@@ -47,7 +47,7 @@ const invalid = (field: string, value: unknown, accepted: string, why = ''): App
     detail: { field: `network.${field}`, value, accepted },
   });
 
-/** Refuses what could never hold, whoever the two clusters are. */
+/** Refuses terms that could not hold between any two clusters. */
 export function checkNetwork({ gatewayLocation, mtu, serviceType, enabled, inBand }: AskedNetwork): void {
   if (mtu !== undefined && !Mtu.safeParse(mtu).success) throw invalid('mtu', mtu, 'a whole number from 1280 to 65535');
   if (gatewayLocation !== undefined && gatewayLocation !== 'consumer' && gatewayLocation !== 'provider')
@@ -60,7 +60,7 @@ export function checkNetwork({ gatewayLocation, mtu, serviceType, enabled, inBan
 
 /** What holds from now on. Refuses what these two clusters cannot do or do not allow. */
 export function settleNetwork(
-  asked: AskedNetwork | undefined,
+  requested: AskedNetwork | undefined,
   before: NetworkTerms | undefined,
   {
     discreet = false,
@@ -71,30 +71,30 @@ export function settleNetwork(
   },
 ): NetworkTerms {
   const { consumer, provider } = parties;
-  checkNetwork(asked ?? {});
+  checkNetwork(requested ?? {});
   const unable = [consumer, provider].find(({ facts }) => !canLink(facts));
   const possible = unable === undefined && objectionOf(parties) === undefined;
-  // A peering that was made before there were networks gets one when somebody asks for it.
-  const enabled = asked?.enabled ?? before?.enabled ?? possible;
-  const serviceType = asked?.serviceType ?? before?.serviceType;
+  // A peering that was made before there were networks gets one when a caller asks for it.
+  const enabled = requested?.enabled ?? before?.enabled ?? possible;
+  const serviceType = requested?.serviceType ?? before?.serviceType;
   const terms: NetworkTerms = {
     enabled,
-    gatewayLocation: asked?.gatewayLocation ?? before?.gatewayLocation ?? 'provider',
-    mtu: asked?.mtu ?? before?.mtu ?? defaultLinkMtu,
+    gatewayLocation: requested?.gatewayLocation ?? before?.gatewayLocation ?? 'provider',
+    mtu: requested?.mtu ?? before?.mtu ?? defaultLinkMtu,
     ...(serviceType === undefined ? {} : { serviceType }),
-    inBand: asked?.inBand ?? (enabled && (before?.inBand ?? false)),
+    inBand: requested?.inBand ?? (enabled && (before?.inBand ?? false)),
   };
-  if (asked?.enabled && unable) {
+  if (requested?.enabled && unable) {
     throw invalid('enabled', true, 'false', `, but the agent of ${unable.id} makes no links; upgrade it`);
   }
-  const objection = asked?.enabled ? objectionOf(parties) : undefined;
+  const objection = requested?.enabled ? objectionOf(parties) : undefined;
   if (objection !== undefined) {
     const why = discreet ? 'not both clusters allow it' : objection;
     throw new AppError('policy_refused', `network.enabled is true; accepted is false: ${why}`, {
       detail: { field: 'network.enabled', value: true, accepted: 'false' },
     });
   }
-  if (asked?.inBand) mustOfferProxy(terms, provider);
+  if (requested?.inBand) mustOfferProxy(terms, provider);
   return terms;
 }
 

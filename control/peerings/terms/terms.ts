@@ -1,4 +1,4 @@
-/** What may be asked for at all, before anything is read, and how it is held against what somebody agreed to. */
+/** Static limits of what may be requested, checked before anything is read; and the comparison with what a side agreed to. */
 import { excessOver, parseResources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { checkClass, checkCluster } from '../../input/checks.ts';
@@ -43,7 +43,7 @@ export function refuseSelf({ consumer, provider }: CheckedTerms): void {
 }
 
 /** What is not asked for is asked for up to the limit; what no limit names stays as asked. */
-export const upTo = (limits: Resources, asked: Resources): Resources => ({ ...limits, ...asked });
+export const upTo = (limits: Resources, requested: Resources): Resources => ({ ...limits, ...requested });
 
 /** Refuses, naming the field, what is more than the other tenant agreed to. */
 export function mustBeWithin({ limits, classes }: Pick<Grant, 'limits' | 'classes'>, terms: Terms): void {

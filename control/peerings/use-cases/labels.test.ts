@@ -4,21 +4,21 @@ import { parseSelector } from '#shared/domain/label-selector.ts';
 import type { Caller } from '../../access/caller.ts';
 import type { PeeringRecord } from '../../model/peering-records.ts';
 import { key } from '../../store/keys.ts';
-import { adminOf, createWorld } from '../../testing/broker-clusters.ts';
+import { adminOf, createBrokerClusters } from '../../testing/broker-clusters.ts';
 import { acme, bolt, corp, twoTenants } from '../../testing/two-tenants.ts';
 
 const admin = adminOf('default');
 const terms = { consumer: 'rome', provider: 'milan', resources: { cpu: '2' } };
 
 async function started(names: readonly string[] = ['rome', 'milan']) {
-  const world = createWorld();
-  for (const name of names) await world.join(name);
-  const { peerings } = world.control;
+  const clusters = createBrokerClusters();
+  for (const name of names) await clusters.join(name);
+  const { peerings } = clusters.control;
   const labelEvents = async (caller: Caller = admin) =>
-    (await world.control.events.list(caller, { limit: 200 })).items.filter(
+    (await clusters.control.events.list(caller, { limit: 200 })).items.filter(
       ({ type }) => type === 'peering.labels-changed',
     );
-  return { ...world, peerings, labelEvents };
+  return { ...clusters, peerings, labelEvents };
 }
 
 describe('labels of a peering', () => {
@@ -61,7 +61,7 @@ describe('labels of a peering', () => {
     expect(await labelEvents()).toHaveLength(2);
   });
 
-  test('are not written over a version that nobody saw', async () => {
+  test('are not written over a version that the caller has not read', async () => {
     const { peerings } = await started();
     const { id, version } = (await peerings.request(admin, terms)).peering;
     await peerings.label(admin, id, { labels: { team: 'shop' }, ifVersion: version });
@@ -124,7 +124,7 @@ describe('labels of a peering', () => {
     { selector: 'team=shop', found: ['milan'] },
     { selector: 'team=shop,stage=prod', found: [] },
     { selector: 'stage', found: ['turin'] },
-  ])('find peerings by $selector, whatever the size of the pages and of whichever cluster', async (sought) => {
+  ])('find peerings by $selector, for every page size and cluster filter', async (sought) => {
     const { peerings } = await started(['rome', 'milan', 'genoa', 'turin']);
     const given = { milan: { team: 'shop' }, genoa: { team: 'bank' }, turin: { stage: 'prod' } };
     for (const [provider, labels] of Object.entries(given))
@@ -162,15 +162,15 @@ test('the labels that two tenants give to one peering are each one’s own throu
   expect(await own()).toEqual(both);
   await untilPhase(id, 'Ready');
   expect(await own()).toEqual(both);
-  const asked = { consumer: 'rome', provider: 'milan', resources: { cpu: '1' }, labels: { words: 'ACME-INNER-2' } };
-  expect((await peerings.request(acme, asked)).peering).toMatchObject({
+  const requested = { consumer: 'rome', provider: 'milan', resources: { cpu: '1' }, labels: { words: 'ACME-INNER-2' } };
+  expect((await peerings.request(acme, requested)).peering).toMatchObject({
     resources: { cpu: '1' },
-    labels: asked.labels,
+    labels: requested.labels,
   });
   expect((await peerings.get(bolt, id)).resources).toEqual({ cpu: '1' });
   await peerings.unpeer(bolt, id);
   await untilPhase(id, 'Gone');
-  expect(await own()).toEqual([asked.labels, { words: 'BOLT-INNER' }]);
+  expect(await own()).toEqual([requested.labels, { words: 'BOLT-INNER' }]);
 
   const heardBy = async (caller: Caller) =>
     JSON.stringify([

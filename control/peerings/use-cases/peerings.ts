@@ -9,7 +9,7 @@ import type { ControlDeps, PageRequest } from '../../model/deps.ts';
 import type { LabelChange } from '../../model/labels.ts';
 import type { PeeringView } from '../../model/peering.ts';
 import type { DueRecord, PairRecord, PeeringRecord } from '../../model/peering-records.ts';
-import type { Asks, PeeringRequest, Requests, UnpeerOptions } from '../../model/peering-requests.ts';
+import type { InClusterRequests, PeeringRequest, Requests, UnpeerOptions } from '../../model/peering-requests.ts';
 import { type Item, type Page, withPrefix } from '../../ports/store.ts';
 import { key, partition, prefix, sortableTime } from '../../store/keys.ts';
 import { pageOf } from '../../store/pages.ts';
@@ -20,7 +20,7 @@ import { networkView } from '../link/view.ts';
 import { peeringNames } from '../state-machine/desired-objects.ts';
 import { labelPeering } from './labels.ts';
 
-export interface PeeringFilter extends PageRequest {
+interface PeeringFilter extends PageRequest {
   /** Also those that ended within the last day. */
   readonly includeGone?: boolean;
   /** Only those in which this cluster takes part. */
@@ -51,7 +51,7 @@ export interface Peerings {
   sweep(signal?: AbortSignal): Promise<{ readonly nextDueAt?: number }>;
 }
 
-/** One sentence for people who look at a list. */
+/** One sentence for the list view. */
 function waitingFor({ state }: PeeringRecord): string {
   if (state.phase === 'Gone')
     return state.leftBehind.length === 0 ? 'nothing, it has ended' : 'the agents named under leftBehind';
@@ -59,7 +59,7 @@ function waitingFor({ state }: PeeringRecord): string {
 }
 
 /** How a peering with another tenant looks from one of the two. */
-function acrossView({ spec }: PeeringRecord, tenant: string): Pick<PeeringView, 'across'> {
+function crossTenantView({ spec }: PeeringRecord, tenant: string): Pick<PeeringView, 'across'> {
   const { across, unpeerRequestedBy } = spec;
   const side = sideOf(tenant, spec);
   if (!across || !side) return {};
@@ -88,7 +88,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
     ...(spec.unpeerRequestedAt === undefined ? {} : { unpeerRequestedAt: spec.unpeerRequestedAt }),
     leftBehind: state.leftBehind,
     ...(state.warnings ? { warnings: state.warnings } : {}),
-    ...acrossView(record, tenant),
+    ...crossTenantView(record, tenant),
     owner: spec.ask !== undefined && ownsTerms(spec.ask) ? { kind: 'object', name: spec.ask.name } : { kind: 'broker' },
     version,
   };
@@ -97,7 +97,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
 interface Parts {
   readonly coordinator: Coordinator;
   readonly requests: Requests;
-  readonly asks: Asks;
+  readonly asks: InClusterRequests;
   /** A request of another tenant whose time is over. */
   readonly lapse: (tenant: string, due: Item<DueRecord>, signal?: AbortSignal) => Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** Asking for a peering and ending one: the same rules for people, portals and `Peering` objects inside a cluster. */
-import { sameJson } from '#shared/domain/canonical-json.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import { auditOp, eventOf } from '../../audit/record.ts';
@@ -9,14 +9,14 @@ import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { Labels } from '../../model/labels.ts';
 import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../../model/peering-records.ts';
-import type { Ask, Asked, Requests } from '../../model/peering-requests.ts';
+import type { Ask, Requests, RequestWithOrigin } from '../../model/peering-requests.ts';
 import type { Item, Op } from '../../ports/store.ts';
 import { key } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { hasEnded, isEnding } from '../core/ended.ts';
 import { initialState, ownsTerms } from '../core/peering-state.ts';
 import { sideOf } from '../cross-tenant/copies.ts';
-import { changeAcross, newNonce } from '../cross-tenant/create.ts';
+import { changeCrossTenant, newNonce } from '../cross-tenant/create.ts';
 import { freeNames, loadPair } from '../cross-tenant/peer-names.ts';
 import { ownersOf, type Terms, validateConsumer, validateProvider } from '../terms/consent.ts';
 import { settleNetwork } from '../terms/network-terms.ts';
@@ -53,7 +53,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     return item;
   }
 
-  function judge(tenant: string, terms: Terms, { consumer, provider }: Parties, mustAccept: boolean): void {
+  function validateRequest(tenant: string, terms: Terms, { consumer, provider }: Parties, mustAccept: boolean): void {
     const { ofConsumer, ofProvider } = ownersOf(tenant, undefined);
     const verdicts = [
       validateProvider(provider.value.facts, terms, ofConsumer),
@@ -70,12 +70,12 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   }
 
   async function requestOnce(
-    who: Principal,
+    actor: Principal,
     terms: CheckedTerms,
-    { ask, class: named, network, labels }: Pick<Asked, 'ask' | 'class' | 'network' | 'labels'>,
+    { ask, class: named, network, labels }: Pick<RequestWithOrigin, 'ask' | 'class' | 'network' | 'labels'>,
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly created: boolean }> {
-    const { tenant } = who;
+    const { tenant } = actor;
     const found = await loadPair(store, tenant, terms, signal);
     if (found && sideOf(tenant, found.value.spec) === 'consumer' && !hasEnded(found.value)) {
       const { spec } = found.value;
@@ -87,7 +87,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         );
       }
       const wanted = { ...(named ? terms : { ...terms, class: spec.class }), ...(network ? { network } : {}) };
-      return changeAcross(deps, who, wanted, found.value, signal);
+      return changeCrossTenant(deps, actor, wanted, found.value, signal);
     }
     const existing = found?.value.spec.across ? undefined : found;
     const [consumer, provider] = await Promise.all([
@@ -122,11 +122,11 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       consumer: { id: terms.consumer, facts: consumer.value.facts, peerOwner: ofProvider },
       provider: { id: terms.provider, facts: provider.value.facts, peerOwner: ofConsumer },
     });
-    // A peering from before there were links is left without one until somebody asks for it.
+    // A peering from before there were links stays without one until a caller asks for it.
     const full: Terms = live && !before && !network ? terms : { ...terms, network: settled };
-    if (live) return change(who, live, full, { ask, consumer, provider }, signal);
-    judge(tenant, full, { ask, consumer, provider }, false);
-    return create(who, full, { ask, consumer, provider, labels }, signal);
+    if (live) return change(actor, live, full, { ask, consumer, provider }, signal);
+    validateRequest(tenant, full, { ask, consumer, provider }, false);
+    return create(actor, full, { ask, consumer, provider, labels }, signal);
   }
 
   interface Parties {
@@ -140,10 +140,10 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   /** The decision rests on the policies that were read. */
   const unchanged = ({ pk, sk, version }: Item): Op => ({ op: 'check', pk, sk, ifVersion: version });
 
-  async function create(who: Principal, terms: Terms, parties: Parties, signal?: AbortSignal) {
+  async function create(actor: Principal, terms: Terms, parties: Parties, signal?: AbortSignal) {
     const { ask, consumer, provider, labels = {} } = parties;
     const labelled = Object.keys(labels).length > 0;
-    const { tenant } = who;
+    const { tenant } = actor;
     await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
     const now = clock.now();
     const id = ids.next('pe');
@@ -152,7 +152,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       ...terms,
       nonce: newNonce(deps),
       createdAt: now,
-      requestedBy: who.principal,
+      requestedBy: actor.principal,
       ...(labelled ? { labels } : {}),
       ...(ask ? { ask } : {}),
     };
@@ -174,7 +174,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         ...names,
         unchanged(consumer),
         unchanged(provider),
-        auditOp(deps, who, {
+        auditOp(deps, actor, {
           action: 'peering.request',
           subject,
           after: { ...terms, ...(labelled ? { labels } : {}) },
@@ -209,7 +209,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
   }
 
   async function change(
-    who: Principal,
+    actor: Principal,
     live: Item<PeeringRecord>,
     terms: Terms,
     { ask, consumer, provider }: Parties,
@@ -234,22 +234,22 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     }
     const sameAsk = ask === undefined || sameJson(spec.ask, ask);
     if (sameTerms && sameAsk) return { id: spec.id, created: false };
-    if (!sameTerms) judge(who.tenant, terms, { ask, consumer, provider }, state.consentedAt !== undefined);
+    if (!sameTerms) validateRequest(actor.tenant, terms, { ask, consumer, provider }, state.consentedAt !== undefined);
     const next: PeeringSpec = { ...spec, ...terms, ...(ask ? { ask } : {}) };
     const subject = `peering/${spec.id}`;
     await store.transact(
       [
         {
           op: 'update',
-          ...key.peering(who.tenant, spec.id),
+          ...key.peering(actor.tenant, spec.id),
           value: { spec: next, state } satisfies PeeringRecord,
           ifVersion: live.version,
         },
         unchanged(consumer),
         unchanged(provider),
-        auditOp(deps, who, { action: 'peering.change', subject, before, after: { ...terms } }),
+        auditOp(deps, actor, { action: 'peering.change', subject, before, after: { ...terms } }),
       ],
-      [eventOf(deps, who.tenant, 'peering.changed', subject, { ...terms })],
+      [eventOf(deps, actor.tenant, 'peering.changed', subject, { ...terms })],
       signal,
     );
     return { id: spec.id, created: false };
@@ -268,25 +268,25 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     release: (tenant, id, uid, signal) => untilWritten(() => releaseOnce(tenant, id, uid, signal), signal),
     loadPair: (tenant, consumer, provider, signal) => loadPair(store, tenant, { consumer, provider }, signal),
 
-    async request(who, input, signal) {
+    async request(actor, input, signal) {
       const terms = checkTerms(input);
       refuseSelf(terms);
-      const done = await untilWritten(() => requestOnce(who, terms, input, signal), signal);
-      await coordinator.look(who.tenant, done.id, signal);
+      const done = await untilWritten(() => requestOnce(actor, terms, input, signal), signal);
+      await coordinator.look(actor.tenant, done.id, signal);
       return done;
     },
 
-    async unpeer(who, id, { ifVersion, force = false } = {}, signal) {
+    async unpeer(actor, id, { ifVersion, force = false } = {}, signal) {
       try {
         await untilWritten(
-          () => requestUnpeer(deps, who, id, { ...(ifVersion !== undefined && { ifVersion }), force }, signal),
+          () => requestUnpeer(deps, actor, id, { ...(ifVersion !== undefined && { ifVersion }), force }, signal),
           signal,
         );
       } catch (error) {
         if (codeOf(error) !== 'version_conflict' || ifVersion === undefined) throw error;
         throw new AppError('precondition_failed', `peering ${id} changed meanwhile; read it again`, { cause: error });
       }
-      await coordinator.look(who.tenant, id, signal);
+      await coordinator.look(actor.tenant, id, signal);
     },
   };
 }

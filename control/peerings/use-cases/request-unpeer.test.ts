@@ -1,32 +1,32 @@
 import { describe, expect, test } from 'vitest';
-import { adminOf, createWorld, type World } from '../../testing/broker-clusters.ts';
+import { adminOf, type BrokerClusters, createBrokerClusters } from '../../testing/broker-clusters.ts';
 
 const admin = adminOf('default');
 
 async function peered() {
-  const world = createWorld();
-  const rome = await world.join('rome');
-  const milan = await world.join('milan');
-  const { peering } = await world.control.peerings.request(admin, {
+  const clusters = createBrokerClusters();
+  const rome = await clusters.join('rome');
+  const milan = await clusters.join('milan');
+  const { peering } = await clusters.control.peerings.request(admin, {
     consumer: 'rome',
     provider: 'milan',
     resources: {},
   });
-  const view = () => world.control.peerings.get(admin, peering.id);
-  await world.until(async () => (await view()).phase === 'Ready', 10_000);
-  return { world, rome, milan, id: peering.id, view };
+  const view = () => clusters.control.peerings.get(admin, peering.id);
+  await clusters.until(async () => (await view()).phase === 'Ready', 10_000);
+  return { world: clusters, rome, milan, id: peering.id, view };
 }
 
 /** Until the broker takes the dead for dead. */
-async function passes(world: World, ms: number): Promise<void> {
-  const end = world.clock.now() + ms;
-  await world.until(() => world.clock.now() >= end, ms + 1_000);
+async function passes(clusters: BrokerClusters, ms: number): Promise<void> {
+  const end = clusters.clock.now() + ms;
+  await clusters.until(() => clusters.clock.now() >= end, ms + 1_000);
 }
 
 describe('a forced end', () => {
   test('is refused while both clusters are heard of, and changes nothing', async () => {
-    const { world, id, view } = await peered();
-    await expect(world.control.peerings.unpeer(admin, id, { force: true })).rejects.toMatchObject({
+    const { world: clusters, id, view } = await peered();
+    await expect(clusters.control.peerings.unpeer(admin, id, { force: true })).rejects.toMatchObject({
       code: 'peer_alive',
       message: expect.stringMatching(/rome was heard \d+ s ago, milan was heard \d+ s ago/),
     });
@@ -36,62 +36,59 @@ describe('a forced end', () => {
   test.each(['rome', 'milan'] as const)(
     'passes %s over when it is silent, and says what is left there',
     async (dead) => {
-      const { world, rome, milan, id, view } = await peered();
+      const { world: clusters, rome, milan, id, view } = await peered();
       const [lost, living] = dead === 'rome' ? [rome, milan] : [milan, rome];
       lost.alive = false;
       lost.apiUp = false;
-      await passes(world, 200_000);
-      const asked = world.clock.now();
-      await world.control.peerings.unpeer(admin, id, { force: true });
-      await world.until(async () => (await view()).phase === 'Gone', 20_000);
-      expect(world.clock.now() - asked).toBeLessThan(8_000);
+      await passes(clusters, 200_000);
+      const requested = clusters.clock.now();
+      await clusters.control.peerings.unpeer(admin, id, { force: true });
+      await clusters.until(async () => (await view()).phase === 'Gone', 20_000);
+      expect(clusters.clock.now() - requested).toBeLessThan(8_000);
       expect(living.remains).toEqual([]);
       expect((await view()).leftBehind).toEqual([expect.stringMatching(new RegExp(`^${dead}: `))]);
       lost.alive = true;
       lost.apiUp = true;
-      await world.until(async () => (await view()).leftBehind.length === 0, 60_000);
+      await clusters.until(async () => (await view()).leftBehind.length === 0, 60_000);
       expect(lost.remains).toEqual([]);
     },
   );
 
   test('waits for a side that is heard again before the second look', async () => {
-    const { world, rome, milan, id, view } = await peered();
+    const { world: clusters, rome, milan, id, view } = await peered();
     milan.alive = false;
-    await passes(world, 200_000);
-    await world.control.peerings.unpeer(admin, id, { force: true });
+    await passes(clusters, 200_000);
+    await clusters.control.peerings.unpeer(admin, id, { force: true });
     milan.alive = true;
-    await world.until(async () => (await view()).phase === 'Gone', 20_000);
+    await clusters.until(async () => (await view()).phase === 'Gone', 20_000);
     expect((await view()).leftBehind).toEqual([]);
     expect([...rome.remains, ...milan.remains]).toEqual([]);
   });
 
   test('may come after a plain one', async () => {
-    const { world, milan, id, view } = await peered();
+    const { world: clusters, milan, id, view } = await peered();
     milan.alive = false;
     milan.apiUp = false;
-    await passes(world, 200_000);
-    await world.control.peerings.unpeer(admin, id);
-    const asked = world.clock.now();
-    await world.control.peerings.unpeer(admin, id, { force: true });
-    await world.until(async () => (await view()).phase === 'Gone', 20_000);
-    expect(world.clock.now() - asked).toBeLessThan(8_000);
+    await passes(clusters, 200_000);
+    await clusters.control.peerings.unpeer(admin, id);
+    const requested = clusters.clock.now();
+    await clusters.control.peerings.unpeer(admin, id, { force: true });
+    await clusters.until(async () => (await view()).phase === 'Gone', 20_000);
+    expect(clusters.clock.now() - requested).toBeLessThan(8_000);
   });
 });
 
-test.each(['rome', 'milan'] as const)(
-  'what somebody in %s ends by deleting its objects ends on both sides',
-  async (by) => {
-    const { world, rome, milan, view } = await peered();
-    (by === 'rome' ? rome : milan).endsByHand = true;
-    await world.until(async () => (await view()).phase === 'Unpeering', 10_000);
-    expect((await view()).conditions).toContainEqual(
-      expect.objectContaining({
-        type: 'Consented',
-        reason: 'EndedInCluster',
-        message: expect.stringContaining(`in ${by}`),
-      }),
-    );
-    await world.until(async () => (await view()).phase === 'Gone', 20_000);
-    expect([...rome.remains, ...milan.remains]).toEqual([]);
-  },
-);
+test.each(['rome', 'milan'] as const)('a peering whose objects are deleted in %s ends on both sides', async (by) => {
+  const { world: clusters, rome, milan, view } = await peered();
+  (by === 'rome' ? rome : milan).endsByHand = true;
+  await clusters.until(async () => (await view()).phase === 'Unpeering', 10_000);
+  expect((await view()).conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'Consented',
+      reason: 'EndedInCluster',
+      message: expect.stringContaining(`in ${by}`),
+    }),
+  );
+  await clusters.until(async () => (await view()).phase === 'Gone', 20_000);
+  expect([...rome.remains, ...milan.remains]).toEqual([]);
+});

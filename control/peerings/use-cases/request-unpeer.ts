@@ -16,13 +16,13 @@ type Deps = Pick<ControlDeps, 'store' | 'clock' | 'ids'>;
 
 export async function requestUnpeer(
   deps: Deps,
-  who: Principal,
+  actor: Principal,
   id: string,
   { ifVersion, force = false }: UnpeerOptions,
   signal?: AbortSignal,
 ): Promise<void> {
   const { store, clock } = deps;
-  const at = key.peering(who.tenant, id);
+  const at = key.peering(actor.tenant, id);
   const item = await store.get<PeeringRecord>(at.pk, at.sk, signal);
   if (!item) throw new AppError('not_found', `there is no peering ${JSON.stringify(id)}`, { detail: { peering: id } });
   if (ifVersion !== undefined && ifVersion !== item.version) {
@@ -33,19 +33,19 @@ export async function requestUnpeer(
     );
   }
   const { across } = item.value.spec;
-  const home = across ? homeOf(who.tenant, item.value.spec) : at;
+  const home = across ? homeOf(actor.tenant, item.value.spec) : at;
   const truth = across ? await store.get<PeeringRecord>(home.pk, home.sk, signal) : item;
   if (!truth) return;
-  const asked = isEnding(truth.value);
+  const requested = isEnding(truth.value);
   const mustForce = force && truth.value.spec.forcedAt === undefined && !hasEnded(truth.value);
-  if (mustForce) await mustBeSilent(deps, who.tenant, id, signal);
-  if (asked && !mustForce) return;
+  if (mustForce) await mustBeSilent(deps, actor.tenant, id, signal);
+  if (requested && !mustForce) return;
   const { spec, state } = truth.value;
-  const side = sideOf(who.tenant, spec);
+  const side = sideOf(actor.tenant, spec);
   const now = clock.now();
   const next: PeeringSpec = {
     ...spec,
-    ...(asked ? {} : { unpeerRequestedAt: now, ...(side ? { unpeerRequestedBy: side } : {}) }),
+    ...(requested ? {} : { unpeerRequestedAt: now, ...(side ? { unpeerRequestedBy: side } : {}) }),
     ...(mustForce ? { forcedAt: now } : {}),
   };
   const value: PeeringRecord = { spec: next, state };
@@ -53,18 +53,18 @@ export async function requestUnpeer(
   const changed = ifVersion !== undefined && side !== undefined && copies[side]?.version !== ifVersion;
   if (changed) throw new AppError('version_conflict', `peering ${id} changed meanwhile`);
   const about = { subject: `peering/${id}`, data: { consumer: spec.consumer, provider: spec.provider } };
-  const tenants = tenantsOf(who.tenant, spec);
+  const tenants = tenantsOf(actor.tenant, spec);
   await store.transact(
     [
       { op: 'update', ...home, value, ifVersion: (truth as Item).version },
       ...copyOps(value, copies),
-      ...auditBoth(deps, who, tenants, {
+      ...auditBoth(deps, actor, tenants, {
         action: mustForce ? 'peering.force-unpeer' : 'peering.unpeer',
         subject: about.subject,
         before: { phase: state.phase },
       }),
     ],
-    asked ? [] : eventBoth(deps, tenants, 'peering.unpeer-requested', about),
+    requested ? [] : eventBoth(deps, tenants, 'peering.unpeer-requested', about),
     signal,
   );
 }

@@ -1,7 +1,7 @@
 /** POST /v1/approval-rules */
 import { http } from '#functions/runtime/http.ts';
-import { ruleResource } from '#functions/runtime/present-across.ts';
-import { ApprovalRule, NewApprovalRule } from '#shared/schema/api/across.ts';
+import { ruleResource } from '#functions/runtime/present-cross-tenant.ts';
+import { ApprovalRule, NewApprovalRule } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -1,8 +1,8 @@
 /** DELETE /v1/approval-rules/{rule} */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { ruleResource } from '#functions/runtime/present-across.ts';
-import { ApprovalRule } from '#shared/schema/api/across.ts';
+import { ruleResource } from '#functions/runtime/present-cross-tenant.ts';
+import { ApprovalRule } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -1,9 +1,9 @@
 /** GET /v1/approval-rules */
 import { http } from '#functions/runtime/http.ts';
 import { pageOf } from '#functions/runtime/present.ts';
-import { ruleResource } from '#functions/runtime/present-across.ts';
+import { ruleResource } from '#functions/runtime/present-cross-tenant.ts';
 import { Paging, pageRequest } from '#functions/runtime/queries.ts';
-import { ApprovalRulePage } from '#shared/schema/api/across.ts';
+import { ApprovalRulePage } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

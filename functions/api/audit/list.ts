@@ -10,7 +10,7 @@ export const handler = http(
     method: 'GET',
     path: '/v1/audit',
     summary: 'Read the audit log',
-    description: 'Newest first: who changed what, from where, before and after.',
+    description: 'Newest first: principal, address, and the object before and after each change.',
     auth: 'key',
     permission: 'audit:read',
     query: Paging.extend({ subject: z.string().max(200).optional() }),

@@ -1,8 +1,8 @@
 /** GET /v1/directory/{tenant}/{cluster} */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { entryResource } from '#functions/runtime/present-across.ts';
-import { DirectoryEntry } from '#shared/schema/api/across.ts';
+import { entryResource } from '#functions/runtime/present-cross-tenant.ts';
+import { DirectoryEntry } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

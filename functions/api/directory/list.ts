@@ -2,9 +2,9 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { pageOf } from '#functions/runtime/present.ts';
-import { entryResource } from '#functions/runtime/present-across.ts';
+import { entryResource } from '#functions/runtime/present-cross-tenant.ts';
 import { Flag, Paging, pageRequest } from '#functions/runtime/queries.ts';
-import { DirectoryPage } from '#shared/schema/api/across.ts';
+import { DirectoryPage } from '#shared/schema/api/cross-tenant.ts';
 
 /** `tier=gold,zone=b` */
 const Labels = z

@@ -1,13 +1,13 @@
 /** POST /v1/directory */
 import { http } from '#functions/runtime/http.ts';
-import { entryResource } from '#functions/runtime/present-across.ts';
-import { DirectoryEntry, NewDirectoryEntry } from '#shared/schema/api/across.ts';
+import { entryResource } from '#functions/runtime/present-cross-tenant.ts';
+import { DirectoryEntry, NewDirectoryEntry } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {
     method: 'POST',
     path: '/v1/directory',
-    summary: 'Publish a cluster, or describe it anew',
+    summary: 'Publish a cluster, or replace its description',
     description: 'All tenants of the broker see exactly these fields, and may ask for the cluster.',
     auth: 'key',
     permission: 'directory:write',

@@ -1,15 +1,15 @@
 /** DELETE /v1/directory/{cluster} */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { entryResource } from '#functions/runtime/present-across.ts';
-import { DirectoryEntry } from '#shared/schema/api/across.ts';
+import { entryResource } from '#functions/runtime/present-cross-tenant.ts';
+import { DirectoryEntry } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {
     method: 'DELETE',
     path: '/v1/directory/{cluster}',
     summary: 'Take a cluster of yours out of the directory',
-    description: 'Nobody sees it or can ask for it any more; peerings and pending requests stay.',
+    description: 'Other tenants no longer see it or can ask for it; peerings and pending requests stay.',
     auth: 'key',
     permission: 'directory:write',
     pathParameters: z.object({ cluster: z.string() }),

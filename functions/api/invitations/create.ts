@@ -1,7 +1,7 @@
 /** POST /v1/invitations */
 import { http } from '#functions/runtime/http.ts';
-import { invitationResource } from '#functions/runtime/present-across.ts';
-import { IssuedInvitation, NewInvitation } from '#shared/schema/api/across.ts';
+import { invitationResource } from '#functions/runtime/present-cross-tenant.ts';
+import { IssuedInvitation, NewInvitation } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {
@@ -9,7 +9,7 @@ export const handler = http(
     path: '/v1/invitations',
     summary: 'Invite other tenants to a cluster',
     description:
-      'Whoever has the code may peer a cluster of theirs with this one, within the limits, until it expires, is used up or is revoked.',
+      'The holder of the code may peer a cluster with this one, within the limits, until it expires, is used up or is revoked.',
     auth: 'key',
     permission: 'invitations:write',
     body: NewInvitation,

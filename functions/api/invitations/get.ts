@@ -1,8 +1,8 @@
 /** GET /v1/invitations/{invitation} */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { invitationResource } from '#functions/runtime/present-across.ts';
-import { Invitation } from '#shared/schema/api/across.ts';
+import { invitationResource } from '#functions/runtime/present-cross-tenant.ts';
+import { Invitation } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -1,9 +1,9 @@
 /** GET /v1/invitations */
 import { http } from '#functions/runtime/http.ts';
 import { pageOf } from '#functions/runtime/present.ts';
-import { invitationResource } from '#functions/runtime/present-across.ts';
+import { invitationResource } from '#functions/runtime/present-cross-tenant.ts';
 import { Paging, pageRequest } from '#functions/runtime/queries.ts';
-import { InvitationPage } from '#shared/schema/api/across.ts';
+import { InvitationPage } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -2,9 +2,9 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { settledAnswers, whenSettled } from '#functions/runtime/settled.ts';
 import { Wait } from '#functions/runtime/wait.ts';
-import { NewRedemption } from '#shared/schema/api/across.ts';
+import { settledAnswers, whenSettled } from '#functions/runtime/wait-condition.ts';
+import { NewRedemption } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

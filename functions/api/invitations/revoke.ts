@@ -1,8 +1,8 @@
 /** DELETE /v1/invitations/{invitation} */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { invitationResource } from '#functions/runtime/present-across.ts';
-import { Invitation } from '#shared/schema/api/across.ts';
+import { invitationResource } from '#functions/runtime/present-cross-tenant.ts';
+import { Invitation } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {
@@ -10,7 +10,7 @@ export const handler = http(
     path: '/v1/invitations/{invitation}',
     summary: 'Revoke an invitation',
     description:
-      'Nobody can use it any more. Peerings that both clusters have agreed to stay; those that wait for it end.',
+      'It cannot be used any more. Peerings that both clusters have agreed to stay; those that wait for it end.',
     auth: 'key',
     permission: 'invitations:write',
     pathParameters: z.object({ invitation: z.string() }),

@@ -9,7 +9,7 @@ export const handler = http(
     path: '/v1/issuers',
     summary: 'Register an identity provider',
     description:
-      'Its tokens are accepted beside the header isthmus-tenant: of members, and of whoever its role claim gives a role. HTTPS and public addresses only; its keys are fetched now, to see that they can be.',
+      'Its tokens are accepted beside the header isthmus-tenant: of members, and of subjects to which its role claim gives a role. HTTPS and public addresses only; its keys are fetched now, to see that they can be.',
     auth: 'key',
     permission: 'issuers:write',
     body: NewIssuer,

@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { settledAnswers, whenSettled } from '#functions/runtime/settled.ts';
 import { Wait } from '#functions/runtime/wait.ts';
+import { settledAnswers, whenSettled } from '#functions/runtime/wait-condition.ts';
 import { NewPeering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(

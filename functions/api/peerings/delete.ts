@@ -4,8 +4,8 @@ import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
 import { Flag } from '#functions/runtime/queries.ts';
-import { locationOf } from '#functions/runtime/settled.ts';
 import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { locationOf } from '#functions/runtime/wait-condition.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(

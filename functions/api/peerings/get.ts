@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
-import { isSettled } from '#functions/runtime/settled.ts';
 import { Wait, waitUntil } from '#functions/runtime/wait.ts';
+import { isSettled } from '#functions/runtime/wait-condition.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 
 export const handler = http(

@@ -1,8 +1,8 @@
 /** POST /v1/requests/{request}/approve */
 import * as z from 'zod';
 import { http } from '#functions/runtime/http.ts';
-import { requestResource } from '#functions/runtime/present-across.ts';
-import { Decision, PeeringRequest } from '#shared/schema/api/across.ts';
+import { requestResource } from '#functions/runtime/present-cross-tenant.ts';
+import { Decision, PeeringRequest } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -1,7 +1,7 @@
 /** POST /v1/requests */
 import { http } from '#functions/runtime/http.ts';
-import { requestResource } from '#functions/runtime/present-across.ts';
-import { NewPeeringRequest, PeeringRequest } from '#shared/schema/api/across.ts';
+import { requestResource } from '#functions/runtime/present-cross-tenant.ts';
+import { NewPeeringRequest, PeeringRequest } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -1,9 +1,9 @@
 /** GET /v1/requests */
 import { http } from '#functions/runtime/http.ts';
 import { pageOf } from '#functions/runtime/present.ts';
-import { requestResource } from '#functions/runtime/present-across.ts';
+import { requestResource } from '#functions/runtime/present-cross-tenant.ts';
 import { Paging, pageRequest } from '#functions/runtime/queries.ts';
-import { PeeringRequestPage, RequestDirection, RequestState } from '#shared/schema/api/across.ts';
+import { PeeringRequestPage, RequestDirection, RequestState } from '#shared/schema/api/cross-tenant.ts';
 
 export const handler = http(
   {

@@ -11,7 +11,7 @@ export const handler = http(
     description: 'Its state, its limits and what is used of them.',
     auth: 'key',
     permission: 'tenant:read',
-    answers: { 200: { description: 'The tenant of whoever asks.', body: OwnTenantResource } },
+    answers: { 200: { description: 'The tenant of the caller.', body: OwnTenantResource } },
   },
   async ({ control, caller, signal }) => ({ body: ownTenantResource(await control.tenants.own.get(caller, signal)) }),
 );

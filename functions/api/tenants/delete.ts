@@ -10,7 +10,7 @@ export const handler = http(
     path: '/v1/tenants/{tenant}',
     summary: 'Delete a tenant and everything in it',
     description:
-      'For the operator of the broker, who confirms by repeating the name. Refused while peerings have not ended, unless `force` ends them. Repeating shows how far it is; afterwards the tenant is not found.',
+      'For the operator of the broker; the name is repeated as a confirmation. Refused while peerings have not ended, unless `force` ends them. Repeating shows how far it is; afterwards the tenant is not found.',
     auth: 'operator',
     pathParameters: z.object({ tenant: z.string() }),
     query: z.object({ confirm: z.string().max(63).describe('The name of the tenant again.'), force: Flag }),

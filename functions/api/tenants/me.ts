@@ -6,7 +6,7 @@ export const handler = http(
   {
     method: 'GET',
     path: '/v1/tenants/me',
-    summary: 'Who am I',
+    summary: 'Read the calling principal',
     auth: 'key',
     answers: { 200: { description: 'The tenant and rights of the API key.', body: Me } },
   },

@@ -21,7 +21,7 @@ export const EventTarget = z.object({
   type: z.enum(['eventbridge', 'sqs']),
   arn: z.string(),
   roleArn: z.string(),
-  principal: z.string().describe('Who assumes the role: what its trust policy has to name.'),
+  principal: z.string().describe('The principal that assumes the role: what its trust policy has to name.'),
   externalId: z
     .string()
     .describe('What the trust policy has to ask for (`sts:ExternalId`). The same for all targets of the tenant.'),

@@ -49,7 +49,7 @@ export const LinkEnd = z.object({
 });
 export type LinkEnd = z.infer<typeof LinkEnd>;
 
-export const PeeringLink = z.object({
+const PeeringLink = z.object({
   server: ClusterId.describe('The cluster that is dialled.'),
   endpoint: z.string().optional().describe('Where the other one dials it, `address:port`.'),
   serviceType: GatewayServiceType,
@@ -57,7 +57,6 @@ export const PeeringLink = z.object({
   consumer: LinkEnd,
   provider: LinkEnd,
 });
-export type PeeringLink = z.infer<typeof PeeringLink>;
 
 export const PeeringNetwork = z.object({
   enabled: z.boolean(),

@@ -37,8 +37,7 @@ export const JoinTokenAnswer = z.object({
 });
 export type JoinTokenAnswer = z.infer<typeof JoinTokenAnswer>;
 
-export const PeeringPhase = z.enum(phases);
-export type PeeringPhase = z.infer<typeof PeeringPhase>;
+const PeeringPhase = z.enum(phases);
 
 export const PeeringCondition = z.object({
   type: z.string(),
@@ -51,16 +50,15 @@ export const PeeringCondition = z.object({
 });
 export type PeeringCondition = z.infer<typeof PeeringCondition>;
 
-export const PeeringAcross = z.object({
+const PeeringAcross = z.object({
   side: z.enum(['consumer', 'provider']).describe('Which of the two clusters is yours.'),
   peerTenant: z.string().describe('The tenant of the other cluster.'),
   by: z.enum(['invitation', 'request']).describe("How the provider's tenant agreed."),
   limits: Quantities.describe('What the provider agreed to at most; what is not named is not limited by it.'),
   classes: z.array(z.string()).describe('Classes that the provider agreed to.'),
   lapsesAt: Time.describe('When it ends unless both clusters have agreed by then.'),
-  endedBy: z.enum(['consumer', 'provider']).optional().describe('Who unpeered.'),
+  endedBy: z.enum(['consumer', 'provider']).optional().describe('The side that unpeered.'),
 });
-export type PeeringAcross = z.infer<typeof PeeringAcross>;
 
 export const Peering = z.object({
   id: z.string(),
@@ -89,7 +87,9 @@ export const Peering = z.object({
       kind: z.enum(['object', 'broker']),
       name: z.string().optional().describe('Of the Peering object in the consumer.'),
     })
-    .describe('Who changes it: a Peering object in the consumer cluster, or this API. Either may end it.'),
+    .describe(
+      'The only writer of its terms: a Peering object in the consumer cluster, or this API. Either may end it.',
+    ),
   version: z.int(),
 });
 export type Peering = z.infer<typeof Peering>;
@@ -110,7 +110,7 @@ export type FeedEvent = z.infer<typeof FeedEvent>;
 export const AuditRecord = z.object({
   id: z.string(),
   at: Time,
-  principal: z.string().describe('Who: `api-key/…`, `cluster/…` or `system`.'),
+  principal: z.string().describe('The actor: `api-key/…`, `cluster/…` or `system`.'),
   from: z.string().describe('Network address of the caller.'),
   requestId: z.string(),
   action: z.string(),

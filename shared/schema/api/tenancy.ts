@@ -8,20 +8,19 @@ const Limit = z.int().min(0).max(10_000_000);
 /** Nothing that would spoil a terminal or a log. */
 const Text = (max: number) => printable(z.string().min(1).max(max));
 
-export const TenantName = z
+const TenantName = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS-1123 label of at most 63 characters')
   .describe('Given once: it is part of every API key, and never given again.');
 
-export const ServiceLimits = z.object({
+const ServiceLimits = z.object({
   clusters: Limit.describe('Clusters that have joined and not left.'),
   peerings: Limit.describe('Peerings that have not ended.'),
   requestsPerMinute: Limit.describe('Requests of members and keys.'),
   eventsPerMinute: Limit.describe('Requests of agents.'),
 });
-export type ServiceLimits = z.infer<typeof ServiceLimits>;
 
-export const TenantStateName = z.enum(['active', 'suspended', 'deleting']);
+const TenantStateName = z.enum(['active', 'suspended', 'deleting']);
 
 export const TenantResource = z.object({
   name: TenantName,

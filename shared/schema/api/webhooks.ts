@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { printable, webUrl } from '../definition/printable-text.ts';
 
 export const Time = z.iso.datetime().describe('RFC 3339, UTC.');
-const Url = webUrl(2_000).describe('https only, at a public address. Whoever may read webhooks sees it whole.');
+const Url = webUrl(2_000).describe('https only, at a public address. Every reader of webhooks sees it in full.');
 export const Types = z
   .array(z.string().min(1).max(100))
   .min(1)

@@ -62,7 +62,7 @@ export const ObjectReference = z.object({
   fieldPath: z.string().optional(),
 });
 
-export const AwsConfig = z.object({
+const AwsConfig = z.object({
   awsUserArn: z.string(),
   awsAccessKeyID: z.string(),
   awsSecretAccessKey: z.string(),
@@ -98,7 +98,7 @@ export const conditionOf = <Type extends z.ZodType, Status extends z.ZodType>(ty
   });
 
 /** The condition form of Kubernetes itself, for our own kinds. */
-export const Condition = z.object({
+const Condition = z.object({
   type: z.string().min(1),
   status: z.enum(['True', 'False', 'Unknown']),
   observedGeneration: z.int().min(0).optional(),
@@ -106,7 +106,6 @@ export const Condition = z.object({
   reason: z.string().min(1),
   message: z.string(),
 });
-export type Condition = z.infer<typeof Condition>;
 export const Conditions = z
   .array(Condition)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
@@ -136,7 +135,7 @@ const NodeSelectorRequirement = z.object({
   operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt']),
   values: z.array(z.string()).optional(),
 });
-export const NodeSelectorTerm = z.object({
+const NodeSelectorTerm = z.object({
   matchExpressions: z.array(NodeSelectorRequirement).optional(),
   matchFields: z.array(NodeSelectorRequirement).optional(),
 });

@@ -19,8 +19,8 @@ export interface CelRule {
   readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired';
 }
 
-/** Who writes a kind, in words for the reference page. */
-export interface Writers {
+/** The writer of a kind, in words for the reference page. */
+interface Writers {
   readonly object: string;
   readonly status?: string;
 }
@@ -58,4 +58,4 @@ export const cel = (...rules: readonly CelRule[]): { 'x-kubernetes-validations':
 
 /** For `.meta(...)` of a required field that may never change once set. */
 export const immutable = (field: string): ReturnType<typeof cel> =>
-  cel({ rule: 'self == oldSelf', message: `${field} is immutable: delete the object and create it anew` });
+  cel({ rule: 'self == oldSelf', message: `${field} is immutable: delete the object and create it again` });

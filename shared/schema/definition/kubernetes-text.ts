@@ -23,7 +23,7 @@ export const LabelValue = z
     'must be a Kubernetes label value of at most 63 characters',
   );
 
-export const maxLabels = 32;
+const maxLabels = 32;
 export const GivenLabels = z
   .record(z.string().max(317).regex(qualifiedName, 'must be a Kubernetes label name'), LabelValue)
   .refine((labels) => Object.keys(labels).length <= maxLabels, `must have at most ${maxLabels} labels`)

@@ -4,7 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { ClusterId, Conditions, Timestamp } from '../definition/fields.ts';
 import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 
-export const BrokerLinkSpec = z.object({
+const BrokerLinkSpec = z.object({
   url: z
     .string()
     .regex(/^https?:\/\/[^ ]+$/)
@@ -18,9 +18,9 @@ export const BrokerLinkSpec = z.object({
     .describe("Hex SHA-256 of the broker's CA certificate (DER); absent when its certificate is publicly trusted."),
   caBundle: z.string().optional().describe("PEM bundle that the broker's certificate must be signed by."),
 });
-export type BrokerLinkSpec = z.infer<typeof BrokerLinkSpec>;
+type BrokerLinkSpec = z.infer<typeof BrokerLinkSpec>;
 
-export const BrokerLinkStatus = z.object({
+const BrokerLinkStatus = z.object({
   connected: z.boolean().optional().describe('The doorbell (WebSocket) is open.'),
   lastExchangeTime: Timestamp.optional().describe('When the broker last answered.'),
   protocolVersion: z.int().min(1).optional().describe('Spoken by both sides.'),
@@ -28,7 +28,7 @@ export const BrokerLinkStatus = z.object({
   observedGeneration: z.int().optional(),
   conditions: Conditions.optional(),
 });
-export type BrokerLinkStatus = z.infer<typeof BrokerLinkStatus>;
+type BrokerLinkStatus = z.infer<typeof BrokerLinkStatus>;
 
 export type BrokerLink = KubeResource<BrokerLinkSpec, BrokerLinkStatus>;
 

@@ -17,7 +17,7 @@ const Peers = z
 
 const loose = z.looseObject({}).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-export const ReflectedKind = z.enum([
+const ReflectedKind = z.enum([
   'service',
   'endpointslice',
   'ingress',
@@ -27,7 +27,6 @@ export const ReflectedKind = z.enum([
   'persistentvolumeclaim',
   'event',
 ]);
-export type ReflectedKind = z.infer<typeof ReflectedKind>;
 
 export const PeeringPolicySpec = z.object({
   tenants: z
@@ -37,7 +36,10 @@ export const PeeringPolicySpec = z.object({
   asConsumer: z
     .object({
       enabled: z.boolean().default(true),
-      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      autoAccept: z
+        .boolean()
+        .default(false)
+        .describe('True: requests within the limits are accepted without approval by hand.'),
       peers: Peers,
     })
     .optional()
@@ -45,7 +47,10 @@ export const PeeringPolicySpec = z.object({
   asProvider: z
     .object({
       enabled: z.boolean().default(true),
-      autoAccept: z.boolean().default(false).describe('True: nobody has to agree by hand.'),
+      autoAccept: z
+        .boolean()
+        .default(false)
+        .describe('True: requests within the limits are accepted without approval by hand.'),
       peers: Peers,
       maxResourcesPerPeer: ResourceList.default({}).describe(
         'Most that one consumer gets; what is not named is not limited.',

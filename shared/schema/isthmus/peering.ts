@@ -6,7 +6,7 @@ import { ClusterId, Conditions, ResourceList } from '../definition/fields.ts';
 import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 import { PeeringOwner } from '../protocol/agent-protocol.ts';
 
-export const PeeringSpec = z.object({
+const PeeringSpec = z.object({
   provider: ClusterId.meta(immutable('provider')).describe('Cluster that is asked for capacity.'),
   resources: ResourceList.default({}).describe('What is asked for; empty: as much as the provider gives by default.'),
   class: z.string().min(1).default('default').describe('Resource class at the provider.'),
@@ -27,16 +27,16 @@ export const PeeringSpec = z.object({
     "Whose terms hold where this object and the broker's API differ. Object (the default): this object's; the API may end the peering and change nothing else of it, and deleting the object ends it. Broker: the API's; this object asks once, then shows, and deleting it ends nothing.",
   ),
 });
-export type PeeringSpec = z.infer<typeof PeeringSpec>;
+type PeeringSpec = z.infer<typeof PeeringSpec>;
 
-export const PeeringStatus = z.object({
+const PeeringStatus = z.object({
   observedGeneration: z.int().optional(),
   peering: z.string().optional().describe('Identifier of this peering at the broker.'),
   phase: z.string().optional().describe('As the broker sees it.'),
   owner: PeeringOwner.optional().describe('Whose terms hold now; absent: there is no peering.'),
   conditions: Conditions.optional(),
 });
-export type PeeringStatus = z.infer<typeof PeeringStatus>;
+type PeeringStatus = z.infer<typeof PeeringStatus>;
 
 export type Peering = KubeResource<PeeringSpec, PeeringStatus>;
 

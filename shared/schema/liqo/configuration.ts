@@ -14,11 +14,11 @@ export type ClusterCidrs = z.infer<typeof ClusterCidrs>;
 export const ClusterConfig = z.object({ cidr: ClusterCidrs.prefault({}) });
 export type ClusterConfig = z.infer<typeof ClusterConfig>;
 
-export const ConfigurationSpec = z.object({
+const ConfigurationSpec = z.object({
   local: ClusterConfig.optional().describe('Ranges of this cluster; filled in when absent.'),
   remote: ClusterConfig.describe('Ranges that the peer really has.'),
 });
-export type ConfigurationSpec = z.infer<typeof ConfigurationSpec>;
+type ConfigurationSpec = z.infer<typeof ConfigurationSpec>;
 
 export const ConfigurationStatus = z.object({
   remote: ClusterConfig.optional().describe('What this cluster calls them; index i belongs to index i of the spec.'),

@@ -10,19 +10,17 @@ export const ConnectionType = z.enum(['Server', 'Client']);
 export type ConnectionType = z.infer<typeof ConnectionType>;
 
 /** Values of `status.value`; the API server takes any text, as with Liqo. */
-export const connectionValues = ['Connected', 'Connecting', 'Error'] as const;
-export type ConnectionValue = (typeof connectionValues)[number];
+const connectionValues = ['Connected', 'Connecting', 'Error'] as const;
 
-export const ConnectionSpec = z.object({
+const ConnectionSpec = z.object({
   type: ConnectionType.describe('Which end this is.'),
   gatewayRef: ObjectReference.describe('The WgGatewayServer or WgGatewayClient.'),
 });
-export type ConnectionSpec = z.infer<typeof ConnectionSpec>;
+type ConnectionSpec = z.infer<typeof ConnectionSpec>;
 
-export const AnnouncedRanges = z.object({ pod: z.array(Cidr), external: z.array(Cidr) });
-export type AnnouncedRanges = z.infer<typeof AnnouncedRanges>;
+const AnnouncedRanges = z.object({ pod: z.array(Cidr), external: z.array(Cidr) });
 
-export const ConnectionStatus = z.object({
+const ConnectionStatus = z.object({
   value: z
     .string()
     .optional()
@@ -40,7 +38,7 @@ export const ConnectionStatus = z.object({
   peerRanges: AnnouncedRanges.optional().describe('What the peer says that its ranges are.'),
   conditions: Conditions.optional(),
 });
-export type ConnectionStatus = z.infer<typeof ConnectionStatus>;
+type ConnectionStatus = z.infer<typeof ConnectionStatus>;
 
 export type Connection = KubeResource<ConnectionSpec, ConnectionStatus>;
 

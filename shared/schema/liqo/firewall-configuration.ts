@@ -37,12 +37,12 @@ export const FilterRule = z.object({
 });
 export type FilterRule = z.infer<typeof FilterRule>;
 
-export const RouteChainRule = z.object({ name: ruleName });
+const RouteChainRule = z.object({ name: ruleName });
 
 const lists = ['natRules', 'filterRules', 'routeRules'] as const;
 const oneList = 'at most one of natRules, filterRules and routeRules may be given';
 
-export const FirewallRules = z
+const FirewallRules = z
   .object({
     natRules: z.array(NatRule).optional(),
     filterRules: z.array(FilterRule).optional(),
@@ -55,7 +55,6 @@ export const FirewallRules = z
       message: oneList,
     }),
   );
-export type FirewallRules = z.infer<typeof FirewallRules>;
 
 export const FirewallChain = z.object({
   name: z.string().min(1),
@@ -78,11 +77,11 @@ export const FirewallTable = z.object({
 });
 export type FirewallTable = z.infer<typeof FirewallTable>;
 
-export const FirewallConfigurationSpec = z.object({ table: FirewallTable.describe('One nftables table.') });
-export type FirewallConfigurationSpec = z.infer<typeof FirewallConfigurationSpec>;
+const FirewallConfigurationSpec = z.object({ table: FirewallTable.describe('One nftables table.') });
+type FirewallConfigurationSpec = z.infer<typeof FirewallConfigurationSpec>;
 
-export const FirewallConfigurationStatus = z.object({ conditions: HostConditions.optional() });
-export type FirewallConfigurationStatus = z.infer<typeof FirewallConfigurationStatus>;
+const FirewallConfigurationStatus = z.object({ conditions: HostConditions.optional() });
+type FirewallConfigurationStatus = z.infer<typeof FirewallConfigurationStatus>;
 
 export type FirewallConfiguration = KubeResource<FirewallConfigurationSpec, FirewallConfigurationStatus>;
 

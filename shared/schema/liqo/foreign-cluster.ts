@@ -35,10 +35,10 @@ export const ForeignClusterModule = z.object({
 });
 export type ForeignClusterModule = z.infer<typeof ForeignClusterModule>;
 
-export const ForeignClusterSpec = z.object({
+const ForeignClusterSpec = z.object({
   clusterID: ClusterId.meta(immutable('clusterID')).describe('Cluster ID of the peer.'),
 });
-export type ForeignClusterSpec = z.infer<typeof ForeignClusterSpec>;
+type ForeignClusterSpec = z.infer<typeof ForeignClusterSpec>;
 
 export const ForeignClusterStatus = z.object({
   observedGeneration: z.int().optional(),

@@ -15,13 +15,15 @@ export const GatewayClientSpec = z.object({
 });
 export type GatewayClientSpec = z.infer<typeof GatewayClientSpec>;
 
-export const GatewayClientStatus = z.object({
+const GatewayClientStatus = z.object({
   clientRef: ObjectReference.optional().describe('What was rendered from the template.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
-export type GatewayClientStatus = z.infer<typeof GatewayClientStatus>;
+type GatewayClientStatus = z.infer<typeof GatewayClientStatus>;
 
 export type GatewayClient = KubeResource<GatewayClientSpec, GatewayClientStatus>;
 

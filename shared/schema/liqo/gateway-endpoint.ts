@@ -4,7 +4,7 @@ import { Ipv4, Port } from '../definition/addresses.ts';
 import { LocalObjectReference } from '../definition/fields.ts';
 import { type CelRule, cel } from '../definition/kind.ts';
 
-export const PortList = z.array(Port).max(64);
+const PortList = z.array(Port).max(64);
 
 const lists = (endpoint: unknown): { port?: number; ports?: number[]; nodePort?: number; nodePorts?: number[] } =>
   endpoint as ReturnType<typeof lists>;

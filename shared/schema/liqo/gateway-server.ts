@@ -17,14 +17,16 @@ export const GatewayServerSpec = z.object({
 });
 export type GatewayServerSpec = z.infer<typeof GatewayServerSpec>;
 
-export const GatewayServerStatus = z.object({
+const GatewayServerStatus = z.object({
   serverRef: ObjectReference.optional().describe('What was rendered from the template.'),
   endpoint: EndpointStatus.optional().describe('Where a client can reach this gateway.'),
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
-export type GatewayServerStatus = z.infer<typeof GatewayServerStatus>;
+type GatewayServerStatus = z.infer<typeof GatewayServerStatus>;
 
 export type GatewayServer = KubeResource<GatewayServerSpec, GatewayServerStatus>;
 

@@ -7,7 +7,7 @@ import { ageColumn, defineKind } from '../definition/kind.ts';
 export const IdentityType = z.enum(['ControlPlane', 'ResourceSlice']);
 export type IdentityType = z.infer<typeof IdentityType>;
 
-export const IdentitySpec = z.object({
+const IdentitySpec = z.object({
   clusterID: ClusterId.describe('Cluster ID of the provider.'),
   type: IdentityType.describe('ControlPlane: the replicator logs in with it. ResourceSlice: one virtual node does.'),
   authParams: AuthParams.describe('Overwritten at each renewal.'),
@@ -16,12 +16,12 @@ export const IdentitySpec = z.object({
     .optional()
     .describe('Namespace of this consumer at the provider; unset for ResourceSlice identities.'),
 });
-export type IdentitySpec = z.infer<typeof IdentitySpec>;
+type IdentitySpec = z.infer<typeof IdentitySpec>;
 
-export const IdentityStatus = z.object({
+const IdentityStatus = z.object({
   kubeconfigSecretRef: LocalObjectReference.optional().describe('Secret with the kubeconfig made of this identity.'),
 });
-export type IdentityStatus = z.infer<typeof IdentityStatus>;
+type IdentityStatus = z.infer<typeof IdentityStatus>;
 
 export type Identity = KubeResource<IdentitySpec, IdentityStatus>;
 

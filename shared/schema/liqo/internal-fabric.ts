@@ -5,7 +5,7 @@ import { Cidr, Ipv4 } from '../definition/addresses.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkNames } from './network-names.ts';
 
-export const InternalFabricSpec = z.object({
+const InternalFabricSpec = z.object({
   mtu: z.int().optional().describe('In effect on tunnel and overlay, in bytes.'),
   remoteCIDRs: z.array(Cidr).optional().describe("The peer's pod and external ranges as this cluster sees them."),
   interface: z
@@ -16,7 +16,7 @@ export const InternalFabricSpec = z.object({
     .describe('The two ends of the overlay.'),
   gatewayIP: Ipv4.describe('Of the active gateway pod.'),
 });
-export type InternalFabricSpec = z.infer<typeof InternalFabricSpec>;
+type InternalFabricSpec = z.infer<typeof InternalFabricSpec>;
 
 export type InternalFabric = KubeResource<InternalFabricSpec>;
 

@@ -5,7 +5,7 @@ import { Ipv4 } from '../definition/addresses.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { networkNames } from './network-names.ts';
 
-export const InternalNodeSpec = z.object({
+const InternalNodeSpec = z.object({
   interface: z
     .object({
       gateway: z.object({ name: z.string().describe('Interface for this node in every gateway of Liqo.') }),
@@ -13,9 +13,9 @@ export const InternalNodeSpec = z.object({
     })
     .describe('The two ends of the overlay.'),
 });
-export type InternalNodeSpec = z.infer<typeof InternalNodeSpec>;
+type InternalNodeSpec = z.infer<typeof InternalNodeSpec>;
 
-export const InternalNodeStatus = z.object({
+const InternalNodeStatus = z.object({
   nodeIP: z
     .object({
       local: Ipv4.optional().describe('Source address towards a gateway pod on the same node.'),
@@ -23,7 +23,7 @@ export const InternalNodeStatus = z.object({
     })
     .optional(),
 });
-export type InternalNodeStatus = z.infer<typeof InternalNodeStatus>;
+type InternalNodeStatus = z.infer<typeof InternalNodeStatus>;
 
 export type InternalNode = KubeResource<InternalNodeSpec, InternalNodeStatus>;
 

@@ -7,7 +7,7 @@ import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 import { networkNames } from './network-names.ts';
 import { ServiceTemplate } from './rendered-gateway.ts';
 
-export const IpSpec = z.object({
+const IpSpec = z.object({
   ip: Ipv4.meta(immutable('ip')).describe('The real address.'),
   networkRef: ObjectReference.optional().describe('Network that the address is taken from; default: external-cidr.'),
   serviceTemplate: ServiceTemplate.optional().describe('Publishes a Service with this address as its endpoint, too.'),
@@ -16,7 +16,7 @@ export const IpSpec = z.object({
     .optional()
     .describe('Hides callers behind the node, for hosts that have no route back to them.'),
 });
-export type IpSpec = z.infer<typeof IpSpec>;
+type IpSpec = z.infer<typeof IpSpec>;
 
 export const IpStatus = z.object({
   ip: Ipv4.meta(immutable('ip')).optional().describe('Address for peers.'),

@@ -13,18 +13,18 @@ export const RemoteNamespaceStatus = z.object({
 });
 export type RemoteNamespaceStatus = z.infer<typeof RemoteNamespaceStatus>;
 
-export const NamespaceMapSpec = z.object({
+const NamespaceMapSpec = z.object({
   desiredMapping: StringMap.optional().describe('Local namespace to wanted namespace at the provider.'),
 });
-export type NamespaceMapSpec = z.infer<typeof NamespaceMapSpec>;
+type NamespaceMapSpec = z.infer<typeof NamespaceMapSpec>;
 
-export const NamespaceMapStatus = z.object({
+const NamespaceMapStatus = z.object({
   currentMapping: z
     .record(z.string(), RemoteNamespaceStatus)
     .optional()
     .describe('Local namespace to what exists at the provider.'),
 });
-export type NamespaceMapStatus = z.infer<typeof NamespaceMapStatus>;
+type NamespaceMapStatus = z.infer<typeof NamespaceMapStatus>;
 
 export type NamespaceMap = KubeResource<NamespaceMapSpec, NamespaceMapStatus>;
 

@@ -9,18 +9,9 @@ export const NamespaceMappingStrategy = z.enum(['EnforceSameName', 'DefaultName'
 export type NamespaceMappingStrategy = z.infer<typeof NamespaceMappingStrategy>;
 export const PodOffloadingStrategy = z.enum(['Local', 'Remote', 'LocalAndRemote']);
 export type PodOffloadingStrategy = z.infer<typeof PodOffloadingStrategy>;
-export const OffloadingPhase = z.enum([
-  'Ready',
-  'NoClusterSelected',
-  'InProgress',
-  'SomeFailed',
-  'AllFailed',
-  'Terminating',
-]);
-export type OffloadingPhase = z.infer<typeof OffloadingPhase>;
+const OffloadingPhase = z.enum(['Ready', 'NoClusterSelected', 'InProgress', 'SomeFailed', 'AllFailed', 'Terminating']);
 
-export const RemoteNamespaceConditionType = z.enum(['OffloadingRequired', 'Ready']);
-export type RemoteNamespaceConditionType = z.infer<typeof RemoteNamespaceConditionType>;
+const RemoteNamespaceConditionType = z.enum(['OffloadingRequired', 'Ready']);
 export const RemoteNamespaceCondition = conditionOf(RemoteNamespaceConditionType, z.enum(['True', 'False', 'Unknown']));
 export type RemoteNamespaceCondition = z.infer<typeof RemoteNamespaceCondition>;
 
@@ -52,7 +43,7 @@ export const NamespaceOffloadingSpec = z
       },
       {
         rule: "(has(self.remoteNamespaceName) ? self.remoteNamespaceName : '') == (has(oldSelf.remoteNamespaceName) ? oldSelf.remoteNamespaceName : '')",
-        message: 'remoteNamespaceName is immutable: delete the object and create it anew',
+        message: 'remoteNamespaceName is immutable: delete the object and create it again',
         fieldPath: '.remoteNamespaceName',
         reason: 'FieldValueForbidden',
       },

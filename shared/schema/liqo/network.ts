@@ -1,4 +1,4 @@
-/** ipam.liqo.io Network: a range that somebody asks for, and the range that was granted. */
+/** ipam.liqo.io Network: a requested range, and the range that IPAM granted. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr } from '../definition/addresses.ts';
@@ -19,7 +19,7 @@ export const NetworkSpec = z
   .meta(
     cel({
       rule: 'has(self.preAllocated) == has(oldSelf.preAllocated)',
-      message: 'preAllocated is immutable: delete the object and create it anew',
+      message: 'preAllocated is immutable: delete the object and create it again',
     }),
   );
 export type NetworkSpec = z.infer<typeof NetworkSpec>;
@@ -36,7 +36,7 @@ export const networks = defineKind<Network>({
   ...networkNames.networks,
   shortNames: ['net'],
   categories: ['liqo'],
-  description: 'A range that somebody asks for, and the range that was granted.',
+  description: 'A requested range, and the range that IPAM granted.',
   writers: { object: 'the installation, the configuration controller or a user', status: 'network controller' },
   columns: [
     { name: 'Desired CIDR', type: 'string', jsonPath: '.spec.cidr' },

@@ -7,13 +7,13 @@ import { networkNames } from './network-names.ts';
 
 const length = 'must be 32 bytes (44 characters of base64), as `wg pubkey` prints them';
 
-export const PublicKeySpec = z.object({
+const PublicKeySpec = z.object({
   publicKey: Bytes.max(44)
     .refine((text) => /^[^=]{43}=$/.test(text), length)
     .meta(cel({ rule: "self.matches('^[^=]{43}=$')", message: length }))
     .describe('32 bytes.'),
 });
-export type PublicKeySpec = z.infer<typeof PublicKeySpec>;
+type PublicKeySpec = z.infer<typeof PublicKeySpec>;
 
 export type PublicKey = KubeResource<PublicKeySpec>;
 

@@ -7,7 +7,7 @@ import { ageColumn, defineKind } from '../definition/kind.ts';
 export const LimitsEnforcement = z.enum(['Hard', 'Soft', 'None']);
 export type LimitsEnforcement = z.infer<typeof LimitsEnforcement>;
 
-export const QuotaSpec = z.object({
+const QuotaSpec = z.object({
   user: z.string().min(1).describe('User (or its sanitised name) that this quota limits.'),
   limitsEnforcement: LimitsEnforcement.optional().describe(
     'Soft: each container must request cpu and memory. Hard: and limits must equal requests.',
@@ -15,7 +15,7 @@ export const QuotaSpec = z.object({
   resources: ResourceList,
   cordoned: z.boolean().optional().describe('True: nothing new is admitted.'),
 });
-export type QuotaSpec = z.infer<typeof QuotaSpec>;
+type QuotaSpec = z.infer<typeof QuotaSpec>;
 
 export const QuotaStatus = z.object({
   used: ResourceList.optional().describe('Taken by the ShadowPods of this user that have not finished.'),

@@ -5,16 +5,16 @@ import { AuthParams, Bytes, ClusterId, LocalObjectReference } from '../definitio
 import { ageColumn, defineKind } from '../definition/kind.ts';
 import { IdentityType } from './identity.ts';
 
-export const RenewSpec = z.object({
-  consumerClusterID: ClusterId.describe('Who asks.'),
+const RenewSpec = z.object({
+  consumerClusterID: ClusterId.describe('The consumer that requests the renewal.'),
   identityType: IdentityType.describe('Always ControlPlane: slices renew through their own spec.'),
   publicKey: Bytes.optional().describe('Unused since Liqo 1.2.'),
   csr: Bytes.optional().describe('Unused since Liqo 1.2.'),
   resourceSliceRef: LocalObjectReference.optional().describe('Unused since Liqo 1.2.'),
 });
-export type RenewSpec = z.infer<typeof RenewSpec>;
+type RenewSpec = z.infer<typeof RenewSpec>;
 
-export const RenewStatus = z.object({
+const RenewStatus = z.object({
   authParams: AuthParams.optional().describe('The renewed credentials.'),
   recoveryIP: z
     .string()
@@ -22,7 +22,7 @@ export const RenewStatus = z.object({
     .optional()
     .describe('Ours: where in its external range the provider hands out the certificate once it has ended here.'),
 });
-export type RenewStatus = z.infer<typeof RenewStatus>;
+type RenewStatus = z.infer<typeof RenewStatus>;
 
 export type Renew = KubeResource<RenewSpec, RenewStatus>;
 

@@ -14,12 +14,9 @@ import {
 } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 
-export const ResourceSliceConditionType = z.enum(['Authentication', 'Resources']);
-export type ResourceSliceConditionType = z.infer<typeof ResourceSliceConditionType>;
-export const ResourceSliceConditionStatus = z.enum(['Accepted', 'Denied']);
-export type ResourceSliceConditionStatus = z.infer<typeof ResourceSliceConditionStatus>;
-export const ResourceSliceCondition = conditionOf(ResourceSliceConditionType, ResourceSliceConditionStatus);
-export type ResourceSliceCondition = z.infer<typeof ResourceSliceCondition>;
+const ResourceSliceConditionType = z.enum(['Authentication', 'Resources']);
+const ResourceSliceConditionStatus = z.enum(['Accepted', 'Denied']);
+const ResourceSliceCondition = conditionOf(ResourceSliceConditionType, ResourceSliceConditionStatus);
 
 /** Liqo does not know these and drops them. */
 export const ProviderCondition = z.object({
@@ -30,16 +27,19 @@ export const ProviderCondition = z.object({
 });
 export type ProviderCondition = z.infer<typeof ProviderCondition>;
 
-export const ResourceSliceSpec = z.object({
+const ResourceSliceSpec = z.object({
   consumerClusterID: ClusterId.optional().describe('Filled in by the slice controller of the consumer.'),
   providerClusterID: ClusterId.optional().describe('Filled in from the tenant namespace when missing.'),
   resources: ResourceList.optional().describe('What is asked for; may be changed at any time.'),
-  class: z.string().optional().describe('Who decides at the provider; empty and `default` are the built-in class.'),
+  class: z
+    .string()
+    .optional()
+    .describe('Which decider at the provider is responsible; empty and `default` are the built-in class.'),
   csr: Bytes.optional().describe('PEM certificate signing request for the identity of this slice.'),
 });
-export type ResourceSliceSpec = z.infer<typeof ResourceSliceSpec>;
+type ResourceSliceSpec = z.infer<typeof ResourceSliceSpec>;
 
-export const ResourceSliceStatus = z.object({
+const ResourceSliceStatus = z.object({
   conditions: z.array(ResourceSliceCondition).optional(),
   resources: ResourceList.optional().describe('What is granted.'),
   authParams: AuthParams.optional().describe('How the virtual node of this slice logs in.'),
@@ -53,7 +53,7 @@ export const ResourceSliceStatus = z.object({
     .optional()
     .describe('State of the nodes behind the virtual node, and whether new pods are taken; the virtual node shows it.'),
 });
-export type ResourceSliceStatus = z.infer<typeof ResourceSliceStatus>;
+type ResourceSliceStatus = z.infer<typeof ResourceSliceStatus>;
 
 export type ResourceSlice = KubeResource<ResourceSliceSpec, ResourceSliceStatus>;
 

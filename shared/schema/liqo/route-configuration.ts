@@ -7,7 +7,7 @@ import { ageColumn, defineKind } from '../definition/kind.ts';
 import { HostConditions } from './host-conditions.ts';
 import { networkNames } from './network-names.ts';
 
-export const RouteEntry = z.object({
+const RouteEntry = z.object({
   dst: Cidr,
   src: Ipv4.optional(),
   gw: Ipv4.optional(),
@@ -16,7 +16,6 @@ export const RouteEntry = z.object({
   scope: z.enum(['global', 'link', 'host', 'site', 'nowhere']).optional(),
   targetRef: ObjectReference.optional().describe('What the route is about; for people.'),
 });
-export type RouteEntry = z.infer<typeof RouteEntry>;
 
 export const RouteRule = z.object({
   dst: Cidr.optional(),
@@ -37,11 +36,11 @@ export const RouteTable = z.object({
 });
 export type RouteTable = z.infer<typeof RouteTable>;
 
-export const RouteConfigurationSpec = z.object({ table: RouteTable.describe('One kernel table.') });
-export type RouteConfigurationSpec = z.infer<typeof RouteConfigurationSpec>;
+const RouteConfigurationSpec = z.object({ table: RouteTable.describe('One kernel table.') });
+type RouteConfigurationSpec = z.infer<typeof RouteConfigurationSpec>;
 
-export const RouteConfigurationStatus = z.object({ conditions: HostConditions.optional() });
-export type RouteConfigurationStatus = z.infer<typeof RouteConfigurationStatus>;
+const RouteConfigurationStatus = z.object({ conditions: HostConditions.optional() });
+type RouteConfigurationStatus = z.infer<typeof RouteConfigurationStatus>;
 
 export type RouteConfiguration = KubeResource<RouteConfigurationSpec, RouteConfigurationStatus>;
 

@@ -37,7 +37,7 @@ const EndpointPort = describing<Wire<DiscoveryV1EndpointPort>>(
   }),
 );
 
-export const ShadowEndpointSliceSpec = z.object({
+const ShadowEndpointSliceSpec = z.object({
   template: z
     .object({
       endpoints: z.array(Endpoint).optional(),
@@ -47,7 +47,7 @@ export const ShadowEndpointSliceSpec = z.object({
     .optional()
     .describe('The EndpointSlice as the consumer has it.'),
 });
-export type ShadowEndpointSliceSpec = z.infer<typeof ShadowEndpointSliceSpec>;
+type ShadowEndpointSliceSpec = z.infer<typeof ShadowEndpointSliceSpec>;
 
 export type ShadowEndpointSlice = KubeResource<ShadowEndpointSliceSpec>;
 

@@ -15,17 +15,17 @@ const PodSpecSchema = z
   })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-export const ShadowPodSpec = z.object({
+const ShadowPodSpec = z.object({
   pod: (PodSpecSchema as unknown as z.ZodType<PodSpec>).describe('Spec of the pod to run (core/v1 PodSpec).'),
 });
-export type ShadowPodSpec = z.infer<typeof ShadowPodSpec>;
+type ShadowPodSpec = z.infer<typeof ShadowPodSpec>;
 
-export const ShadowPodStatus = z.object({
+const ShadowPodStatus = z.object({
   phase: ShadowPodPhase.default('Unknown').describe('Phase of the pod.'),
   reason: z.string().optional().describe('Why there is no pod (yet), in one word; absent when there is one.'),
   message: z.string().optional().describe('The same for people; the consumer shows it on its own pod.'),
 });
-export type ShadowPodStatus = z.infer<typeof ShadowPodStatus>;
+type ShadowPodStatus = z.infer<typeof ShadowPodStatus>;
 
 export type ShadowPod = KubeResource<ShadowPodSpec, ShadowPodStatus>;
 

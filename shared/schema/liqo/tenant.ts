@@ -4,13 +4,12 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { AuthParams, Bytes, ClusterId, Conditions } from '../definition/fields.ts';
 import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 
-export const AuthzPolicy = z.enum(['KeysExchange', 'TolerateNoHandshake']);
-export type AuthzPolicy = z.infer<typeof AuthzPolicy>;
+const AuthzPolicy = z.enum(['KeysExchange', 'TolerateNoHandshake']);
 
 export const TenantCondition = z.enum(['Active', 'Cordoned', 'Drained']);
 export type TenantCondition = z.infer<typeof TenantCondition>;
 
-export const TenantSpec = z.object({
+const TenantSpec = z.object({
   clusterID: ClusterId.meta(immutable('clusterID')).describe('Cluster ID of the consumer.'),
   authzPolicy: AuthzPolicy.default('KeysExchange').describe(
     'KeysExchange: the consumer proves its key by signing a nonce. TolerateNoHandshake: no proof, no certificate.',
@@ -23,7 +22,7 @@ export const TenantSpec = z.object({
     'Desired, although the name suggests status. Cordoned: nothing new. Drained: everything is taken back.',
   ),
 });
-export type TenantSpec = z.infer<typeof TenantSpec>;
+type TenantSpec = z.infer<typeof TenantSpec>;
 
 export const TenantStatus = z.object({
   tenantNamespace: z.string().optional().describe('Namespace of this consumer on the provider.'),

@@ -20,12 +20,8 @@ import {
 } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 
-export const VirtualNodeConditionType = z.enum(['VirtualKubelet', 'Node']);
-export type VirtualNodeConditionType = z.infer<typeof VirtualNodeConditionType>;
-export const VirtualNodeConditionStatus = z
-  .enum(['None', 'Running', 'Creating', 'Draining', 'Deleting'])
-  .default('None');
-export type VirtualNodeConditionStatus = z.infer<typeof VirtualNodeConditionStatus>;
+const VirtualNodeConditionType = z.enum(['VirtualKubelet', 'Node']);
+const VirtualNodeConditionStatus = z.enum(['None', 'Running', 'Creating', 'Draining', 'Deleting']).default('None');
 export const VirtualNodeCondition = conditionOf(VirtualNodeConditionType, VirtualNodeConditionStatus);
 export type VirtualNodeCondition = z.infer<typeof VirtualNodeCondition>;
 
@@ -42,7 +38,7 @@ export const OffloadingPatch = z.object({
 });
 export type OffloadingPatch = z.infer<typeof OffloadingPatch>;
 
-export const DeploymentTemplate = z.object({
+const DeploymentTemplate = z.object({
   metadata: opaque<{ name?: string; namespace?: string; labels?: Record<string, string> }>().optional(),
   spec: opaque<Wire<V1DeploymentSpec>>().optional(),
 });
@@ -77,8 +73,8 @@ export const VirtualNodeSpec = z.object({
 });
 export type VirtualNodeSpec = z.infer<typeof VirtualNodeSpec>;
 
-export const VirtualNodeStatus = z.object({ conditions: z.array(VirtualNodeCondition).optional() });
-export type VirtualNodeStatus = z.infer<typeof VirtualNodeStatus>;
+const VirtualNodeStatus = z.object({ conditions: z.array(VirtualNodeCondition).optional() });
+type VirtualNodeStatus = z.infer<typeof VirtualNodeStatus>;
 
 export type VirtualNode = KubeResource<VirtualNodeSpec, VirtualNodeStatus>;
 

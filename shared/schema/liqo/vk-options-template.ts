@@ -5,8 +5,7 @@ import type { KubeResource, Wire } from '#shared/domain/kube-object.ts';
 import { LocalObjectReference, opaque, StringMap, Toleration } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
 
-export const ReflectionType = z.enum(['DenyList', 'AllowList', 'CustomLiqo']);
-export type ReflectionType = z.infer<typeof ReflectionType>;
+const ReflectionType = z.enum(['DenyList', 'AllowList', 'CustomLiqo']);
 
 /** Keys of `reflectorsConfig`. */
 export const reflectedResources = [

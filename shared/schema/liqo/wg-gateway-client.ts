@@ -14,12 +14,14 @@ export const WgGatewayClientSpec = z.object({
 });
 export type WgGatewayClientSpec = z.infer<typeof WgGatewayClientSpec>;
 
-export const WgGatewayClientStatus = z.object({
+const WgGatewayClientStatus = z.object({
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
-export type WgGatewayClientStatus = z.infer<typeof WgGatewayClientStatus>;
+type WgGatewayClientStatus = z.infer<typeof WgGatewayClientStatus>;
 
 export type WgGatewayClient = KubeResource<WgGatewayClientSpec, WgGatewayClientStatus>;
 

@@ -19,7 +19,9 @@ export const WgGatewayServerStatus = z.object({
   secretRef: ObjectReference.optional().describe('Secret in use.'),
   endpoint: EndpointStatus.optional().describe('Where a client can reach this gateway.'),
   internalEndpoint: InternalEndpoint.optional(),
-  conditions: Conditions.optional().describe('Ready: what is missing, and who has to do what. Isthmus only.'),
+  conditions: Conditions.optional().describe(
+    'Ready: what is missing, and which action on which side provides it. Isthmus only.',
+  ),
 });
 export type WgGatewayServerStatus = z.infer<typeof WgGatewayServerStatus>;
 

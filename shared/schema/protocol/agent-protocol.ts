@@ -6,7 +6,7 @@ import * as z from 'zod';
 
 /**
  * History; recorded sessions of each are in `test/contract/recordings`.
- * 1: the first. Agents report at least every 30 s and ping every 25 s, whatever they are told, and every ping is answered.
+ * 1: the first. Agents report at least every 30 s and ping every 25 s, regardless of the poll interval they are given, and every ping is answered.
  * 2: the broker says how often it wants to hear of an agent and how often to ask without a doorbell; a ping says what the agent knows and is
  *    answered when the broker knows better or when it asks for an answer; `POST ack`, which no agent ever sent, is gone.
  *
@@ -131,7 +131,7 @@ export const PeeringRole = z.enum(['consumer', 'provider']);
 export type PeeringRole = z.infer<typeof PeeringRole>;
 
 /**
- * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`agent/broker/kinds/observed-kinds`):
+ * One object of a peering as it is in the cluster. `data` is a closed, per-kind selection made by the agent (`observed` in `agent/broker/kinds/`):
  * never private keys, tokens or kubeconfigs. Its fields are those of `observed-data.ts`, by which the broker reads them one by one: an agent
  * of another version may have others.
  */
@@ -167,7 +167,7 @@ export const ObservedSet = z.object({
   appliedRevision: z.int().min(0),
   objects: z.array(ObservedObject),
   refusals: z.array(Refusal),
-  /** Somebody in the cluster deleted what carries the peering: its ResourceSlice, Identity or Tenant. That is how it is ended there. */
+  /** A user of the cluster ended the peering there by deleting its ResourceSlice, Identity or Tenant. */
   ended: z.boolean().optional(),
 });
 export type ObservedSet = z.infer<typeof ObservedSet>;
@@ -285,7 +285,7 @@ export const ServerFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('desired'), revision: z.int() }),
   z.object({ type: z.literal('pong'), revision: z.int().min(0).optional(), ...pace }),
 ]);
-/** Since version 2 a ping says what its agent knows: who knows nothing newer need not answer, unless `answer` asks for it. */
+/** Since version 2 a ping says what its agent knows. A broker that knows nothing newer need not answer, unless `answer` asks for it. */
 export const AgentFrame = z.object({
   type: z.literal('ping'),
   revision: z.int().min(0).optional(),

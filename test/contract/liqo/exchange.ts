@@ -88,10 +88,10 @@ function pattern(wanted: string, actual: unknown, at: string): readonly string[]
   const [, commonName, organization] = wanted.split(' ');
   try {
     const { subject } = new X509Certificate(Buffer.from(actual, 'base64'));
-    const said = subject.split('\n').sort().join();
-    return said === [`CN=${commonName}`, `O=${organization}`].sort().join()
+    const output = subject.split('\n').sort().join();
+    return output === [`CN=${commonName}`, `O=${organization}`].sort().join()
       ? []
-      : [`${at}: is a certificate of ${said}`];
+      : [`${at}: is a certificate of ${output}`];
   } catch {
     return [`${at}: is no certificate`];
   }

@@ -2,20 +2,22 @@
  * Exchanges with Liqo 1.2.0, both directions: what Liqo and its liqoctl write is written, in their order, to real API servers, and what Isthmus
  * writes is what Liqo expects. Liqo itself is not to be had here: see README.md for where the exchanges come from.
  */
+
 import { generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { buildCertificateRequest, readCertificateRequest } from '#agent/pki/certificate-request.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import * as core from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -62,7 +64,7 @@ async function play({ steps }: Exchange, { api, known, learn }: Stage): Promise<
     try {
       await perform(step, what, await api(step.at, step.by), known);
     } catch (error) {
-      throw new Error(`${what}: ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
     await learn(known);
   }
@@ -76,7 +78,7 @@ async function perform(step: Step, what: string, api: KubeApi, known: Map<string
   for (const [wanted, subresource] of [[step.update], [step.status, 'status']] as const) {
     if (wanted === undefined) continue;
     const { spec, status } = filled(wanted, known) as Manifest & { spec?: object; status?: object };
-    // Whoever else writes the object meanwhile wins, as with any GET and PUT.
+    // A concurrent writer of the object wins, as with any GET and PUT.
     await eventually(what, async () => {
       const now = (await api.get(typeOf(wanted), refOf(wanted))) as
         | (KubeObject & { spec?: object; status?: object })
@@ -194,9 +196,9 @@ test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates 
     known,
     api: (at) => (at === 'milan' ? milan.api : rome.api),
     async learn() {
-      const asked = known.get('sliceRequest');
-      if (asked === undefined || known.has('sliceCertificate')) return;
-      const pem = Buffer.from(asked, 'base64').toString();
+      const requested = known.get('sliceRequest');
+      if (requested === undefined || known.has('sliceCertificate')) return;
+      const pem = Buffer.from(requested, 'base64').toString();
       subject = readCertificateRequest(pem);
       known.set('sliceCertificate', await issue(milan.api, pem));
       // To the second, as certificates count: the next one is a later one.

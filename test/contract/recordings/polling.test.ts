@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { recordSession } from './session.ts';
 
 test('behind a proxy that refuses WebSockets, agents peer and unpeer by asking, as often as they are told', async () => {
@@ -16,6 +16,6 @@ test('behind a proxy that refuses WebSockets, agents peer and unpeer by asking, 
   expect(entries.some(({ at }) => at === 'open' || at === 'frame')).toBe(false);
   // As often as the broker says while it is busy.
   expect(slept).toContain(5_000);
-  const asked = entries.filter((entry) => entry.at === 'http' && entry.path === '/v1/agent/observed');
-  expect(asked.every((entry) => entry.at === 'http' && entry.status === 200)).toBe(true);
+  const requested = entries.filter((entry) => entry.at === 'http' && entry.path === '/v1/agent/observed');
+  expect(requested.every((entry) => entry.at === 'http' && entry.status === 200)).toBe(true);
 });

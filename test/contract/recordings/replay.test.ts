@@ -8,12 +8,12 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { createChannel } from '#agent/broker/broker.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { servingCertificates } from '#functions/local/certificates.ts';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { type DesiredAnswer, oldestProtocolVersion, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
@@ -110,10 +110,10 @@ async function replayAgents(broker: Broker, { clusters, entries, protocol }: Rec
       entry.at === 'http' && entry.cluster === cluster && entry.path === '/v1/agent/observed' ? [entry.body] : [],
     );
     const last = reports.findLast((body) => JSON.stringify(body).includes(peering.recorded));
-    const said = JSON.parse(JSON.stringify(translated(cluster, last)), (key, value) =>
+    const output = JSON.parse(JSON.stringify(translated(cluster, last)), (key, value) =>
       key === 'appliedRevision' ? revision : value,
     );
-    const { status } = await agent.call('POST', '/v1/agent/observed', said, claims);
+    const { status } = await agent.call('POST', '/v1/agent/observed', output, claims);
     if (status !== 200) seen.problems.push(`${cluster} catching up: ${status}`);
   }
 
@@ -121,8 +121,8 @@ async function replayAgents(broker: Broker, { clusters, entries, protocol }: Rec
     if (entry.at === 'http') await http(entry);
     else if (entry.at === 'person') {
       if (entry.does === 'peer') {
-        const asked = { consumer: clusters[0], provider: clusters[1], resources: { cpu: '1' } };
-        const made = await broker.control.peerings.request(admin, asked);
+        const requested = { consumer: clusters[0], provider: clusters[1], resources: { cpu: '1' } };
+        const made = await broker.control.peerings.request(admin, requested);
         peering = { recorded: entry.peering, id: made.peering.id };
       } else {
         seen.phases.push((await broker.control.peerings.get(admin, peering.id)).phase);
@@ -158,8 +158,8 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
   test.each(recording.clusters)(
     'finds in %s an agent of today that does what it is told, and takes it back',
     async (cluster) => {
-      const told = await startRecordedBroker(recording, cluster, path.join(dir, `${name}-${cluster}`));
-      const world = new RememberingCluster();
+      const reported = await startRecordedBroker(recording, cluster, path.join(dir, `${name}-${cluster}`));
+      const fixture = new RememberingCluster();
       const peer = new RememberingCluster();
       peer.put({ apiVersion: 'authentication.liqo.io/v1beta1', kind: 'Tenant', metadata: { name: 'x' } });
       const accepting = { enabled: true, autoAccept: true, peers: ['*'] };
@@ -167,14 +167,14 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
         asConsumer: accepting,
         asProvider: { ...accepting, maxResourcesPerPeer: { cpu: '8' }, classes: ['default'] },
       };
-      world.put({
+      fixture.put({
         apiVersion: 'isthmus.dev/v1alpha1',
         kind: 'PeeringPolicy',
         metadata: { name: 'default' },
         spec,
       } as never);
-      const identity = { url: told.url, tenant: 'default', clusterId: cluster, caBundle: told.ca };
-      world.put({
+      const identity = { url: reported.url, tenant: 'default', clusterId: cluster, caBundle: reported.ca };
+      fixture.put({
         apiVersion: 'isthmus.dev/v1alpha1',
         kind: 'BrokerLink',
         metadata: { name: 'broker' },
@@ -182,7 +182,7 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
       } as never);
       const stop = new AbortController();
       const channel = createChannel({
-        cluster: world.cluster,
+        cluster: fixture.cluster,
         clusterId: cluster,
         privateKey: generateKeyPairSync('ed25519').privateKey,
         clock: systemClock,
@@ -203,18 +203,18 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
       await eventually(
         'the agent to have applied the last set',
         () => {
-          world.work(peer);
-          return told.done();
+          fixture.work(peer);
+          return reported.done();
         },
         { everyMs: 20, withinMs: 15_000 },
       );
-      expect(told.problems).toEqual([]);
-      const wanted = told.sets.flatMap(({ objects }) =>
+      expect(reported.problems).toEqual([]);
+      const wanted = reported.sets.flatMap(({ objects }) =>
         objects.map(({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}/${metadata.name}`),
       );
       expect(wanted.length).toBeGreaterThan(2);
-      expect([...new Set(wanted)].filter((object) => !world.applied.has(object))).toEqual([]);
-      expect(world.names.filter((object) => wanted.includes(object))).toEqual([]);
+      expect([...new Set(wanted)].filter((object) => !fixture.applied.has(object))).toEqual([]);
+      expect(fixture.names.filter((object) => wanted.includes(object))).toEqual([]);
     },
   );
 });

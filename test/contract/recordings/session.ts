@@ -11,11 +11,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createChannel } from '#agent/broker/broker.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
@@ -158,19 +158,19 @@ export async function recordSession(
     const { control, port, caPem } = broker;
     proxy.point({ port, ca: caPem }, `${await readFile(path.join(dir, 'tls', 'serving.pem'), 'utf8')}\n${caPem}`);
     const worlds = clusters.map(() => new RememberingCluster());
-    for (const [i, world] of worlds.entries()) {
+    for (const [i, fixture] of worlds.entries()) {
       const clusterId = clusters[i] ?? '';
       const { token } = await control.clusters.createJoinToken(admin, clusterId);
-      world.put(policy);
+      fixture.put(policy);
       const data = { token: Buffer.from(token).toString('base64') };
-      world.put({
+      fixture.put({
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { namespace: 'isthmus-system', name: 'isthmus-join' },
         data,
       } as never);
       const channel = createChannel({
-        cluster: world.cluster,
+        cluster: fixture.cluster,
         clusterId,
         privateKey: generateKeyPairSync('ed25519').privateKey,
         clock,

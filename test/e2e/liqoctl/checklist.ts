@@ -128,7 +128,7 @@ export const checklist: readonly Needed[] = [
     what: 'one Role and one ClusterRole of peering users',
     by: 'generate peering-user',
     async check({ api, liqoNamespace }) {
-      // Looked for in all namespaces: nobody else may have one.
+      // Looked for in all namespaces: there must be no second one.
       expect((await theOne(api, roles, undefined, peeringUser))?.metadata.namespace).toBe(liqoNamespace);
       expect(await theOne(api, clusterRoles, undefined, peeringUser)).toBeDefined();
     },

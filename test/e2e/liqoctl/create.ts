@@ -1,14 +1,10 @@
-/** `liqoctl create` of network objects and virtual nodes, `delete`, and `generate configuration|publickey` (docs/design/control-plane.md#what-does-liqoctl-need). */
-import { nodes } from '#shared/domain/core-kinds.ts';
+/** `liqoctl create` of network objects, `delete`, and `generate configuration|publickey` (docs/design/control-plane.md#what-does-liqoctl-need). */
 import { apiVersionOf, type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { PublicKey } from '#shared/schema/liqo/public-key.ts';
-import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { publicKeyIn, ranges } from './network.ts';
-import { clusterIdOf, createOrUpdate, peerLabel, type Target, tenantNamespace, type Waits } from './requests.ts';
+import { clusterIdOf, createOrUpdate, peerLabel, type Target, type Waits } from './requests.ts';
 
 const { configurations, gatewayServers, gatewayClients, publicKeys } = networkKinds;
 
@@ -121,54 +117,6 @@ export async function generatePublicKey(
   if (key === undefined) throw new Error(`gateway ${gateway.name} has no public key`);
   const id = await clusterIdOf(target);
   return publicKey({ name: id, namespace }, id, key);
-}
-
-export interface VirtualNodeFlags {
-  readonly name: string;
-  readonly sliceName: string;
-  readonly createNode?: boolean;
-}
-
-/** `create virtualnode --resource-slice-name`; with a Node, waits until it is Ready. */
-export async function createVirtualNode(
-  target: Target,
-  peer: string,
-  { name, sliceName, createNode = true }: VirtualNodeFlags,
-  waits: Waits,
-): Promise<VirtualNode> {
-  const namespace = await tenantNamespace(target, peer);
-  const slice = await target.api.get(resourceSlices, { namespace, name: sliceName });
-  if (slice?.status === undefined) throw new Error(`ResourceSlice ${sliceName} not found`);
-  const identity = (await target.api.list(identities, { labelSelector: `${peerLabel}=${peer}` })).find(
-    ({ metadata, spec }) =>
-      spec.type === 'ResourceSlice' && metadata.labels?.['liqo.io/resourceslice-name'] === sliceName,
-  );
-  const secret = identity?.status?.kubeconfigSecretRef?.name;
-  if (!secret) throw new Error(`no Identity of ResourceSlice ${sliceName} with a kubeconfig`);
-  const { resources, nodeLabels, nodeSelector, storageClasses, ingressClasses, loadBalancerClasses } = slice.status;
-  const made = await createOrUpdate(target.api, virtualNodes, {
-    apiVersion: apiVersionOf(virtualNodes),
-    kind: 'VirtualNode',
-    metadata: within({ name, namespace }, peer),
-    spec: {
-      clusterID: peer,
-      createNode,
-      disableNetworkCheck: false,
-      kubeconfigSecretRef: { name: secret },
-      resourceQuota: { hard: { ...resources } },
-      labels: { [peerLabel]: peer, ...nodeLabels },
-      ...(nodeSelector === undefined ? {} : { offloadingPatch: { nodeSelector } }),
-      ...(storageClasses === undefined ? {} : { storageClasses }),
-      ...(ingressClasses === undefined ? {} : { ingressClasses }),
-      ...(loadBalancerClasses === undefined ? {} : { loadBalancerClasses }),
-    },
-  });
-  if (!createNode) return made;
-  await waits.until('node Ready', async () => {
-    const { status } = (await target.api.get(nodes, { name })) ?? {};
-    return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
-  });
-  return made;
 }
 
 /** `delete virtualnode|configuration|gatewayserver|gatewayclient|publickey`: no wait; absent is an error. */

@@ -112,7 +112,7 @@ async function ensureKey(end: End, peer: string, publicKey: string, gateway: Kub
   await createOrUpdate(end.api, publicKeys, key);
 }
 
-export async function openEnds(c1: Target, c2: Target): Promise<readonly [End, End]> {
+async function openEnds(c1: Target, c2: Target): Promise<readonly [End, End]> {
   const [id1, id2] = await Promise.all([clusterIdOf(c1), clusterIdOf(c2)]);
   const [n1, n2] = [await ensureTenantNamespace(c1, id2), await ensureTenantNamespace(c2, id1)];
   return [
@@ -171,7 +171,7 @@ export async function networkConnect(t1: Target, t2: Target, flags: ConnectFlags
   await waits.until('server Connected', async () => (await link(c2, c1))?.status?.value === 'Connected');
 }
 
-/** Then the GatewayServer is made anew, so that clients hear of the new endpoint. */
+/** Then the GatewayServer is recreated, so that clients hear of the new endpoint. */
 function isExposedElse({ spec }: Service, flags: ConnectFlags): boolean {
   const [port] = spec?.ports ?? [];
   return (
@@ -182,7 +182,7 @@ function isExposedElse({ spec }: Service, flags: ConnectFlags): boolean {
   );
 }
 
-/** Go sends the reference to the Secret with the keys even where nobody names one. */
+/** Go sends the reference to the Secret with the keys even where none is named. */
 const noKeys = { secretRef: {} } as const;
 
 async function connectServer(c1: End, c2: End, flags: ConnectFlags, waits: Waits): Promise<GatewayServer> {

@@ -37,7 +37,7 @@ export async function generatePeeringUser(provider: Target, consumer: string, ca
   const labels = { [userLabel]: userOf(consumer) };
   const request = buildCertificateRequest({ commonName, organization: 'liqo.io' }, privateKey);
   const name = userOf(consumer);
-  const asked = await api.create(certificateSigningRequests, {
+  const requested = await api.create(certificateSigningRequests, {
     apiVersion: 'certificates.k8s.io/v1',
     kind: 'CertificateSigningRequest',
     metadata: { name, labels },
@@ -51,7 +51,7 @@ export async function generatePeeringUser(provider: Target, consumer: string, ca
   const approved = { type: 'Approved', status: 'True', reason: 'IdentityManagerApproval', message: 'by liqoctl' };
   await api.update(
     certificateSigningRequests,
-    { ...asked, status: { ...asked.status, conditions: [approved] } },
+    { ...requested, status: { ...requested.status, conditions: [approved] } },
     { subresource: 'approval' },
   );
   const certificate = await createWaits(signingMs, provider.pollMs).until(

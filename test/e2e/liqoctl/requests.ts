@@ -56,7 +56,7 @@ export type Waits = ReturnType<typeof createWaits>;
 /** What of an object that exists gives way to what is wanted; the rest of it stays, and so does all that the server and others keep there. */
 export type Replaced = 'named fields' | 'spec' | 'all';
 
-/** GET, change, PUT; no PUT of what is so already. An owner made anew under its name takes the place of the one that is gone. */
+/** GET, change, PUT; no PUT of what is so already. An owner made again under its name takes the place of the one that is gone. */
 export async function createOrUpdate<T extends KubeObject>(
   api: KubeApi,
   type: ResourceType<T>,

@@ -1,11 +1,11 @@
 /** Restricted credentials of a provider: made by us or by liqoctl, used for `peer` and `unpeer`, and taken back. */
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { isthmus } from '#cli/captured-io.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { namespaces, secrets } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';

@@ -7,7 +7,7 @@ import { leaseFrom } from './socket.ts';
 export const poolVariable = 'ISTHMUS_API_SERVER_POOL';
 
 /**
- * Holds what a new server holds, whatever an earlier file left there. The pool takes it back when this process ends and not at `stop()`: a
+ * Holds what a new server holds, and nothing of an earlier file. The pool takes it back when this process ends and not at `stop()`: a
  * controller that a test forgot to stop cannot write to the next file's server. A test that kills or reconfigures components starts a server of
  * its own: `startOwnKindsServer`.
  */

@@ -1,4 +1,5 @@
 /** What an API server holds, and what has to be done until it holds again what it held before. Pure. */
+import { canonical } from '#shared/domain/canonical-json.ts';
 
 export interface ApiObject {
   readonly metadata: {
@@ -48,14 +49,6 @@ export function contentOf({ type, object }: Held): string {
   const rest = 'aggregationRule' in members ? { ...members, rules: undefined } : members;
   const kept = Object.fromEntries(Object.entries(metadata).filter(([field]) => !volatile.has(field)));
   return canonical({ ...rest, metadata: kept });
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
 }
 
 export interface Difference {

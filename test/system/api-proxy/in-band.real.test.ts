@@ -6,7 +6,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
@@ -28,13 +28,17 @@ async function turnedAway(): Promise<number> {
 // In this order: each test finds what the ones before it left.
 inOrder('file');
 beforeAll(async () => {
-  await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: [consumer, { name: provider, nodes: 2 }], brokerPort: 7561 });
-  await Promise.all([world.join(consumer), world.join(provider)]);
-  stage = await createStage(world);
-  const callers = world.cluster(consumer).nodes.map(({ ip }) => ip);
-  const { port } = new URL(world.cluster(provider).apiServerUrl);
-  for (const node of world.cluster(provider).nodes) {
+  await removeProductClusters(place);
+  const clusters = await openProductClusters({
+    ...place,
+    clusters: [consumer, { name: provider, nodes: 2 }],
+    brokerPort: 7561,
+  });
+  await Promise.all([clusters.join(consumer), clusters.join(provider)]);
+  stage = await createStage(clusters);
+  const callers = clusters.cluster(consumer).nodes.map(({ ip }) => ip);
+  const { port } = new URL(clusters.cluster(provider).apiServerUrl);
+  for (const node of clusters.cluster(provider).nodes) {
     const rule = `ip saddr { ${callers.join(', ')} } tcp dport ${port} counter drop`;
     for (const line of [
       'add table inet wall',
@@ -45,10 +49,10 @@ beforeAll(async () => {
   }
 }, 900_000);
 afterAll(async () => {
-  await removeWorld(place);
+  await removeProductClusters(place);
 }, 180_000);
 
-test('the provider has an address for its proxy, which nobody needs yet', async () => {
+test('the provider has an address for its proxy, which is not needed yet', async () => {
   const ip = await eventually(
     'the address',
     async () => {
@@ -207,7 +211,7 @@ test('unpeering closes the way, too', async () => {
   await eventually('Ready to the end', async () => (await stage.peering())?.phase === 'Ready', patience);
   await stage.world.mustIsthmus('unpeer', consumer, provider, '--wait');
   await eventually(
-    'nobody listens',
+    'no listener',
     async () => {
       const slices = await stage.kubectl(provider, ['-n', 'liqo', 'get', 'endpointslices', '-o', 'name']);
       if (slices.code !== 0) throw new Error(slices.stderr);

@@ -82,10 +82,10 @@ describe('a PublicKey of another cluster than the peer', () => {
       ['milan', 'rome'],
     ] as const) {
       const silent = await eventually('the link to count as broken', () => linkThat(cluster, 'Error'), patience);
-      const said = await eventually(`${cluster} to say it`, () => conditionOf(cluster), soon);
-      expect(said).toContain(`no handshake with ${other} in 10 s`);
-      expect(said).toContain(silent.spec.type === 'Client' ? stranger : right);
-      expect(said).toContain('UDP');
+      const output = await eventually(`${cluster} to say it`, () => conditionOf(cluster), soon);
+      expect(output).toContain(`no handshake with ${other} in 10 s`);
+      expect(output).toContain(silent.spec.type === 'Client' ? stranger : right);
+      expect(output).toContain('UDP');
     }
   });
 
@@ -99,7 +99,7 @@ describe('a PublicKey of another cluster than the peer', () => {
 
 describe('a range in a Configuration that the peer does not have', () => {
   const type = networkKinds.configurations;
-  const said = async (cluster: ClusterName): Promise<string | undefined> => {
+  const output = async (cluster: ClusterName): Promise<string | undefined> => {
     const [configuration] = await ground.stage.api(cluster).list(type);
     return configuration?.status?.conditions?.find((one) => one.type === 'PeerRanges')?.message;
   };
@@ -113,16 +113,16 @@ describe('a range in a Configuration that the peer does not have', () => {
 
   test('is named on it soon, with the one that it has, and on no other; and once it is right, nothing is said', async () => {
     for (const cluster of clusterNames)
-      await eventually('nothing to be said', async () => (await said(cluster)) === undefined, soon);
+      await eventually('nothing to be said', async () => (await output(cluster)) === undefined, soon);
     const right = await write(['10.177.0.0/16']);
     const began = performance.now();
-    expect(await eventually('rome to say it', () => said('rome'), soon)).toContain(
+    expect(await eventually('rome to say it', () => output('rome'), soon)).toContain(
       `spec.remote.cidr.pod is 10.177.0.0/16, the peer has ${right?.join(', ')}`,
     );
     console.log(`a range that the peer does not have: said after ${Math.round(performance.now() - began)} ms`);
-    expect(await said('milan')).toBeUndefined();
+    expect(await output('milan')).toBeUndefined();
     await write(right);
-    await eventually('nothing to be said', async () => (await said('rome')) === undefined, soon);
+    await eventually('nothing to be said', async () => (await output('rome')) === undefined, soon);
     await isPeered(ground);
     // Another order than the first one, and two mistakes on the way: the kernels are the same.
     await linkedAs(ground, linked);
@@ -186,7 +186,7 @@ describe('liqoctl', () => {
     await eventually('none', async () => (await cordoned()).length === 0, patience);
   });
 
-  test('test network --np-ext --lb --ip: every pod reaches all it should, and so does who is neither node nor pod', async () => {
+  test('test network --np-ext --lb --ip: every pod reaches all it should, and so does a host that is neither node nor pod', async () => {
     const outside = await openOutside(ground.stage);
     const tools = {
       ...outside,

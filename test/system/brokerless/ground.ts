@@ -10,12 +10,12 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { Target } from '#test/e2e/liqoctl/requests.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { differences, stateOf } from '../declarative/state.ts';
-import { nodePlace, type Place, podPlace } from '../network/places.ts';
+import { nodePlace, type Place, podPlace } from '../network/test-pods.ts';
 import { leftovers } from '../world/inventory.ts';
 import {
   type ClusterName,
@@ -41,13 +41,13 @@ export interface GroundOptions {
 }
 
 /** Texts by what they are of. */
-export type State = Readonly<Record<string, string>>;
+type State = Readonly<Record<string, string>>;
 
 export interface Ground {
   readonly stage: Stage;
   readonly guide: Guide;
   target(cluster: ClusterName, pollMs?: number): Target;
-  readonly netns: NetnsWorld;
+  readonly netns: NetnsFixture;
   /** Of both clusters unless told. */
   nodes(cluster?: ClusterName): readonly Place[];
   /** Both join the broker. */
@@ -65,7 +65,7 @@ interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: { readonly 'certificate-authority-data': string } }[];
 }
 
-export const other = (cluster: ClusterName): ClusterName => (cluster === consumer ? provider : consumer);
+const other = (cluster: ClusterName): ClusterName => (cluster === consumer ? provider : consumer);
 /** The same in both: each sees the other's pods elsewhere. */
 const ranges = { podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as const;
 const near = 'near';
@@ -78,29 +78,37 @@ const unhurried = { withinMs: 60_000, everyMs: 250 } as const;
 export async function openGround(options: GroundOptions): Promise<Ground> {
   const { dir, brokerPort, joined = false, keep = false, log = () => undefined } = options;
   const place = { root: repositoryRoot, dir, log };
-  if (!keep) await removeWorld(place);
-  const world = await openWorld({
+  if (!keep) await removeProductClusters(place);
+  const fixture = await openProductClusters({
     ...place,
     clusters: clusterNames.map((name) => ({ name, ...ranges })),
     brokerPort,
   });
   const install = (name: ClusterName) =>
-    world.mustIsthmus(
-      ...['install', '--kubeconfig', world.cluster(name).kubeconfigPath, '--cluster-id', name, '--image', world.image],
+    fixture.mustIsthmus(
+      ...[
+        'install',
+        '--kubeconfig',
+        fixture.cluster(name).kubeconfigPath,
+        '--cluster-id',
+        name,
+        '--image',
+        fixture.image,
+      ],
     );
   const join = async (): Promise<void> => {
-    await Promise.all(clusterNames.map((name) => world.join(name)));
+    await Promise.all(clusterNames.map((name) => fixture.join(name)));
   };
   await (joined ? join() : Promise.all(clusterNames.map(install)));
-  const netns = new NetnsWorld();
-  let stage = await createStage(world);
+  const netns = new NetnsFixture();
+  let stage = await createStage(fixture);
   const { api } = stage;
   const podPlaces = Object.fromEntries(
     await Promise.all(clusterNames.map(async (name) => [name, await startPod(name)] as const)),
   ) as Record<ClusterName, Place>;
   const guide = guideFor({
     ranges: { rome: await rangesOf('rome'), milan: await rangesOf('milan') },
-    serverAddress: world.cluster(provider).nodes[0]?.ip ?? '',
+    serverAddress: fixture.cluster(provider).nodes[0]?.ip ?? '',
     kubeconfig: await credentials(),
     user: user.commonName,
   });
@@ -125,9 +133,9 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   }
 
   async function credentials(): Promise<string> {
-    const { kubeconfigPath, apiServerUrl } = world.cluster(provider);
+    const { kubeconfigPath, apiServerUrl } = fixture.cluster(provider);
     const io = capturedIo({});
-    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io.signal);
+    const kube = await openCluster({ kubeconfig: kubeconfigPath }, io);
     const { privateKey, request } = await createKeyAndRequest(user);
     const certificate = await signedByCluster(io, kube, request, { name: user.commonName });
     const { clusters } = JSON.parse(await readFile(kubeconfigPath, 'utf8')) as Kubeconfig;
@@ -167,10 +175,10 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
     nodes: (only) =>
       clusterNames
         .filter((name) => only === undefined || name === only)
-        .flatMap((name) => world.cluster(name).nodes.map((node) => nodePlace(netns, world.bed.dir, node))),
+        .flatMap((name) => fixture.cluster(name).nodes.map((node) => nodePlace(netns, fixture.bed.dir, node))),
     join,
     async remember() {
-      stage = await createStage(world);
+      stage = await createStage(fixture);
       before = await states();
     },
     async asBefore() {
@@ -207,7 +215,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
     },
     async close() {
       await netns.close();
-      if (!keep) await removeWorld(place);
+      if (!keep) await removeProductClusters(place);
     },
   };
 }

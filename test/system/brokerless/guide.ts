@@ -5,7 +5,7 @@ import path from 'node:path';
 import { eventually } from '#test/harness/eventually.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { shuffled } from '../declarative/orders.ts';
-import { type ClusterName, clusterNames, consumer, type Stage, told } from '../world/stage.ts';
+import { type ClusterName, clusterNames, consumer, reported, type Stage } from '../world/stage.ts';
 
 /** Documents of YAML text, for each cluster. */
 export type Guide = Readonly<Record<ClusterName, readonly string[]>>;
@@ -40,7 +40,7 @@ function documentsOf(role: 'consumer' | 'provider', values: Readonly<Record<stri
     .replaceAll('cl-consumer', ids.consumer)
     .replaceAll(/<([A-Z_0-9]+)>/g, (whole, name: string) => {
       const value = values[name];
-      if (value === undefined) throw new Error(`${role}.yaml: nobody fills in ${whole}`);
+      if (value === undefined) throw new Error(`${role}.yaml: no value for ${whole}`);
       return value;
     });
   return text.split(/^---\n/m);
@@ -88,7 +88,7 @@ export async function applyGuide(stage: Stage, guide: Guide, seed: number): Prom
           const ended = await stage.kubectl(cluster, ['apply', '-f', '-'], document);
           if (ended.code === 0) continue;
           queue.push(document);
-          refused.push(told(ended));
+          refused.push(reported(ended));
         }
         if (refused.length > 0) throw new Error(refused.join('\n'));
         return true;
@@ -105,7 +105,7 @@ export async function deleteGuide(stage: Stage, guide: Guide, seed: number): Pro
   const deleteFrom = async (cluster: ClusterName): Promise<void> => {
     for (const document of orderOf(guide, cluster, seed * 3 + 1)) {
       const ended = await stage.kubectl(cluster, line, document);
-      if (ended.code !== 0) throw new Error(told(ended));
+      if (ended.code !== 0) throw new Error(reported(ended));
     }
   };
   await Promise.all(clusterNames.map(deleteFrom));

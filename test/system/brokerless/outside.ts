@@ -13,9 +13,9 @@ export interface Outside {
   close(): Promise<void>;
 }
 
-export async function openOutside({ world, api }: Stage): Promise<Outside> {
+export async function openOutside({ world: clusters, api }: Stage): Promise<Outside> {
   const server = createServer((_request, response) => response.end('far away\n'));
-  await new Promise<void>((resolve) => server.listen(0, world.bed.hostAddress, resolve));
+  await new Promise<void>((resolve) => server.listen(0, clusters.bed.hostAddress, resolve));
   const { address: ip, port } = server.address() as AddressInfo;
   const stop = new AbortController();
   const cloud = giveAddresses();
@@ -26,7 +26,7 @@ export async function openOutside({ world, api }: Stage): Promise<Outside> {
       for (const cluster of clusterNames)
         for (const service of await api(cluster).list(services)) {
           if (service.spec?.type !== 'LoadBalancer' || service.status?.loadBalancer?.ingress?.length) continue;
-          const status = { loadBalancer: { ingress: [{ ip: world.cluster(cluster).nodes[0]?.ip }] } };
+          const status = { loadBalancer: { ingress: [{ ip: clusters.cluster(cluster).nodes[0]?.ip }] } };
           await api(cluster).mergePatch(services, refOf(service), { status }, { subresource: 'status' });
         }
       await timer(500, undefined, { signal: stop.signal }).catch(() => undefined);

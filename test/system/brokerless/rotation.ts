@@ -6,7 +6,7 @@ import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { consumer, patience, provider } from '../world/stage.ts';
 import type { Ground } from './ground.ts';
-import { answersExec, credentials, here, lives, startSteady, steady } from './lives.ts';
+import { answersExec, credentials, here, lives, startSteady, steady } from './steady-pod.ts';
 
 export function rotation(on: () => Ground): void {
   const stage = () => on().stage;

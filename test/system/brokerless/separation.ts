@@ -7,7 +7,7 @@ import { peer, unpeer } from '#test/e2e/liqoctl/peer.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { consumer, patience, provider } from '../world/stage.ts';
 import type { Ground } from './ground.ts';
-import { answersExec, credentials, here, lives, startSteady, steady } from './lives.ts';
+import { answersExec, credentials, here, lives, startSteady, steady } from './steady-pod.ts';
 
 const lifeSeconds = 24;
 /** From the first packet that passes again to each step of it: a deadline that tells a hang from slowness. The figure is printed. */

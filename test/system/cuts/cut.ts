@@ -3,7 +3,6 @@
  * twice, and how soon a thousand objects that changed meanwhile are equal again.
  */
 import { readFile } from 'node:fs/promises';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Caches } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -11,11 +10,12 @@ import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type ClusterName, clusterNames, consumer, provider, type Stage } from '../world/stage.ts';
-import { type Copies, Goods } from './goods.ts';
-import { cutOff, giveBack } from './line.ts';
+import { cutOff, giveBack } from './partition.ts';
 import { between, moment } from './processor.ts';
+import { type Copies, Goods } from './reflected-objects.ts';
 import { type Deletion, Witness } from './witness.ts';
 import { brief, onlyOnce, startWorkloads, whenWell } from './workloads.ts';
 
@@ -39,7 +39,7 @@ export interface CutOptions {
 }
 
 export interface Report {
-  /** Whatever was not as it must be; empty when all was. */
+  /** Violated expectations; empty when all held. */
   readonly problems: readonly string[];
   readonly changes: number;
   /** Seconds after the end of the cut. */
@@ -72,7 +72,7 @@ interface Sight {
   readonly there: ReadonlyMap<string, Pod>;
 }
 
-/** A cut from its beginning to its end, and everybody who looks at it. */
+/** A cut from its beginning to its end, with all its observers. */
 interface Play {
   readonly on: Stage;
   readonly options: CutOptions;
@@ -158,7 +158,7 @@ async function during(play: Play, before: Sight): Promise<{ cutAt: number; evict
   await goods.change(0, 0.5);
   if (seconds >= longCutSeconds) {
     await sleepUntil(seconds * 500);
-    say?.('killing the agent of the consumer, which has to begin anew without the provider');
+    say?.('killing the agent of the consumer, which has to restart without the provider');
     for (const pid of on.world.agentPids(consumer)) process.kill(pid, 'SIGKILL');
   }
   await sleepUntil(seconds * 1_000 - lastChangesMs);
@@ -197,8 +197,8 @@ async function validateEnd(play: Play, before: Sight, evictions: readonly Deleti
   const survivors = [...before.here.keys()].filter((name) => !evicted.has(`${consumer} Pod ${name}`));
   const others = (side: keyof Sight): string[] =>
     survivors.filter((name) => uidOf(after[side], name) !== uidOf(before[side], name));
-  none('pods that nobody evicted and that did not last', others('here'));
-  none('pods that nobody evicted and that were made again', others('there'));
+  none('pods without an eviction that did not last', others('here'));
+  none('pods without an eviction that were made again', others('there'));
   const restarted = ({ status }: Pod): boolean =>
     status?.containerStatuses?.some(({ restartCount }) => restartCount > 0) ?? false;
   none(
@@ -224,7 +224,7 @@ function changed(before: Sight, now: Sight): string[] {
     const after = now.here.get(name);
     if (after === undefined) return [`${name} is gone`];
     return (['metadata', 'status'] as const).flatMap((part) =>
-      differing(pod[part] ?? {}, after[part] ?? {}).map((said) => `${name}: ${part}.${said}`),
+      differing(pod[part] ?? {}, after[part] ?? {}).map((output) => `${name}: ${part}.${output}`),
     );
   });
 }
@@ -234,7 +234,7 @@ function differing(before: object, after: object): string[] {
   return [...new Set([...was.keys(), ...is.keys()])]
     .map((key) => ({ key, told: [was, is].map((side) => JSON.stringify(side.get(key)) ?? 'nothing') }))
     .filter(({ told: [one, other] }) => one !== other)
-    .map(({ key, told }) => `${key}: ${told.join(' became ')}`);
+    .map(({ key, told: reported }) => `${key}: ${reported.join(' became ')}`);
 }
 
 async function look({ on, options, remoteNamespace }: Play): Promise<Sight> {
@@ -252,9 +252,9 @@ async function settled(play: Play): Promise<Sight> {
     async () => {
       await systemClock.sleep(settleMs);
       const now = await look(play);
-      const said = changed(last, now);
+      const output = changed(last, now);
       last = now;
-      if (said.length > 0) throw new Error(said.join(', '));
+      if (output.length > 0) throw new Error(output.join(', '));
       return now;
     },
     { withinMs: 30_000, everyMs: 0 },

@@ -1,7 +1,7 @@
 /** npm run cuts: the provider of a peering of two real clusters is cut off for some time, with Kubernetes' own delays, and comes back. */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { clusterNames, createStage } from '../world/stage.ts';
 import { runCut, wordsOf } from './cut.ts';
@@ -17,11 +17,11 @@ const say = (line: string): boolean => process.stderr.write(`${new Date().toISOS
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', `cuts-${seconds}`);
 const place = { root: repositoryRoot, dir, log: say };
-if (!values.keep) await removeWorld(place);
+if (!values.keep) await removeProductClusters(place);
 try {
-  const world = await openWorld({ ...place, clusters: clusterNames, brokerPort: 7743 });
-  await Promise.all(clusterNames.map((name) => world.join(name)));
-  const stage = await createStage(world);
+  const clusters = await openProductClusters({ ...place, clusters: clusterNames, brokerPort: 7743 });
+  await Promise.all(clusterNames.map((name) => clusters.join(name)));
+  const stage = await createStage(clusters);
   await stage.mustPeer();
   say('ready: the two clusters are peered');
   const report = await runCut(stage, { seconds, namespace: 'severed', say });
@@ -31,5 +31,5 @@ try {
   for (const problem of [...report.problems, ...late]) process.stderr.write(`${problem}\n`);
   if (report.problems.length + late.length > 0) process.exitCode = 1;
 } finally {
-  if (!values.keep) await removeWorld(place);
+  if (!values.keep) await removeProductClusters(place);
 }

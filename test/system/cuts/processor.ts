@@ -25,7 +25,7 @@ function cpuSeconds(pid: number): number {
   }
 }
 
-export function moment({ world }: Stage): Moment {
+export function moment({ world: clusters }: Stage): Moment {
   const [, ...ticks] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '').split(/\s+/).map(Number);
   const all = ticks.slice(0, 8).reduce((sum, one) => sum + one, 0);
   const seconds = new Map<string, Map<number, number>>();
@@ -35,8 +35,8 @@ export function moment({ world }: Stage): Moment {
     seconds.set(role, of);
   };
   for (const name of clusterNames) {
-    note(`agent of ${name}`, world.ownPids(name).agent);
-    const plane = world.cluster(name).controlPlanePids();
+    note(`agent of ${name}`, clusters.ownPids(name).agent);
+    const plane = clusters.cluster(name).controlPlanePids();
     for (const role of ['kube-apiserver', 'etcd', 'kube-controller-manager'] as const) {
       const pid = plane[role];
       if (pid !== undefined) note(role, [pid]);

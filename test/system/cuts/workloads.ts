@@ -9,7 +9,7 @@ type Loose = KubeObject & { readonly spec?: unknown };
 
 /** Must run in one place at a time, for as long as they live: each member of the set, and the Job that waits for an end before it begins again. */
 export const onlyOnce = ['pod db-0', 'pod db-1', 'job once'] as const;
-/** Ends by itself after so long: during the cut, where nobody at home sees it. */
+/** Ends by itself after so long: during the cut, unseen by the consumer. */
 const briefSeconds = 25;
 export const brief = 'job brief';
 const setReplicas = 2;
@@ -85,7 +85,7 @@ export async function whenWell(on: Stage, namespace: string): Promise<void> {
     'every workload is well again',
     async () => {
       const all = await api.list(pods, { namespace });
-      const said = all.map(line).join('; ');
+      const output = all.map(line).join('; ');
       const of = (label: string, name: string): Pod[] =>
         all.filter(({ metadata }) => metadata.labels?.[label] === name);
       const ofJobs = ['brief', 'once'].flatMap((name) => of('batch.kubernetes.io/job-name', name));
@@ -102,7 +102,7 @@ export async function whenWell(on: Stage, namespace: string): Promise<void> {
         succeeded.includes('brief') &&
         lasting.every((pod) => isReady(pod) && !pod.metadata.deletionTimestamp);
       if (right) return true;
-      throw new Error(`${said}; Jobs that succeeded: ${succeeded.join(', ') || 'none'}`);
+      throw new Error(`${output}; Jobs that succeeded: ${succeeded.join(', ') || 'none'}`);
     },
     { ...unhurried, withinMs: 180_000 },
   );

@@ -3,7 +3,6 @@ import { setTimeout as timer } from 'node:timers/promises';
 import { createNetworkControllers } from '#agent/network/network.ts';
 import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { capturedIo } from '#cli/captured-io.ts';
 import { openCluster as openForCli } from '#cli/cluster/open.ts';
@@ -17,6 +16,7 @@ import { deployments, leases, namespaces, nodes, pods, secrets } from '#shared/d
 import { type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
@@ -63,7 +63,7 @@ async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Pro
   const connection = await connectKubeconfig(server.kubeconfig);
   const api = createKubeApi(connection, { clock: systemClock, log });
   const io = capturedIo({});
-  const kube = await openForCli({ kubeconfig: server.kubeconfigPath }, io.signal);
+  const kube = await openForCli({ kubeconfig: server.kubeconfigPath }, io);
   const ranges = {
     podCidrs: [podCidr],
     serviceCidr: '10.96.0.0/16',

@@ -132,7 +132,7 @@ const mistakes: readonly Mistake[] = [
     says: /NoSuchRole.*liqo-remote-controlplane/,
   },
   {
-    what: 'credentials for an address where nobody answers',
+    what: 'credentials for an address without a server',
     side: 'consumer',
     on: 'Secret cplane-secret',
     change: () => undefined,
@@ -189,8 +189,8 @@ test.each(mistakes)('$what is explained', async ({ side, on, change, says }) => 
   await applyAll(rome.api, objects);
   const began = performance.now();
   await eventually(`${on} to say ${says}`, async () => {
-    const said = await saidOf(wrong);
-    if (!said.some((line) => says.test(line))) throw new Error(said.join(' | '));
+    const output = await saidOf(wrong);
+    if (!output.some((line) => says.test(line))) throw new Error(output.join(' | '));
     return true;
   });
   const seconds = (performance.now() - began) / 1000;
@@ -199,7 +199,7 @@ test.each(mistakes)('$what is explained', async ({ side, on, change, says }) => 
   expect(await rome.api.delete(namespaces, { name: `liqo-tenant-${peer}` })).toBe(true);
 });
 
-test('each mistake is explained within 5 s, and stands in the way of nobody who deletes it', async () => {
+test('each mistake is explained within 5 s, and can be deleted without obstacles', async () => {
   expect(explainedAfter, 'this test continues those before it: run the whole file, without -t').toHaveLength(
     mistakes.length,
   );

@@ -39,7 +39,7 @@ const volatile = new Set([
   'networking.isthmus.dev/applied',
   'isthmus.dev/issued-at',
   'deployment.kubernetes.io/revision',
-  // Signed anew each time.
+  // Signed again each time.
   'signedCRT',
   // Of a link, measured as long as it lasts.
   'latency',

@@ -2,9 +2,9 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openPlayground, type Playground } from '#scripts/playground/playground.ts';
-import { removeWorld } from '#test/harness/product-clusters.ts';
+import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { life } from './scenarios/life.ts';
+import { life } from './scenarios/pod-lifecycle.ts';
 import { openTutorial } from './tutorial.ts';
 
 const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'examples') };
@@ -18,11 +18,11 @@ const envFile = (): string => {
 };
 
 beforeAll(async () => {
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
   playground = await openPlayground({ ...place, brokerPort: 7661 });
 }, 900_000);
 afterAll(async () => {
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
 }, 180_000);
 
 /** Headings that the tests of a page follow, in its order; the peerings are revoked at the end of them all. */
@@ -61,7 +61,7 @@ page('quick-start', {
     expect(printed).toMatch(/^Endpoints: +[\d.]+:8080,[\d.]+:8080$/m);
   },
   'Check the Service connectivity': (printed) => {
-    // Sixteen answers asked for at each side; both pods are among them, and nobody else.
+    // Sixteen answers asked for at each side; both pods are among them, and no other.
     expect(lines(printed, /^ +\d+ hello-local$/gm)).toBe(2);
     expect(lines(printed, /^ +\d+ hello-remote$/gm)).toBe(2);
     const counted = [...printed.matchAll(/^ +(\d+) hello-/gm)].reduce((sum, [, count]) => sum + Number(count), 0);

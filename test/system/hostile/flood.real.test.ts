@@ -4,13 +4,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { clusterRoles, pods } from '#shared/domain/core-kinds.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
-import { guest, identity, inParallel, origin, shadow } from './guests.ts';
+import { guest, identity, inParallel, origin, shadow } from './hosted-consumers.ts';
 
 const flood = Number(process.env.HOSTILE_PODS ?? 1_000);
 const quietSamples = 20;
@@ -64,7 +64,7 @@ async function sample(name: string): Promise<Sample> {
   return { ownMs, otherMs: performance.now() - between };
 }
 
-function told(samples: readonly Sample[], what: keyof Sample): string {
+function reported(samples: readonly Sample[], what: keyof Sample): string {
   const all = samples.map((one) => one[what]).sort((one, other) => one - other);
   const at = (part: number): number => Math.round(all[Math.min(all.length - 1, Math.floor(part * all.length))] ?? 0);
   return `${at(0.5)} ms (median), ${at(0.95)} ms (95 %), ${at(1)} ms (longest)`;
@@ -98,8 +98,8 @@ test(`while one consumer makes ${flood} pods, the provider's own pods and those 
   console.log(
     [
       `${flood} ShadowPods of one consumer and their pods made in ${seconds} s, ${during.length} samples meanwhile; agent and callers ${miB} MiB before, ${ownMiB()} MiB after`,
-      `the provider's own pods: ${told(before, 'ownMs')} before, ${told(during, 'ownMs')} meanwhile`,
-      `pods of another consumer: ${told(before, 'otherMs')} before, ${told(during, 'otherMs')} meanwhile`,
+      `the provider's own pods: ${reported(before, 'ownMs')} before, ${reported(during, 'ownMs')} meanwhile`,
+      `pods of another consumer: ${reported(before, 'otherMs')} before, ${reported(during, 'otherMs')} meanwhile`,
     ].join('\n'),
   );
   expect(during.length).toBeGreaterThan(3);

@@ -1,9 +1,8 @@
 /**
- * A consumer gone mad: everything that its two identities can send to the provider's API server. Whatever it does, nothing of the provider
+ * A malicious consumer: everything that its two identities can send to the provider's API server. Under all of it, nothing of the provider
  * or of other consumers changes, and its own pods stay within its quota. `HOSTILE_PODS=10000` for the long run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   clusterRoles,
@@ -18,12 +17,13 @@ import {
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
-import { container, guest, identity, inParallel, origin, shadow } from './guests.ts';
+import { container, guest, identity, inParallel, origin, shadow } from './hosted-consumers.ts';
 
 const attempts = Number(process.env.HOSTILE_PODS ?? 1_000);
 const granted = 50;
@@ -113,7 +113,7 @@ afterAll(async () => {
   await under?.stop();
 });
 
-test(`B059 B060 B063 B071 B128 of ${attempts} hostile ShadowPods only as many get a pod as the quota holds, and nobody else notices`, async () => {
+test(`B059 B060 B063 B071 B128 of ${attempts} hostile ShadowPods only as many get a pod as the quota holds, and no other consumer notices`, async () => {
   const before = await others();
   const refusals = new Map<string, number>();
   const stored: string[] = [];
@@ -261,7 +261,7 @@ test.each<{ readonly what: string; readonly act: () => Promise<unknown> }>([
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
       }),
   },
-])('refused, by whatever stands first, is a consumer that $what', async ({ act }) => {
+])('refused, by the first line of defence, is a consumer that $what', async ({ act }) => {
   const before = await others();
   const code = await act().then(
     () => 'nothing stopped it',

@@ -17,8 +17,8 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { everything } from '../world/inventory.ts';
-import { runMortally } from './mortal-client.ts';
-import { type PlayedCluster, startPlayedCluster } from './played.ts';
+import { runWithCrash } from './crashing-client.ts';
+import { type PlayedCluster, startPlayedCluster } from './simulated-kubelet.ts';
 
 let cluster: PlayedCluster;
 let kube: KubeClient;
@@ -31,7 +31,7 @@ const labelled = 'labelled';
 
 beforeAll(async () => {
   cluster = await startPlayedCluster();
-  kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io.signal);
+  kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io);
   await cluster.makeNamespace(offloaded);
   await cluster.makeNamespace(labelled, { 'liqo.io/scheduling-enabled': 'true' });
   start = await objects();
@@ -189,7 +189,7 @@ describe('webhooks of an agent that is gone', () => {
     let count = 0;
     for (let done = false; !done; ) {
       count += 1;
-      done = await runMortally(kube, count, (through) => installed(through));
+      done = await runWithCrash(kube, count, (through) => installed(through));
       // Its last write brings the agent, which refuses pods here until they are offloaded.
       if ((await kube.get(deployments, { namespace: 'liqo', name: 'isthmus-agent' })) === undefined)
         await pod(labelled);
@@ -223,7 +223,7 @@ describe('killed after each of its writes and run again', () => {
       await pod(offloaded);
       let kills = 0;
       for (;;) {
-        const isDone = await runMortally(kube, 1, (through) => removed(purge, through));
+        const isDone = await runWithCrash(kube, 1, (through) => removed(purge, through));
         await pod(offloaded);
         if (isDone) break;
         kills += 1;
@@ -240,7 +240,7 @@ describe('killed after each of its writes and run again', () => {
     await installed();
     for (const count of [1, 3, 4, 5, 12, 40]) {
       await registered();
-      expect(await runMortally(kube, count, (through) => removed(true, through))).toBe(false);
+      expect(await runWithCrash(kube, count, (through) => removed(true, through))).toBe(false);
       await installed();
     }
     await registered();

@@ -5,10 +5,10 @@ import { moveAddress } from '#shared/domain/cidr.ts';
 import { endpointSlices, pods } from '#shared/domain/core-kinds.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import type { NetnsWorld } from '#test/harness/netns.ts';
+import type { NetnsFixture } from '#test/harness/netns.ts';
 import { must } from '#test/harness/program.ts';
 import { isReady, patience, type Stage } from '../world/stage.ts';
-import { type Place, podPlace } from './places.ts';
+import { type Place, podPlace } from './test-pods.ts';
 
 export const leafName = 'turin';
 
@@ -19,7 +19,7 @@ export interface Leaf {
 
 /** A pod of rome that runs at the provider whose API this is; with a server of ours beside the one it runs. */
 export async function leafOf(
-  { api, world }: { readonly api: KubeApi; readonly world: NetnsWorld },
+  { api, world: clusters }: { readonly api: KubeApi; readonly world: NetnsFixture },
   [namespace, name]: readonly [string, string],
   port: number,
 ): Promise<Leaf> {
@@ -31,13 +31,13 @@ export async function leafOf(
     },
     patience,
   );
-  const place = podPlace(world, twin);
+  const place = podPlace(clusters, twin);
   await place.netns.serve(port);
   return { api, place };
 }
 
-export const loginAt = async ({ world, login }: Stage, cluster: string): Promise<KubeApi> =>
-  login(await readFile(world.cluster(cluster).kubeconfigPath, 'utf8'));
+export const loginAt = async ({ world: clusters, login }: Stage, cluster: string): Promise<KubeApi> =>
+  login(await readFile(clusters.cluster(cluster).kubeconfigPath, 'utf8'));
 
 /** By which rome exposes one of its offloaded pods to its other peers. */
 export const exposedAs = (stage: Stage, [namespace, name]: readonly [string, string]): Promise<string> =>
@@ -85,5 +85,5 @@ export async function answerTo({ place }: Leaf, url: string): Promise<string> {
   return eventually(`${place.name} gets ${url}`, async () => (await must(program, args)).stdout.trim(), patience);
 }
 
-export const peerWithLeaf = ({ world }: Stage): Promise<string> =>
-  world.mustIsthmus('peer', 'rome', leafName, '--cpu', '1', '--memory', '1Gi', '--pods', '10', '--wait');
+export const peerWithLeaf = ({ world: clusters }: Stage): Promise<string> =>
+  clusters.mustIsthmus('peer', 'rome', leafName, '--cpu', '1', '--memory', '1Gi', '--pods', '10', '--wait');

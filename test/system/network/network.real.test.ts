@@ -11,15 +11,15 @@ import { networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { once } from '#test/harness/in-order.ts';
-import { type Netns, NetnsWorld } from '#test/harness/netns.ts';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { type Netns, NetnsFixture } from '#test/harness/netns.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { nothingLeft } from '../world/inventory.ts';
 import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 import { answerTo, calledAt, exposedAs, leafName, leafOf, loginAt, peerWithLeaf, servedBy } from './leaves.ts';
-import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './places.ts';
+import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
 /** `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
@@ -34,7 +34,7 @@ const mostGapMs = 3_000;
 const pass = { withinMs: 30_000, everyMs: 50 } as const;
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
-const netnsWorld = new NetnsWorld();
+const netnsWorld = new NetnsFixture();
 let stage: Stage;
 const podPlaces: Record<ClusterName, Place[]> = { rome: [], milan: [] };
 const nodePlaces: Record<ClusterName, Place[]> = { rome: [], milan: [] };
@@ -44,19 +44,19 @@ const other = (cluster: ClusterName): ClusterName => (cluster === 'rome' ? 'mila
 const farPods = (cluster: ClusterName): Place[] => podPlaces[other(cluster)];
 
 beforeAll(async () => {
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
   const clusters = [...clusterNames.map((name) => ({ name, ...ranges })), { name: leafName, ...ranges, nodes: 1 }];
-  const world = await openWorld({ ...place, clusters, brokerPort: 7643 });
-  await Promise.all([...clusterNames, leafName].map((name) => world.join(name)));
-  stage = await createStage(world);
+  const fixture = await openProductClusters({ ...place, clusters, brokerPort: 7643 });
+  await Promise.all([...clusterNames, leafName].map((name) => fixture.join(name)));
+  stage = await createStage(fixture);
   await Promise.all(clusterNames.map(startPods));
   for (const [index, state] of (await settledKernels(allNodes())).entries())
     unpeered.set(allNodes()[index]!.name, state);
-  stage = await createStage(world); // what a peering leaves behind is told apart from these pods
+  stage = await createStage(fixture); // what a peering leaves behind is told apart from these pods
 }, 900_000);
 afterAll(async () => {
   await netnsWorld.close();
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
 }, 180_000);
 
 /** One pod on each node, each with a server of ours beside the one it runs. */
@@ -333,7 +333,7 @@ test.each([
   const [before] = await settledKernels([node]);
   await node.netns.exec(program, ...args);
   const began = performance.now();
-  // Sooner than a node process programs everything anew whether or not it heard of anything.
+  // Sooner than the periodic resync of a node process.
   await eventually('repaired', () => isKernelState(node, before!), { withinMs: 15_000, everyMs: 50 });
   console.log(`${what}: repaired after ${Math.round(performance.now() - began)} ms`);
   expect(await seenFrom(podPlaces.rome[0]!, view(podPlaces.milan[0]!.ip))).toBe(view(podPlaces.rome[0]!.ip));

@@ -59,15 +59,15 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
     ];
   });
-  // Nobody plays their kubelets, so they would never be Ready; a provider without nodes says nothing about them.
+  // No kubelet is simulated for them, so they would never be Ready; a provider without nodes says nothing about them.
   await pair.consumer.api.delete(nodes, { name: 'rome-1' });
   await pair.provider.api.delete(nodes, { name: 'milan-1' });
   await peer(pair, { cpu: '4', memory: '8Gi', pods: '110' });
   await soon('the virtual node', async () => isReady(pair.consumer.api, 'milan')).catch(async (error: unknown) => {
     const found = await pair.consumer.api.get(virtualNodes, { namespace: 'liqo-tenant-milan', name: 'milan' });
     const node = await pair.consumer.api.get(nodes, { name: 'milan' });
-    const said = JSON.stringify([found?.status?.conditions, node?.status?.conditions]);
-    throw new Error(`the virtual node says ${said}`, { cause: error });
+    const output = JSON.stringify([found?.status?.conditions, node?.status?.conditions]);
+    throw new Error(`the virtual node says ${output}`, { cause: error });
   });
   return pair;
 }

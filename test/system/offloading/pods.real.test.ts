@@ -54,7 +54,7 @@ test('B020 a pod that completes stays completed on both sides, and no other is m
   await soon('nothing left', async () => !(await there().get(shadowPods, { namespace: remote, name: 'done' })));
 });
 
-test('B021 a pod that failed while nobody looked is Failed here, and no other is made', async () => {
+test('B021 a pod that failed while the agent was down is Failed here, and no other is made', async () => {
   await start('crash', { restartPolicy: 'Never' });
   await podAt(there(), remote, 'crash');
   await pair.consumer.stopAgent();
@@ -180,7 +180,7 @@ test('B079 B080 B084 B127 the patch of the virtual node shapes its pods from the
     });
   }
   await here().mergePatch(virtualNodes, ref, { spec: { offloadingPatch } });
-  // The watch tells the agent a moment later; a pod made before that is not made anew.
+  // The watch tells the agent a moment later; a pod made before that is not made again.
   await soon('the patch to hold', async () => {
     await remove('probe');
     await soon('no probe', async () => !(await local('probe')));
@@ -191,8 +191,8 @@ test('B079 B080 B084 B127 the patch of the virtual node shapes its pods from the
   const annotations = { hidden: 'x', shown: 'y' };
   await start('patched', { tolerations: [mine] }, { labels, annotations });
   await soon('an own runtime class', () => start('own', { runtimeClassName: 'own' }));
-  const asked = { 'liqo.io/remote-runtime-class-name': 'annotated' };
-  await start('annotated', { runtimeClassName: 'own' }, { annotations: asked });
+  const requested = { 'liqo.io/remote-runtime-class-name': 'annotated' };
+  await start('annotated', { runtimeClassName: 'own' }, { annotations: requested });
   const patched = await shadowOf(there(), remote, 'patched');
   expect(patched.spec.pod).toMatchObject({
     nodeSelector: { disk: 'ssd' },
@@ -295,12 +295,12 @@ test('a pod that grows beyond the quota says why it does not grow there, goes on
       { subresource: 'resize' },
     );
   await resize('900');
-  const said = await soon('why', async () =>
+  const output = await soon('why', async () =>
     (await here().list(coreEvents, { namespace: 'demo' })).find(
       ({ involvedObject, reason }) => involvedObject.name === 'grows' && reason === 'FailedReflection',
     ),
   );
-  expect(said.message).toMatch(/refused the change of the pod, which goes on as it was: .*cpu/);
+  expect(output.message).toMatch(/refused the change of the pod, which goes on as it was: .*cpu/);
   await report(there(), remote, 'grows', 'Running', { message: 'still here' });
   await soon('its status here', async () => (await local('grows'))?.status?.message === 'still here');
   const cpu = async () => (await shadowOf(there(), remote, 'grows')).spec.pod.containers[0]?.resources?.requests?.cpu;

@@ -40,7 +40,7 @@ const select = (key: string, value: string) => ({
 const milanOnly = select('liqo.io/remote-cluster-id', 'milan');
 const nobody = select('liqo.io/remote-cluster-id', 'nowhere');
 
-test('B038 B039 a name that is taken at the provider fails the offloading, harms nobody, and heals by itself', async () => {
+test('B038 B039 a name that is taken at the provider fails the offloading, harms no other object, and heals by itself', async () => {
   await makeNamespace(there(), 'clash');
   const theirs = await there().get(namespaces, { name: 'clash' });
   await makeNamespace(here(), 'clash');

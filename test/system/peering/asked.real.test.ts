@@ -114,7 +114,7 @@ test('one object asks before the other cluster has joined, says that it waits, a
   await eventually('the object is taken up', async () => (await status())?.peering !== undefined, { withinMs: 10_000 });
 }, 120_000);
 
-test('the status says who has to consent, and consent is enough', async () => {
+test('the status names the side that has to consent, and consent is enough', async () => {
   await eventually(
     'the wait for consent',
     async () => {
@@ -153,7 +153,7 @@ test('the object has the last word, until it leaves that to the broker', async (
   await isGranted('3');
 }, 120_000);
 
-test('whoever deletes its slice ends it on both sides; the object says so, and asks again when it changes', async () => {
+test('deleting its slice ends it on both sides; the object says so, and asks again when it changes', async () => {
   await pair.consumer.api.delete(resourceSlices, slice);
   await eventually('the end', async () => (await status())?.phase === 'Gone', patience);
   expect(await conditionOf('Accepted')).toMatchObject({ status: 'False', reason: 'EndedElsewhere' });

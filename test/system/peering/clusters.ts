@@ -23,7 +23,7 @@ export interface TestCluster<S extends ApiServer = ApiServer> {
   /** As an administrator. */
   readonly api: KubeApi;
   startAgent(): Promise<void>;
-  /** As a crash would: whatever was under way stays half done. */
+  /** As a crash would: operations in progress stay half done. */
   stopAgent(): Promise<void>;
 }
 

@@ -109,7 +109,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
   );
 }, 400_000);
 
-/** A third of it is left for a renewal, whatever else the machine does. */
+/** A third of it is left for a renewal, also on a loaded machine. */
 const lifeSeconds = 24;
 
 test('certificates of seconds are renewed without a gap, and a separation that outlives them heals by itself', async () => {
@@ -147,8 +147,8 @@ test('certificates of seconds are renewed without a gap, and a separation that o
   await eventually('both to expire', async () => (await leftMs()).every((ms) => ms < 0), { withinMs: 60_000 });
   await pair.consumer.startAgent();
   await eventually('the consumer to say what has ended', async () => {
-    const said = (await pair.consumer.api.get(foreignClusters, { name: 'milan' }))?.status?.conditions;
-    return said?.some(
+    const output = (await pair.consumer.api.get(foreignClusters, { name: 'milan' }))?.status?.conditions;
+    return output?.some(
       ({ reason, message }) => reason === 'CertificateExpired' && message?.includes('liqoctl authenticate'),
     );
   });

@@ -237,7 +237,7 @@ describe('a peering', () => {
     );
   };
 
-  test('goes on when the consumer rotates its key: nobody consents, nothing is denied, the node stays', async () => {
+  test('goes on when the consumer rotates its key: no consent is needed, nothing is denied, the node stays', async () => {
     const node = (await pair.consumer.api.get(virtualNodes, here))?.metadata.uid;
     const before = await sliceState();
     const former = (await pair.consumer.api.get(secrets, keysRef))?.data?.privateKey;
@@ -255,12 +255,12 @@ describe('a peering', () => {
     expect(await sliceState()).toEqual(before);
   });
 
-  test('gives nothing to a consumer of the same ID with a key that nobody vouches for, until somebody does', async () => {
+  test('gives nothing to a consumer of the same ID with an unknown key, until an administrator approves it', async () => {
     const { privateKey, publicKey } = generateClusterKeys();
     const data = { privateKey: toBase64(privateKey), publicKey: toBase64(publicKey) };
     await pair.consumer.api.mergePatch(secrets, keysRef, { data });
     await presentTenant(pair);
-    const told = await eventually('the condition', async () => {
+    const reported = await eventually('the condition', async () => {
       const status = (await pair.provider.api.get(tenants, tenantRef))?.status;
       return status?.conditions?.find(({ reason }) => reason === 'PeerKeyChanged') && !status.authParams
         ? status.conditions[0]
@@ -273,7 +273,7 @@ describe('a peering', () => {
     await eventually('the summary', async () => (await summary()) === 'PeerKeyChanged');
     const bound = await pair.provider.api.list(roleBindings, { namespace: tenantRef.namespace });
     expect(bound.map(({ metadata }) => metadata.name)).toContain('liqo-binding-liqo-remote-controlplane');
-    const [, consent = ''] = /(sha256:[0-9a-f]{64}) --overwrite/.exec(told.message ?? '') ?? [];
+    const [, consent = ''] = /(sha256:[0-9a-f]{64}) --overwrite/.exec(reported.message ?? '') ?? [];
     const annotations = { [isthmusAnnotation.acceptKey]: consent };
     await pair.provider.api.mergePatch(tenants, tenantRef, { metadata: { annotations } });
     await eventually('credentials', async () => {

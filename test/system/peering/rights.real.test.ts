@@ -181,7 +181,7 @@ describe.each([
     ['list nodes', (a) => a.list(nodes)],
     ['bind a role in a mapped namespace', (a) => a.create(roleBindings, binding(mapped))],
     ['bind a role in the tenant namespace', (a) => a.create(roleBindings, binding(tenantNs))],
-    ['see who has what', (a) => a.list(clusterRoleBindings)],
+    ['read the ClusterRoleBindings', (a) => a.list(clusterRoleBindings)],
     ['create a ShadowPod elsewhere', (a) => a.create(shadowPods, shadow('private'))],
     ['create a ShadowPod in its tenant namespace', (a) => a.create(shadowPods, shadow(tenantNs))],
   ])('cannot %s', async (_what, attempt) => {

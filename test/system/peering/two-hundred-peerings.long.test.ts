@@ -4,10 +4,10 @@
  */
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type OwnPids, openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { type OwnPids, openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { nothingLeft } from '../world/inventory.ts';
 import { type ClusterName, clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
@@ -37,12 +37,12 @@ const victims = ['gateway', 'gateway', 'agent', 'node'] as const;
 
 let stage: Stage;
 beforeAll(async () => {
-  await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: [...clusterNames], brokerPort: 7843 });
-  await Promise.all(clusterNames.map((name) => world.join(name)));
-  stage = await createStage(world);
+  await removeProductClusters(place);
+  const clusters = await openProductClusters({ ...place, clusters: [...clusterNames], brokerPort: 7843 });
+  await Promise.all(clusterNames.map((name) => clusters.join(name)));
+  stage = await createStage(clusters);
 }, 900_000);
-afterAll(() => removeWorld(place), 180_000);
+afterAll(() => removeProductClusters(place), 180_000);
 
 async function kill({ cluster, what, afterMs }: Kill): Promise<void> {
   await systemClock.sleep(afterMs);
@@ -71,7 +71,7 @@ async function untilLinked(what: string): Promise<number> {
 }
 
 test(
-  `${count} peerings in a row become Ready, whatever is killed meanwhile, and leave nothing`,
+  `${count} peerings in a row become Ready while processes are killed, and leave nothing`,
   async () => {
     console.log(`ISTHMUS_LONG_SEED=${seed}`);
     const chance = createChance(seed);
@@ -87,18 +87,18 @@ test(
         }),
       );
       const killed = kills.map(({ cluster, what, afterMs }) => `${what} of ${cluster} after ${afterMs} ms`).join(', ');
-      const told = `peering ${turn} of ${count}${killed ? `, killed: ${killed}` : ''}`;
+      const reported = `peering ${turn} of ${count}${killed ? `, killed: ${killed}` : ''}`;
       const began = performance.now();
       const ended = await stage.world.isthmus('peer', consumer, provider, '--cpu', '1', '--memory', '1Gi');
-      expect(ended.code, `${told}\n${ended.stdout}${ended.stderr}`).toBe(0);
-      await Promise.all([untilLinked(`${told}, is Ready`), ...kills.map(kill)]);
+      expect(ended.code, `${reported}\n${ended.stdout}${ended.stderr}`).toBe(0);
+      await Promise.all([untilLinked(`${reported}, is Ready`), ...kills.map(kill)]);
       const seconds = (performance.now() - began) / 1_000;
       (kills.length === 0 ? undisturbed : disturbed).push(seconds);
-      console.log(`${told}: ${seconds.toFixed(2)} s`);
+      console.log(`${reported}: ${seconds.toFixed(2)} s`);
       // A kill after it had become Ready: it does so again.
-      if (kills.length > 0) await untilLinked(`${told}, is Ready again`);
+      if (kills.length > 0) await untilLinked(`${reported}, is Ready again`);
       const gone = await stage.world.isthmus('unpeer', consumer, provider, '--wait');
-      expect(gone.code, `${told}, unpeered\n${gone.stdout}${gone.stderr}`).toBe(0);
+      expect(gone.code, `${reported}, unpeered\n${gone.stdout}${gone.stderr}`).toBe(0);
     }
     for (const [name, all] of Object.entries({ undisturbed, disturbed })) {
       const sorted = [...all].sort((a, b) => a - b).map((seconds) => seconds.toFixed(1));

@@ -1,5 +1,5 @@
 /**
- * What the kernels of two linked clusters have, in every node and every gateway pod, with names for what is granted or drawn anew each time:
+ * What the kernels of two linked clusters have, in every node and every gateway pod, with placeholders for values that are granted or drawn each time:
  * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
  */
 import type { KubeApi } from '#kube/model/types.ts';
@@ -8,9 +8,9 @@ import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
-import { podPlace } from '../network/places.ts';
+import { podPlace } from '../network/test-pods.ts';
 import { clusterNames } from '../world/stage.ts';
-import { atRest, kernelTraces, type Traces, traceDifferences } from './traces.ts';
+import { kernelTraces, type Traces, traceDifferences, waitUntilStable } from './traces.ts';
 
 const gatewayPods = { labelSelector: 'networking.liqo.io/component=gateway' };
 
@@ -19,7 +19,10 @@ const restMs = 3_000;
 
 /** A link is up before everything that hangs on it is in its place. */
 export const linkedAtRest = (ground: Ground): Promise<Traces> =>
-  atRest('the kernels of the linked clusters', () => linkedTraces(ground), { withinMs: 30_000, everyMs: restMs });
+  waitUntilStable('the kernels of the linked clusters', () => linkedTraces(ground), {
+    withinMs: 30_000,
+    everyMs: restMs,
+  });
 
 /** Waits until they have exactly this, and rejects with what differs. */
 export async function linkedAs(ground: Ground, wanted: Traces): Promise<void> {

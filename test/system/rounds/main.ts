@@ -3,8 +3,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { openGround } from '../brokerless/ground.ts';
+import { type Maker, makers } from './peering-methods.ts';
 import { type Round, runRounds } from './rounds.ts';
-import { type Maker, makers } from './ways.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,9 +1,9 @@
 /** What the rounds rest on: that all ways have their turn, and that a difference is seen and told. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { enders, makers } from './peering-methods.ts';
 import { pairings } from './rounds.ts';
 import { type Traces, traceDifferences } from './traces.ts';
-import { enders, makers } from './ways.ts';
 
 test('any four rounds in a row have all four ways to make a peering, and long runs end each in all its ways', () => {
   fc.assert(
@@ -37,6 +37,6 @@ test.each<{ readonly what: string; readonly after: Traces; readonly told: readon
     after: { nft: 'b\na\nb', links: 'x' },
     told: ['~ nft: the same lines in another order, from b on'],
   },
-])('$what is told', ({ after, told }) => {
-  expect(traceDifferences({ nft: 'a\nb\nb', links: 'x' }, after)).toEqual(told);
+])('$what is told', ({ after, told: reported }) => {
+  expect(traceDifferences({ nft: 'a\nb\nb', links: 'x' }, after)).toEqual(reported);
 });

@@ -8,8 +8,8 @@ import type { Ground } from '../brokerless/ground.ts';
 import { shuffled } from '../declarative/orders.ts';
 import { clusterNames, consumer } from '../world/stage.ts';
 import { linkedAs, linkedAtRest } from './linked.ts';
-import { atRest, kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences } from './traces.ts';
-import { enders, type Maker, makers, tidyUp, type Way } from './ways.ts';
+import { enders, type Maker, makers, tidyUp, type Way } from './peering-methods.ts';
+import { kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences, waitUntilStable } from './traces.ts';
 
 export interface Round {
   readonly number: number;
@@ -51,7 +51,7 @@ export function pairings({ rounds, seed, makers: only }: RoundsOptions): Pairing
   });
 }
 
-export async function tracesOf(ground: Ground): Promise<Traces> {
+async function tracesOf(ground: Ground): Promise<Traces> {
   const parts = await Promise.all([
     ...clusterNames.map(async (cluster) => [cluster, await objectTraces(ground.stage.api(cluster))] as const),
     ...ground.nodes().map(async ({ name, netns }) => {
@@ -65,7 +65,7 @@ export async function tracesOf(ground: Ground): Promise<Traces> {
 }
 
 export const tracesAtRest = (ground: Ground): Promise<Traces> =>
-  atRest('both clusters', () => tracesOf(ground), { withinMs: 60_000, everyMs: 2_000 });
+  waitUntilStable('both clusters', () => tracesOf(ground), { withinMs: 60_000, everyMs: 2_000 });
 
 export async function isPeered(ground: Ground): Promise<void> {
   await eventually(
@@ -88,8 +88,8 @@ export async function isPeered(ground: Ground): Promise<void> {
   await ground.crosses();
 }
 
-function rssMibOf({ stage: { world } }: Ground): number {
-  const pids = clusterNames.flatMap((cluster) => Object.values(world.ownPids(cluster)).flat());
+function rssMibOf({ stage: { world: clusters } }: Ground): number {
+  const pids = clusterNames.flatMap((cluster) => Object.values(clusters.ownPids(cluster)).flat());
   const kib = pids.map((pid) => {
     try {
       return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
@@ -120,11 +120,11 @@ export async function runRounds(ground: Ground, options: RoundsOptions): Promise
         if (linked === undefined) linked = await linkedAtRest(ground);
         else await linkedAs(ground, linked);
       }
-      const asked = performance.now();
+      const requested = performance.now();
       await end.take(ground, seed);
       await tidyUp(ground);
       await isAsBefore(ground, before);
-      const [readyMs, goneMs] = [Math.round(ready - from), Math.round(performance.now() - asked)];
+      const [readyMs, goneMs] = [Math.round(ready - from), Math.round(performance.now() - requested)];
       const round = { number, made: make.by, ended: end.by, readyMs, goneMs, rssMib: rssMibOf(ground) };
       done.push(round);
       options.onRound?.(round);

@@ -112,7 +112,7 @@ const kubeProxyText = (table: string): string => {
 const emptied = /^\tchain [a-z]+-[A-Z0-9]{8}-\S+ \{\s*\}$/;
 
 /** What is there once two looks in a row, `everyMs` apart, have seen the same. */
-export async function atRest(
+export async function waitUntilStable(
   what: string,
   look: () => Promise<Traces>,
   { withinMs, everyMs }: { readonly withinMs: number; readonly everyMs: number },

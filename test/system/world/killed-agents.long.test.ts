@@ -1,7 +1,7 @@
 /** More lives of agents that are killed than `npm test` has: each draws other moments. `ISTHMUS_SEED` draws the same ones again. */
 import path from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { killedAgents } from './scenarios/killed-agents.ts';
 import { createStage, type Stage } from './stage.ts';
@@ -16,13 +16,13 @@ const onStage = (): Stage => {
 };
 
 beforeAll(async () => {
-  await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: ['rome', 'milan'], brokerPort: 7687 });
-  await Promise.all([world.join('rome'), world.join('milan')]);
-  stage = await createStage(world);
+  await removeProductClusters(place);
+  const clusters = await openProductClusters({ ...place, clusters: ['rome', 'milan'], brokerPort: 7687 });
+  await Promise.all([clusters.join('rome'), clusters.join('milan')]);
+  stage = await createStage(clusters);
 }, 900_000);
 afterAll(async () => {
-  await removeWorld(place);
+  await removeProductClusters(place);
 }, 180_000);
 
 killedAgents(onStage, lives);

@@ -1,16 +1,16 @@
 /** What scenarios act with: both clusters as their administrators hold them, and the few steps that several scenarios take. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import type { World } from '#test/harness/product-clusters.ts';
+import type { ProductClusters } from '#test/harness/product-clusters.ts';
 import { type Ended, run } from '#test/harness/program.ts';
 import { inventory } from './inventory.ts';
 
@@ -23,14 +23,14 @@ export const [consumer, provider] = ['rome', 'milan'] as const;
 export const clusterNames = [consumer, provider] as const;
 
 export interface Stage {
-  readonly world: World;
+  readonly world: ProductClusters;
   /** What exists in each cluster when both have joined and nothing is peered. */
   readonly baseline: Readonly<Record<ClusterName, ReadonlySet<string>>>;
   /** As an administrator. */
   api(cluster: ClusterName): KubeApi;
-  /** Credentials of somebody else, from a kubeconfig's text. */
+  /** A client with other credentials, from a kubeconfig's text. */
   login(kubeconfig: string): Promise<KubeApi>;
-  /** Program and arguments, for whoever runs kubectl with a stream. */
+  /** Program and arguments, to run kubectl with a stream. */
   kubectlLine(cluster: ClusterName, ...args: readonly string[]): readonly [string, readonly string[]];
   /** Never rejects for an exit code. */
   kubectl(cluster: ClusterName, args: readonly string[], input?: string): Promise<Ended>;
@@ -58,19 +58,19 @@ export const isReady = (pod: Pod): boolean =>
 export const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running';
 
 /** One line that a failed step is told by. */
-export const told = ({ code, stdout, stderr }: Ended): string => `exit ${code}\n${stdout}${stderr}`;
+export const reported = ({ code, stdout, stderr }: Ended): string => `exit ${code}\n${stdout}${stderr}`;
 
-export async function createStage(world: World): Promise<Stage> {
+export async function createStage(clusters: ProductClusters): Promise<Stage> {
   const login = async (kubeconfig: string): Promise<KubeApi> =>
     createKubeApi(await connectKubeconfig(kubeconfig), { clock: systemClock, log: silentLog });
   const admin = async (cluster: ClusterName): Promise<KubeApi> =>
-    login(await readFile(world.cluster(cluster).kubeconfigPath, 'utf8'));
+    login(await readFile(clusters.cluster(cluster).kubeconfigPath, 'utf8'));
   const apis = { rome: await admin('rome'), milan: await admin('milan') };
   const api = (cluster: ClusterName): KubeApi => apis[cluster];
 
   const kubectlLine: Stage['kubectlLine'] = (cluster, ...args) => [
-    path.join(world.bed.dir, 'kubectl'),
-    [`--kubeconfig=${world.cluster(cluster).kubeconfigPath}`, ...args],
+    path.join(clusters.bed.dir, 'kubectl'),
+    [`--kubeconfig=${clusters.cluster(cluster).kubeconfigPath}`, ...args],
   ];
   const kubectl: Stage['kubectl'] = (cluster, args, input) =>
     run(...kubectlLine(cluster, ...args), { timeoutMs: 60_000, ...(input === undefined ? {} : { input }) });
@@ -81,7 +81,7 @@ export async function createStage(world: World): Promise<Stage> {
       `${cluster} takes ${objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ')}`,
       async () => {
         const ended = await kubectl(cluster, ['apply', '-f', '-'], list);
-        if (ended.code !== 0) throw new Error(told(ended));
+        if (ended.code !== 0) throw new Error(reported(ended));
         return true;
       },
       { ...patience, everyMs: 500 },
@@ -89,11 +89,18 @@ export async function createStage(world: World): Promise<Stage> {
   }
 
   const offload: Stage['offload'] = (namespace, ...flags) =>
-    world.isthmus('offload', 'namespace', namespace, '--kubeconfig', world.cluster('rome').kubeconfigPath, ...flags);
+    clusters.isthmus(
+      'offload',
+      'namespace',
+      namespace,
+      '--kubeconfig',
+      clusters.cluster('rome').kubeconfigPath,
+      ...flags,
+    );
   const pod: Stage['pod'] = (cluster, namespace, name) => api(cluster).get(pods, { namespace, name });
 
   return {
-    world,
+    world: clusters,
     baseline: { rome: await inventory(apis.rome), milan: await inventory(apis.milan) },
     api,
     login,
@@ -115,12 +122,12 @@ export async function createStage(world: World): Promise<Stage> {
     offload,
     async mustOffload(namespace, ...flags) {
       const ended = await offload(namespace, ...flags);
-      if (ended.code !== 0) throw new Error(told(ended));
+      if (ended.code !== 0) throw new Error(reported(ended));
     },
     mustPeer: () =>
-      world.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
+      clusters.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
     async peering() {
-      const all = JSON.parse(await world.mustIsthmus('get', 'peerings', '-o', 'json')) as
+      const all = JSON.parse(await clusters.mustIsthmus('get', 'peerings', '-o', 'json')) as
         | Peering[]
         | { items: Peering[] };
       return (Array.isArray(all) ? all : all.items).find((one) => one.consumer === consumer);

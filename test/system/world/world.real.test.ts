@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { inOrder } from '#test/harness/in-order.ts';
-import { openWorld, removeWorld } from '#test/harness/product-clusters.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';
@@ -17,7 +17,7 @@ import { unpeering } from './scenarios/unpeering.ts';
 import { createStage, type Stage } from './stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'world-under-test') };
-/** For whoever writes a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
+/** While writing a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
 /** Every wait inside has a deadline of its own, which says what was waited for. */
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
@@ -28,13 +28,13 @@ const onStage = (): Stage => {
 };
 
 beforeAll(async () => {
-  if (!keep) await removeWorld(place);
-  const world = await openWorld({ ...place, clusters: ['rome', 'milan'], brokerPort: 7543 });
-  await Promise.all([world.join('rome'), world.join('milan')]);
-  stage = await createStage(world);
+  if (!keep) await removeProductClusters(place);
+  const clusters = await openProductClusters({ ...place, clusters: ['rome', 'milan'], brokerPort: 7543 });
+  await Promise.all([clusters.join('rome'), clusters.join('milan')]);
+  stage = await createStage(clusters);
 }, 900_000);
 afterAll(async () => {
-  if (!keep) await removeWorld(place);
+  if (!keep) await removeProductClusters(place);
 }, 180_000);
 
 // In this order: each scenario finds what the ones before it left. A world that was kept may have all of that already.

@@ -1,4 +1,7 @@
-/** What to look at when the two ends of a link do not find each other. Neither side can see which of them is wrong, so each tells what it goes by. Pure. */
+/**
+ * What to check when the two ends of a link do not find each other. Neither side can see which of them is wrong, so each reports the facts that it
+ * uses. Pure.
+ */
 import { pingTiming } from '#agent/network/link/ping/decide.ts';
 import type { ConditionInput } from '#kube/writes/conditions.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
@@ -45,7 +48,7 @@ function suspects({ connection, peer, gateway, publicKey, ownKey }: LinkFacts): 
           `the key of the gateway of ${peer} has to be ${publicKey.spec.publicKey} (PublicKey ${publicKey.metadata.name})`,
         ];
   const own = ownKey === undefined ? [] : [`the PublicKey at ${peer} has to hold ${ownKey}, the key of this side`];
-  return [...expected, ...own, wayBetween(connection, peer, gateway)];
+  return [...expected, ...own, addressesBetween(connection, peer, gateway)];
 }
 
 interface Endpoint {
@@ -53,7 +56,7 @@ interface Endpoint {
   readonly port?: number | undefined;
 }
 
-function wayBetween({ spec }: Connection, peer: string, gateway: LinkFacts['gateway']): string {
+function addressesBetween({ spec }: Connection, peer: string, gateway: LinkFacts['gateway']): string {
   // A client names where its peer is, a server has found where it is itself.
   const named: Endpoint | undefined = spec.type === 'Client' ? gateway?.spec.endpoint : gatewayEndpoint(gateway);
   const { addresses = [], port } = named ?? {};

@@ -13,8 +13,8 @@ export type Expression =
     }
   | { readonly kind: 'call'; readonly name: FunctionName; readonly args: readonly Expression[] };
 
-export const functionNames = ['len', 'gt', 'ge', 'lt', 'le', 'eq', 'ne', 'and', 'or', 'not', 'index'] as const;
-export type FunctionName = (typeof functionNames)[number];
+const functionNames = ['len', 'gt', 'ge', 'lt', 'le', 'eq', 'ne', 'and', 'or', 'not', 'index'] as const;
+type FunctionName = (typeof functionNames)[number];
 
 export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }

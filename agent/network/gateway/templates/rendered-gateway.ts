@@ -17,7 +17,7 @@ export interface RenderInput {
   readonly template: GatewayTemplateSpec;
 }
 
-/** A concrete gateway of whatever kind the template names. */
+/** A concrete gateway of any kind that a template names. */
 export type RenderedGateway = KubeObject & {
   spec?: Record<string, unknown>;
   status?: Record<string, unknown>;

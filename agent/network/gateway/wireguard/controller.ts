@@ -12,8 +12,9 @@ import { createController, watch } from '#kube/run/controller.ts';
 import type { Condition } from '#kube/writes/conditions.ts';
 import { deleteOwned, type Ensured, ensureOwned } from '#kube/writes/owned-object.ts';
 import { ownerOf } from '#kube/writes/owner-references.ts';
-import { sameJson, writeAnnotations, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { writeAnnotations, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { deployments, roleBindings, services } from '#shared/domain/core-kinds.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ResourceType, refOfKey } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
@@ -26,9 +27,9 @@ import { candidatesOf, statusOf, wireGuardMode } from './decide.ts';
 import { discoverEndpoint, type Endpoint, nodePortOf, type Trouble } from './endpoint.ts';
 import { createKeySecrets } from './key-secrets.ts';
 import {
-  buildFabricBinding,
   buildGatewayDeployment,
   buildGatewayService,
+  buildNodeAgentBinding,
   clientServiceTemplate,
   type GatewayIdentity,
   longestGatewayName,
@@ -132,7 +133,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? 'done'
         : ensureDeployment(wg, identity, secret.name, signal),
       ensureService(wg, identity, signal),
-      ensureOwned(api, roleBindings, bindingCache.get(child), buildFabricBinding(identity, systemNamespace), signal),
+      ensureOwned(api, roleBindings, bindingCache.get(child), buildNodeAgentBinding(identity, systemNamespace), signal),
     ]);
     const foreign = deployed === 'foreign' ? 'Deployment' : exposed === 'foreign' ? 'Service' : undefined;
     const trouble =
@@ -140,7 +141,7 @@ function createWgGatewayController(name: string, type: ResourceType<WgGateway>, 
         ? undefined
         : {
             reason: 'NameTaken',
-            message: `${foreign} ${networkName.gateway(gateway)} exists and belongs to somebody else; remove it`,
+            message: `${foreign} ${networkName.gateway(gateway)} exists and has another owner; remove it`,
           };
     const active = activePod(podCache.list().filter((pod) => isPodOf(pod, namespace, gateway)));
     const endpoint = endpointOf(wg, identity, active?.spec?.nodeName);

@@ -24,7 +24,7 @@ const says = (name: string, mode?: string): InternalNode => ({
 
 describe('the pods of a gateway run WireGuard', () => {
   test.each<readonly [string, Node[], InternalNode[], WireGuardMode | undefined, WireGuardMode]>([
-    ['by themselves while nobody knows', [host('a')], [], undefined, 'userspace'],
+    ['in userspace while no node has reported its kernel', [host('a')], [], undefined, 'userspace'],
     [
       'by themselves where one node has none',
       [host('a'), host('b')],
@@ -106,7 +106,7 @@ describe('the Ready condition gives as reason', () => {
   const trouble = (reason: string) => ({ reason, message: reason });
   test.each<readonly [string, Partial<WgFacts>, string]>([
     ['True Ready', {}, 'all is there'],
-    ['True Ready', { endpoint: undefined }, 'a client that nobody dials'],
+    ['True Ready', { endpoint: undefined }, 'a client that no peer dials'],
     ['False NoActivePod', { activePod: undefined }, 'no pod is active'],
     ['False NoNodePort', { endpoint: trouble('NoNodePort'), activePod: undefined }, 'the endpoint before the pod'],
     [
@@ -117,7 +117,7 @@ describe('the Ready condition gives as reason', () => {
     [
       'False NameTaken',
       { trouble: trouble('NameTaken'), secretTrouble: trouble('x') },
-      'what nobody else can mend first',
+      'faults that only the user can fix come first',
     ],
   ])('%s', (expected, facts, _when) => {
     const [ready] = statusOf({ ...fine, ...facts }).conditions ?? [];
@@ -130,7 +130,7 @@ describe('the Ready condition gives as reason', () => {
     expect(statusOf({ ...fine, activePod: undefined })).not.toHaveProperty('internalEndpoint');
   });
 
-  test('what is said already is not said anew', () => {
+  test('an unchanged condition is not written again', () => {
     const first = statusOf(fine);
     expect(statusOf({ ...fine, conditions: first.conditions as readonly Condition[], nowMs: 60_000 })).toEqual(first);
   });

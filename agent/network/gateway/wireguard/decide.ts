@@ -8,7 +8,7 @@ import { internalEndpointOf } from './active-pod.ts';
 import type { Endpoint, Trouble } from './endpoint.ts';
 import type { WireGuardMode } from './objects.ts';
 
-export const readyCondition = 'Ready';
+const readyCondition = 'Ready';
 
 /**
  * Kernel only where every node that may get a pod has it. What runs is changed when it could not run, not when something better appears:
@@ -32,7 +32,7 @@ export interface WgFacts {
   /** In use: undefined while there is none that is usable. */
   readonly secret: { readonly name: string; readonly namespace: string } | undefined;
   readonly secretTrouble: Trouble | undefined;
-  /** Undefined for a client that nobody dials. */
+  /** Undefined for a client that no peer dials. */
   readonly endpoint: Endpoint | Trouble | undefined;
   readonly activePod: Pod | undefined;
   /** Every other reason why nothing works. */

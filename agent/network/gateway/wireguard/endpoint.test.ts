@@ -91,9 +91,9 @@ describe('a gateway is reached at', () => {
       '10.96.0.7 fd00::7 : 51840 | 10.96.0.7:51840 [fd00::7]:51840',
     ],
     ['no cluster IP', { service: service('ClusterIP', { clusterIPs: ['None'] }) }, 'NoClusterIP'],
-    ['no name of somebody else', { service: service('ExternalName') }, 'ServiceTypeWithoutEndpoint'],
+    ['no external name', { service: service('ExternalName') }, 'ServiceTypeWithoutEndpoint'],
     [
-      'what is written, whatever the Service says',
+      'the written endpoint, independent of the Service',
       { service: service('LoadBalancer'), literal: 'gw.example.com:4500, 203.0.113.1:4500,[2001:db8::1]:4501' },
       'gw.example.com 203.0.113.1 : 4500 | gw.example.com:4500 203.0.113.1:4500 [2001:db8::1]:4501',
     ],

@@ -25,7 +25,7 @@ export interface Endpoint {
   readonly candidates: readonly string[];
 }
 
-/** Enough to survive some nodes; 200 of them in one status help nobody. */
+/** Enough to survive the loss of some nodes, and short enough to read in a status. */
 const mostAddresses = 8;
 /** Best class first. */
 const addressClasses = ['ExternalDNS', 'ExternalIP', 'InternalDNS', 'InternalIP', 'Hostname'];

@@ -11,7 +11,7 @@ import type { Trouble } from './endpoint.ts';
 import { faultOfKeys } from './keys.ts';
 import { buildGatewaySecret, type GatewayIdentity } from './objects.ts';
 
-export interface KeySecret {
+interface KeySecret {
   /** Undefined: not there. */
   readonly name: string | undefined;
   /** Why it cannot be used. */
@@ -35,18 +35,18 @@ export function createKeySecrets(api: KubeApi, cache: Cache<Secret>): KeySecrets
 
   const waitingFor = (name: string): KeySecret => ({
     name: undefined,
-    trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}, which belongs to somebody else` },
+    trouble: { reason: 'SecretMissing', message: `waiting for Secret ${name}, which has another owner` },
   });
 
   async function own(identity: GatewayIdentity, signal: AbortSignal): Promise<KeySecret> {
     const name = networkName.gateway(identity.name);
     const found = await find(identity.namespace, name, signal);
     if (found !== undefined) {
-      const whose = ownership(found, identity.owner);
+      const relation = ownership(found, identity.owner);
       const isBroken = faultOfKeys(found) !== undefined;
       // Goes with its owner; keys that are about to go must not be told to the peer.
-      if (whose === 'foreign' && found.metadata.ownerReferences?.length) return waitingFor(name);
-      if (whose !== 'earlier' && !(whose === 'ours' && isBroken)) return checked(found);
+      if (relation === 'foreign' && found.metadata.ownerReferences?.length) return waitingFor(name);
+      if (relation !== 'earlier' && !(relation === 'ours' && isBroken)) return checked(found);
       await deleteObject(api, secrets, found, signal);
     }
     try {

@@ -53,7 +53,7 @@ describe('the Deployment of a gateway', () => {
     expect(usualReplicas(nodes)).toBe(pods);
   });
 
-  test('leaves alone what the template says, except who is active', () => {
+  test('keeps what the template says, except for the label of the active pod', () => {
     const template = {
       metadata: { labels: { a: 'b' } },
       spec: {
@@ -99,7 +99,7 @@ describe('the Deployment of a gateway', () => {
   });
 });
 
-test('the Service of a gateway selects the active pod of this gateway alone, whatever the template selects', () => {
+test('the Service of a gateway selects the active pod of this gateway alone, and ignores the selector of the template', () => {
   const spec = { type: 'NodePort', selector: { app: 'gw', 'networking.liqo.io/active': 'false' } };
   expect(buildGatewayService(identity, { spec }).spec).toMatchObject({
     type: 'NodePort',
@@ -112,7 +112,7 @@ test('the Service of a gateway selects the active pod of this gateway alone, wha
   });
 });
 
-test('the Connection names the rendered gateway, of whatever kind', () => {
+test('the Connection names the rendered gateway of any kind', () => {
   expect(buildConnection(identity, 'Client', { apiVersion: 'x.example/v1', kind: 'Other' }).spec).toEqual({
     type: 'Client',
     gatewayRef: { apiVersion: 'x.example/v1', kind: 'Other', name: 'p', namespace: 't' },

@@ -86,8 +86,8 @@ export interface DeploymentInput {
 export const usualReplicas = (nodes: number): number => Math.max(1, Math.min(2, nodes));
 
 /**
- * What the template says, and what every gateway needs whether or not it says so: the labels by which pods are found, the keys (read-only), no
- * token of a service account, no virtual node, replicas apart, a replacement at once. Only the node process says which pod is active.
+ * What the template says, and what every gateway needs in any case: the labels by which its pods are found, the keys (read-only), no token of a
+ * service account, no virtual node, replicas apart, an immediate replacement. Only the node agent sets which pod is active.
  */
 export function buildGatewayDeployment({
   identity,
@@ -146,7 +146,7 @@ function podSpec(
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 1,
     affinity: apartFrom(own),
-    // Whoever waits five minutes for a node that is gone has no network for five minutes.
+    // The default toleration of five minutes would leave the cluster without a link for that long after a node is lost.
     tolerations: ['not-ready', 'unreachable'].map((state) => ({
       key: `node.kubernetes.io/${state}`,
       operator: 'Exists',
@@ -225,7 +225,7 @@ export function buildGatewaySecret(
 }
 
 /** Lets the node processes say which pod is active: a Lease and a label, in this namespace. */
-export const buildFabricBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
+export const buildNodeAgentBinding = (identity: GatewayIdentity, systemNamespace: string): Applied<RoleBinding> => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
   metadata: metadataOf(identity, undefined),

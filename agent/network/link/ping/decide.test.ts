@@ -8,7 +8,7 @@ import {
   packetLoss,
   pingSent,
   pingTiming,
-  pongHeard,
+  pongReceived,
   startPings,
 } from './decide.ts';
 import { answerTo, encodePing, maxPingBytes, parsePing, timeStampOf } from './message.ts';
@@ -16,12 +16,12 @@ import { answerTo, encodePing, maxPingBytes, parsePing, timeStampOf } from './me
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe('ping messages', () => {
-  test('a ping is answered with the same time stamp text and cluster ID, whatever they are', () => {
+  test('a ping is answered with the same time stamp text and cluster ID, of any content', () => {
     const ping = parsePing(
-      bytes('{"clusterID":"who-knows","msgType":"PING","timeStamp":"2026-01-01T01:02:03.120000+02:00","x":1}'),
+      bytes('{"clusterID":"unknown","msgType":"PING","timeStamp":"2026-01-01T01:02:03.120000+02:00","x":1}'),
     );
     expect(new TextDecoder().decode(encodePing(answerTo(ping!)!))).toBe(
-      '{"clusterID":"who-knows","msgType":"PONG","timeStamp":"2026-01-01T01:02:03.120000+02:00"}',
+      '{"clusterID":"unknown","msgType":"PONG","timeStamp":"2026-01-01T01:02:03.120000+02:00"}',
     );
   });
 
@@ -84,36 +84,36 @@ describe('pinging', () => {
     expect(nextPingAt(state)).toBe(0);
     state = pinged(state, 0);
     expect(nextPingAt(state)).toBe(250);
-    state = pongHeard(state, 't0', 12);
+    state = pongReceived(state, 't0', 12);
     expect(nextPingAt(state)).toBe(1000);
   });
 
   test.each([
-    { at: 0, heard: [], value: 'Connecting' },
-    { at: 10_000, heard: [], value: 'Connecting' },
-    { at: 10_001, heard: [], value: 'Error' },
-    { at: 10_001, heard: [50], value: 'Connected' },
-    { at: 10_051, heard: [50], value: 'Error' },
-    { at: 30_001, heard: [50, 25_000], value: 'Connected' },
-  ])('at $at ms, after answers at $heard, the link is $value', ({ at, heard, value }) => {
+    { at: 0, answers: [], value: 'Connecting' },
+    { at: 10_000, answers: [], value: 'Connecting' },
+    { at: 10_001, answers: [], value: 'Error' },
+    { at: 10_001, answers: [50], value: 'Connected' },
+    { at: 10_051, answers: [50], value: 'Error' },
+    { at: 30_001, answers: [50, 25_000], value: 'Connected' },
+  ])('at $at ms, after answers at $heard, the link is $value', ({ at, answers, value }) => {
     let state = startPings(0);
-    for (const time of heard) state = pongHeard(pinged(state, time - 10), `t${time - 10}`, time);
+    for (const time of answers) state = pongReceived(pinged(state, time - 10), `t${time - 10}`, time);
     expect(linkValue(state, at)).toBe(value);
   });
 
   test('an answer older than the last one, a repeated one and a foreign one change nothing', () => {
     let state = pinged(pinged(startPings(0), 0), 250);
-    state = pongHeard(state, 't250', 260);
-    for (const text of ['t0', 't250', 'forged']) expect(pongHeard(state, text, 300)).toBe(state);
+    state = pongReceived(state, 't250', 260);
+    for (const text of ['t0', 't250', 'forged']) expect(pongReceived(state, text, 300)).toBe(state);
   });
 
   test('what is lost counts from the first answer on, not while the link comes up', () => {
     let state = startPings(0);
     for (let at = 0; at <= 30_000; at += 250) state = pinged(state, at);
     expect(packetLoss(state)).toBeUndefined();
-    state = pongHeard(state, 't30000', 30_010);
+    state = pongReceived(state, 't30000', 30_010);
     expect(packetLoss(state)).toBe(0);
-    state = pongHeard(pinged(pinged(state, 31_000), 31_250), 't31250', 31_260);
+    state = pongReceived(pinged(pinged(state, 31_000), 31_250), 't31250', 31_260);
     expect(packetLoss(state)).toBe(33);
   });
 
@@ -140,7 +140,7 @@ describe('pinging', () => {
             state = pinged(state, now);
             sent.push(`t${now}`);
           }
-          for (const back of answers) state = pongHeard(state, sent.at(-1 - back) ?? 'none', now);
+          for (const back of answers) state = pongReceived(state, sent.at(-1 - back) ?? 'none', now);
           expect(state.outcomes.length).toBeLessThanOrEqual(pingTiming.window);
           expect(state.pending.length).toBeLessThanOrEqual(1 + pingTiming.errorMs / pingTiming.hurryMs);
           const loss = packetLoss(state);

@@ -20,7 +20,7 @@ interface Sent {
 export interface PingState {
   readonly startedAt: number;
   readonly sentAt?: number;
-  readonly heardAt?: number;
+  readonly answeredAt?: number;
   /** Of the last answer. */
   readonly rttMs?: number;
   /** Smoothed, as TCP does it. */
@@ -43,30 +43,30 @@ export const nextPingAt = ({ sentAt, startedAt, pending }: PingState): number =>
 export function pingSent(state: PingState, timeStamp: string, now: number, preciseNow = now): PingState {
   const lost = state.pending.filter(({ at }) => now - at > pingTiming.errorMs);
   const pending = [...state.pending.slice(lost.length), { timeStamp, at: now, preciseAt: preciseNow }];
-  const outcomes = state.heardAt === undefined ? state.outcomes : remember(state.outcomes, lost.length, false);
+  const outcomes = state.answeredAt === undefined ? state.outcomes : remember(state.outcomes, lost.length, false);
   return { ...state, sentAt: now, pending, outcomes };
 }
 
 /** The same state when the time stamp is none of ours, or was answered, or a later ping was answered before. */
-export function pongHeard(state: PingState, timeStamp: string, now: number, preciseNow = now): PingState {
+export function pongReceived(state: PingState, timeStamp: string, now: number, preciseNow = now): PingState {
   const index = state.pending.findIndex((sent) => sent.timeStamp === timeStamp);
   const sent = state.pending[index];
   if (sent === undefined) return state;
   const rttMs = Math.max(0, preciseNow - sent.preciseAt);
   return {
     ...state,
-    heardAt: now,
+    answeredAt: now,
     rttMs,
     smoothRttMs: state.smoothRttMs === undefined ? rttMs : state.smoothRttMs + (rttMs - state.smoothRttMs) / 8,
     pending: state.pending.slice(index + 1),
-    outcomes: remember(remember(state.outcomes, state.heardAt === undefined ? 0 : index, false), 1, true),
+    outcomes: remember(remember(state.outcomes, state.answeredAt === undefined ? 0 : index, false), 1, true),
   };
 }
 
 /** `Connecting` is only the time before the first answer or the first verdict. */
-export function linkValue({ startedAt, heardAt }: PingState, now: number): LinkValue {
-  if (now - (heardAt ?? startedAt) > pingTiming.errorMs) return 'Error';
-  return heardAt === undefined ? 'Connecting' : 'Connected';
+export function linkValue({ startedAt, answeredAt }: PingState, now: number): LinkValue {
+  if (now - (answeredAt ?? startedAt) > pingTiming.errorMs) return 'Error';
+  return answeredAt === undefined ? 'Connecting' : 'Connected';
 }
 
 /** Percent of the last pings; undefined before there was any. */

@@ -5,9 +5,9 @@ export interface PingMessage {
   /** Of the cluster that is pinged; only echoed, never checked. */
   readonly clusterID: string;
   readonly msgType: 'PING' | 'PONG';
-  /** RFC 3339 with up to nanoseconds; for the sender alone, who finds his ping again by it. */
+  /** RFC 3339 with up to nanoseconds. Only the sender reads it, to match the answer with its ping. */
   readonly timeStamp: string;
-  /** Ours, in some pings: what ranges the sender's cluster really has. Liqo passes over it. */
+  /** An Isthmus extension, in some pings: the ranges that the sender's cluster really has. Liqo ignores it. */
   readonly ranges?: AnnouncedRanges;
 }
 
@@ -19,7 +19,7 @@ export interface AnnouncedRanges {
 /** A cluster with more of a kind announces none. */
 export const mostAnnounced = 8;
 
-/** Liqo reads no more of a datagram than this, and so do we: what follows may only be padding. */
+/** Liqo reads no more of a datagram than this, and so do we: everything behind it may only be padding. */
 export const maxPingBytes = 1024;
 
 /** Undefined: no ping. */
@@ -38,7 +38,7 @@ export function parsePing(datagram: Uint8Array): PingMessage | undefined {
   return msgType === 'PING' ? { clusterID, msgType, timeStamp, ...(announced && { ranges: announced }) } : undefined;
 }
 
-/** Undefined: none were announced, or not in a way that could be relied on. */
+/** Undefined: none were announced, or not in a reliable form. */
 function parseRanges(value: unknown): AnnouncedRanges | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { pod, external } = value as Record<string, unknown>;
@@ -58,7 +58,7 @@ const isRanges = (list: unknown): list is readonly string[] =>
 export const encodePing = ({ clusterID, msgType, timeStamp, ranges }: PingMessage, bytes = 0): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ clusterID, msgType, timeStamp, ranges }).padEnd(bytes, ' '));
 
-/** Undefined for a PONG: nobody answers answers. */
+/** Undefined for a PONG: answers are not answered. */
 export const answerTo = ({ clusterID, msgType, timeStamp }: PingMessage): PingMessage | undefined =>
   msgType === 'PING' ? { clusterID, msgType: 'PONG', timeStamp } : undefined;
 

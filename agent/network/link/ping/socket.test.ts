@@ -35,9 +35,9 @@ async function heard(count: number): Promise<string[]> {
 test('a script that speaks the JSON gets its ping back with the same text, also with an unknown ID; garbage gets nothing', async () => {
   say('garbage');
   say('{"clusterID":"x","msgType":"PONG","timeStamp":"t"}');
-  say('{"clusterID":"nobody","msgType":"PING","timeStamp":"2026-11-21T10:00:00.120000000+01:00"}');
+  say('{"clusterID":"cons","msgType":"PING","timeStamp":"2026-11-21T10:00:00.120000000+01:00"}');
   expect(await heard(1)).toEqual([
-    '{"clusterID":"nobody","msgType":"PONG","timeStamp":"2026-11-21T10:00:00.120000000+01:00"}',
+    '{"clusterID":"cons","msgType":"PONG","timeStamp":"2026-11-21T10:00:00.120000000+01:00"}',
   ]);
 });
 
@@ -46,7 +46,7 @@ test('a padded ping is answered with the same size, so that the way back is trie
   expect((await heard(1))[0]).toHaveLength(1300);
 });
 
-test('an answer reaches whoever waits, with the address that it came from', async () => {
+test('an answer reaches its subscribers, with the address that it came from', async () => {
   const answers: [string, PingMessage][] = [];
   const stop = socket.onPong((from, message) => answers.push([from, message]));
   socket.send(theirs, { clusterID: 'milan', msgType: 'PING', timeStamp: 't1' });
@@ -58,7 +58,7 @@ test('an answer reaches whoever waits, with the address that it came from', asyn
   stop();
 });
 
-test('a ping that announces ranges is answered like any other, and who listens is told of them', async () => {
+test('a ping that announces ranges is answered like any other, and subscribers receive the ranges', async () => {
   const told: unknown[] = [];
   const stop = socket.onPing((from, { ranges }) => told.push([from, ranges]));
   const ranges = { pod: ['10.1.0.0/16'], external: ['10.2.0.0/16'] };

@@ -1,11 +1,11 @@
-/** The one UDP socket of a node process for pings: answers everybody's, and hands answers to those who wait for them. */
+/** The one UDP socket of a node agent for pings: answers the pings of all peers, and hands answers to subscribers. */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { answerTo, encodePing, maxPingBytes, type PingMessage, parsePing } from './message.ts';
 
 /** What arrived, and from which gateway (its overlay address). */
-export type PingListener = (from: string, message: PingMessage, bytes: number) => void;
+type PingListener = (from: string, message: PingMessage, bytes: number) => void;
 
 export interface PingSocket {
   /** Listens at our overlay address; undefined: nowhere. The same address again keeps the socket. Fails when the address is not there. */
@@ -27,7 +27,7 @@ export function createPingSocket(log: Log, port: number = networkPort.ping): Pin
     // Unreachable peers and full queues are what pings are there to notice.
     socket.send(data, toPort, to, (error) => error && log.debug('a ping was not sent', { to, why: error.message }));
 
-  function hear(socket: Socket, data: Uint8Array, from: string, fromPort: number): void {
+  function receive(socket: Socket, data: Uint8Array, from: string, fromPort: number): void {
     const message = parsePing(data);
     if (message === undefined) return;
     const answer = answerTo(message);
@@ -48,7 +48,7 @@ export function createPingSocket(log: Log, port: number = networkPort.ping): Pin
       close();
       if (address === undefined) return;
       const socket = createSocket('udp4');
-      socket.on('message', (data, remote) => hear(socket, data, remote.address, remote.port));
+      socket.on('message', (data, remote) => receive(socket, data, remote.address, remote.port));
       await new Promise<void>((resolve, reject) => {
         socket.once('error', reject);
         socket.bind({ address, port, exclusive: true }, () => {

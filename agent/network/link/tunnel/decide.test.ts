@@ -93,7 +93,7 @@ describe('a link whose peer is heard', () => {
     { what: 'a handshake', seen: { handshakeAt: 250 }, dials: [never, never, never, b, b, b] },
     {
       what: 'bytes, at the side that gives way',
-      seen: { receivedAt: 1, givesWay: true },
+      seen: { receivedAt: 1, isDialled: true },
       dials: Array(5).fill(never).concat(b),
     },
     { what: 'bytes over and over', seen: { receivedAt: 1_999 }, dials: [never, never, never, never, never, b] },
@@ -126,7 +126,7 @@ describe('a link whose peer is heard', () => {
   });
 });
 
-describe('a link that nobody answers', () => {
+describe('a link that no peer answers on', () => {
   /** All attempts of the first minutes: when, where to, and from which port. */
   function attempts(candidates: readonly string[], untilMs: number, portMs?: number) {
     const seen = { candidates, ...(portMs === undefined ? {} : { portMs }) };
@@ -174,7 +174,7 @@ describe('a link that nobody answers', () => {
 });
 
 describe('a link that is up', () => {
-  test('is dialled anew after 1.5 s of silence, first where the peer was last', () => {
+  test('is dialled again after 1.5 s of silence, first where the peer was last', () => {
     const seen = { pongAt: 10_000, candidates: [a, b], learned: b };
     expect(dialStep(up(0), { ...seen, now: 11_499 }).dial).toBeUndefined();
     expect(dialStep(up(0), { ...seen, now: 11_500 }).dial).toBe(b);

@@ -5,7 +5,7 @@
  */
 
 export const dialTiming = {
-  /** Silence, beside two round trips, after which a link is dialled anew. */
+  /** Silence, in addition to two round trips, after which a link is dialled again. */
   silenceMs: 1_500,
   /** How long, beside two round trips, the first attempts may take: a gateway that has just been replaced answers any moment. */
   attemptMs: 500,
@@ -15,7 +15,7 @@ export const dialTiming = {
    * The side that is dialled waits so much longer: two handshakes that cross leave neither side a session. It has to exceed a round trip and
    * the time between two looks, or the next two cross as well.
    */
-  wayMs: 1_000,
+  yieldMs: 1_000,
   /** A peer that made this many handshakes and never answered a ping is one that answers none. */
   muteAfter: 3,
   /** Bytes keep a link up for so long without a pong of a peer that answers pings. */
@@ -72,7 +72,7 @@ export interface LinkEvidence {
   /** How long one source port is tried. Absent: ours must stay as it is, since the peer dials it. */
   readonly portMs?: number;
   /** The peer dials us, rather than we the peer. */
-  readonly givesWay?: boolean;
+  readonly isDialled?: boolean;
 }
 
 export interface DialStep {
@@ -138,12 +138,12 @@ function whileDialling(state: DialState, seen: LinkEvidence): DialStep {
 
 const isAfter = (at: number | undefined, { since }: DialState): boolean => at !== undefined && at > since;
 
-/** Later when the peer was heard meanwhile: whoever is about to make a session is not disturbed at once, nor waited for without end. */
+/** Later when the peer was heard meanwhile: a handshake in progress is not interrupted at once, nor awaited without limit. */
 function attemptEndsAt(state: DialState, seen: LinkEvidence): number {
   const endsAt = state.since + attemptMs(state, seen);
   const signs = [seen.handshakeAt, seen.receivedAt].filter((at) => at !== undefined && isAfter(at, state));
   if (signs.length === 0) return endsAt;
-  const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.givesWay === true ? dialTiming.wayMs : 0);
+  const proofMs = dialTiming.proofMs + 2 * (seen.smoothRttMs ?? 0) + (seen.isDialled === true ? dialTiming.yieldMs : 0);
   return Math.min(Math.max(endsAt, Math.max(...signs.map(Number)) + proofMs), endsAt + 2 * proofMs);
 }
 
@@ -173,9 +173,9 @@ function attempt(state: DialState, seen: LinkEvidence): DialStep {
 }
 
 /**
- * Whatever remembers flows on the way (a NAT box, a node whose NodePort led nowhere yet when the first packet came) may go on for ever with
- * what it decided on the first packet, since our attempts keep that memory fresh: another port is another flow. Back again after a while, as
- * a peer behind a NAT box of its own lets in only the port that it knows.
+ * A middlebox (NAT, or a node whose NodePort led nowhere when the first packet came) may keep its decision on the first packet for ever, since our
+ * attempts keep its flow entry alive. Another source port is another flow. The usual port is tried again after a while, since a peer behind a NAT of
+ * its own may admit only the port that it knows.
  */
 function nextSource({ source, sourceSince }: DialState, { now, portMs }: LinkEvidence): SourcePort | undefined {
   if (portMs === undefined || now - sourceSince < portMs) return undefined;

@@ -25,7 +25,7 @@ export interface PathMeterPorts {
 
 export interface PathMeter {
   /** An answer; those to other pings are ignored. */
-  heard(timeStamp: string, bytes: number): void;
+  answered(timeStamp: string, bytes: number): void;
   /** Starts what is due, in the background. Call often while the link is up. */
   check(smoothRttMs: number): void;
   mtu(): number | undefined;
@@ -92,7 +92,7 @@ export function createPathMeter(ports: PathMeterPorts, signal: AbortSignal): Pat
   }
 
   return {
-    heard: (timeStamp) => waiting.get(timeStamp)?.(),
+    answered: (timeStamp) => waiting.get(timeStamp)?.(),
     check(smoothRttMs) {
       if (busy || !ports.isAlive()) return;
       busy = true;

@@ -1,8 +1,8 @@
 /**
- * Finds the largest packet that passes the tunnel, by asking for packets of chosen sizes. Pure: told what passed, says what to ask next.
- * Sizes are of IP packets inside the tunnel, in bytes. WireGuard adds 60 over IPv4 (20 IP, 8 UDP, 32 its own), so that an underlay of 1280
- * bytes, the least that any IPv6-capable path has, carries 1220: below that nothing is searched. A path that lets not even that through has
- * another trouble than size, and the search ends without result: whoever asked keeps what he has.
+ * Finds the largest packet that passes the tunnel, by asking for packets of chosen sizes. Pure: takes which sizes passed, returns the size to ask for
+ * next. Sizes are of IP packets inside the tunnel, in bytes. WireGuard adds 60 over IPv4 (20 IP, 8 UDP, 32 its own), so that an underlay of 1280
+ * bytes, the least that any IPv6-capable path has, carries 1220: the search does not go below. On a path that does not pass even that, size is not
+ * the fault: the search ends without a result, and the caller keeps the configured size.
  */
 const wireGuardOverhead = 60;
 export const leastTunnelMtu = 1280 - wireGuardOverhead;

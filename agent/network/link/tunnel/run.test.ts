@@ -18,6 +18,8 @@ class World {
   preciseMs = 0;
   #precise = 0;
   session: TunnelSession | undefined = { receivedBytes: 0 };
+  /** Present: the port may be changed, and this is what happens then. */
+  moved: (() => void) | undefined;
   #pong: ((timeStamp: string, bytes: number) => void) | undefined;
   #done: Promise<void> | undefined;
 
@@ -53,6 +55,9 @@ class World {
           this.session = { ...this.session, endpoint, receivedBytes: this.session?.receivedBytes ?? 0 };
         },
         candidates: () => this.candidates,
+        ...(this.moved && {
+          source: { now: () => 'own' as const, move: async () => this.moved?.(), random: () => 0 },
+        }),
         size: {
           configured: () => this.configured,
           inEffect: () => this.last()?.mtu ?? this.configured,
@@ -112,7 +117,7 @@ test('a peer that moves to another address of its name is followed within 5 s, w
   expect(world.dialled.at(-1)).toBe('192.0.2.9:7');
 });
 
-test('a path that shrinks under large packets only is noticed and measured anew', async () => {
+test('a path that shrinks under large packets only is noticed and measured again', async () => {
   world.reachable = new Set(['192.0.2.1:1']);
   world.start();
   await world.pass(5_000);
@@ -156,6 +161,22 @@ test('a handshake that the peer makes while an attempt is decided upon is seen: 
   world.session = { endpoint: '198.18.7.7:7', receivedBytes: 148 };
   await world.pass(500);
   expect(world.dialled).toHaveLength(1);
+});
+
+test.each([
+  { shakes: true, title: 'a handshake that WireGuard makes as its port changes is not disturbed by another one' },
+  { shakes: false, title: 'a port that is changed without a handshake is dialled from' },
+])('$title', async ({ shakes }) => {
+  let before: number | undefined;
+  world.moved = () => {
+    before = world.dialled.length;
+    if (shakes) world.session = { ...world.session, receivedBytes: 92, handshakeAt: world.clock.now() };
+  };
+  world.start();
+  for (let i = 0; i < 400 && before === undefined; i++) await world.pass(50);
+  expect(before).toBeGreaterThan(3);
+  await world.pass(150);
+  expect(world.dialled).toHaveLength((before ?? 0) + (shakes ? 0 : 1));
 });
 
 test('a round trip below a millisecond is measured', async () => {

@@ -10,7 +10,7 @@ import {
   type PingState,
   packetLoss,
   pingSent,
-  pongHeard,
+  pongReceived,
   startPings,
 } from '../ping/decide.ts';
 import { timeStampOf } from '../ping/message.ts';
@@ -59,7 +59,7 @@ export interface LinkPorts {
   /** Starts a handshake with this endpoint; what the peer sends by a session that there is goes on arriving. */
   readonly dial: (endpoint: string) => Promise<void>;
   /** The peer dials us, rather than we the peer. */
-  readonly givesWay?: boolean;
+  readonly isDialled?: boolean;
   /** The UDP port from which we dial; absent where the peer dials it, so that it must stay. */
   readonly source?: {
     readonly now: () => SourcePort;
@@ -81,7 +81,9 @@ const calmLookMs = 5_000;
 const eagerLookMs = 250;
 const resolveCalmMs = 30_000;
 const resolveEagerMs = 1_000;
-/** Without the stack of an error that nobody reads. */
+/** More than the 20 ms within which a peer, with wireguard-go as with Linux, ignores a second handshake. */
+const handshakeGapMs = 50;
+/** Abort reason without a stack, since no code reads it. */
 const woken = Object.freeze({ name: 'AbortError' });
 
 /** Returns when the signal aborts. */
@@ -101,10 +103,10 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     signal,
   );
   const unsubscribe = ports.onPong((timeStamp, bytes) => {
-    const next = pongHeard(pings, timeStamp, clock.now(), preciseNow());
+    const next = pongReceived(pings, timeStamp, clock.now(), preciseNow());
     const isAnswer = next !== pings;
     pings = next;
-    meter.heard(timeStamp, bytes);
+    meter.answered(timeStamp, bytes);
     // With the last answer the next ping is not due for long: there is no need to wake for the hurry in between.
     if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort(woken);
   });
@@ -122,12 +124,13 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
       const silent = dial?.phase !== 'up' || pings.pending.length > 1;
       await session.refresh(silent ? eagerLookMs : calmLookMs);
       const candidates = names.current(silent ? resolveEagerMs : resolveCalmMs);
+      const evidence = (): LinkEvidence => ({
+        ...session.evidence(dial, pings, candidates, ports.lastKnown),
+        ...(ports.isDialled === undefined ? {} : { isDialled: ports.isDialled }),
+        ...(ports.source === undefined ? {} : { portMs }),
+      });
       const look = (): DialStep => {
-        const seen = {
-          ...session.sightings(dial, pings, candidates, ports.lastKnown),
-          ...(ports.givesWay === undefined ? {} : { givesWay: ports.givesWay }),
-          ...(ports.source === undefined ? {} : { portMs }),
-        };
+        const seen = evidence();
         return dial === undefined ? startDial(seen, ports.source?.now()) : dialStep(dial, seen);
       };
       let step = look();
@@ -140,18 +143,24 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
         log.info('link state', { phase: step.state.phase, endpoint: step.state.endpoint });
       if (step.state.since !== dial?.since) session.attempted();
       dial = step.state;
+      let to = step.dial;
       if (step.from !== undefined) {
         portMs = portMsByChance();
-        log.info('nobody answers; dialling from another port', { port: step.from });
+        log.info('the peer does not answer; dialling from another port', { port: step.from });
         await ports.source?.move(step.from).catch((error) => log.warn('the port stays', { code: codeOf(error) }));
+        // WireGuard shakes hands by itself when its port changes: at once another would end that session, and the peer would ignore it.
+        await clock.sleep(handshakeGapMs, signal).catch(() => undefined);
+        await session.refresh(0);
+        const { handshakeAt = 0 } = evidence();
+        if (handshakeAt > dial.since || signal.aborted) to = undefined;
       }
-      if (step.dial !== undefined) {
-        log.info('dialling', { endpoint: step.dial, attempt: dial.attempts });
-        await ports.dial(step.dial).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
+      if (to !== undefined) {
+        log.info('dialling', { endpoint: to, attempt: dial.attempts });
+        await ports.dial(to).catch((error) => log.warn('could not dial', { code: codeOf(error) }));
         // WireGuard keeps it until there is a session, so that the answer is the first thing that arrives by it.
         pings = { ...pings, sentAt: clock.now() - eagerLookMs };
       }
-      if (dial.phase === 'up' && pings.heardAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
+      if (dial.phase === 'up' && pings.answeredAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
       ports.report(reportOf(pings, session.last(), meter.mtu(), clock.now()));
       const pingAt = nextPingAt(pings);
       const until = Math.min(pingAt, step.lookAt, clock.now() + (silent ? eagerLookMs : calmLookMs));
@@ -215,7 +224,7 @@ function createSessionView({ clock, look, log }: LinkPorts) {
         log.debug('could not look at the tunnel', { code: codeOf(error) });
       }
     },
-    sightings(
+    evidence(
       dial: DialState | undefined,
       pings: PingState,
       candidates: readonly string[],
@@ -228,7 +237,7 @@ function createSessionView({ clock, look, log }: LinkPorts) {
       return {
         now: clock.now(),
         candidates,
-        ...(pings.heardAt === undefined ? {} : { pongAt: pings.heardAt }),
+        ...(pings.answeredAt === undefined ? {} : { pongAt: pings.answeredAt }),
         ...(pings.smoothRttMs === undefined ? {} : { smoothRttMs: pings.smoothRttMs }),
         ...(receivedAt === undefined ? {} : { receivedAt }),
         ...(handshakeAt === undefined ? {} : { handshakeAt }),

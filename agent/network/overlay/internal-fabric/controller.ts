@@ -1,7 +1,7 @@
 /** InternalFabrics: a gateway gets its overlay address and tunnel id once a pod of it is active and the peer's ranges are granted. */
 import { randomBytes } from 'node:crypto';
 import { peerOf } from '#agent/model/peering-selections.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -30,7 +30,7 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
   const configurations = caches.cache(networkKinds.configurations);
   const connections = caches.cache(networkKinds.connections);
   const networks = caches.cache(networkKinds.networks);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   function free(key: string): void {
     state.ipam.releaseAddress(owner.fabric(key));
@@ -60,7 +60,7 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     const here = all.filter((one) => keyOf(one) === key && !one.metadata.deletionTimestamp);
     const gateway = here.find((one) => rivalOf(one, peerOf(one) ?? '', all) === undefined);
     if (gateway === undefined) {
-      // Collected with its owner; until then nobody else gets its address.
+      // The InternalFabric is collected with its owner; its address stays reserved until then.
       if (known === undefined) free(key);
       else for (const one of here) await deleteOwned(api, type, known, one, signal);
       return settled;
@@ -71,18 +71,18 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
       .list()
       .find((one) => one.metadata.namespace === ref.namespace && peerOf(one) === peer);
     if (peer === undefined) return settled;
-    if (gatewayIp === undefined) return explain(gateway, waiting('an active gateway pod', retryMs));
+    if (gatewayIp === undefined) return reportWait(gateway, waiting('an active gateway pod', retryMs));
     if (configuration === undefined || !isConfigured(configuration))
-      return explain(gateway, waiting(`the ranges of ${peer}: see its Configuration`, retryMs));
+      return reportWait(gateway, waiting(`the ranges of ${peer}: see its Configuration`, retryMs));
     const internal = networkOfType(networks.list(), networkType.internal);
     if (internal === undefined || grantedRange(internal) === undefined)
-      return explain(gateway, waiting('the Network of type internal-cidr', retryMs));
+      return reportWait(gateway, waiting('the Network of type internal-cidr', retryMs));
     const from = owner.network(keyOf(internal));
     const grant = state.ipam.grantAddress(owner.fabric(key), from, known?.spec.interface.gateway.ip);
     if ('refused' in grant) {
       const { reason, message } = grant.refused;
-      if (reason === 'NetworkNotGranted') return explain(gateway, waiting(message, retryMs));
-      explain(gateway, stalled(reason, message));
+      if (reason === 'NetworkNotGranted') return reportWait(gateway, waiting(message, retryMs));
+      reportWait(gateway, stalled(reason, message));
       return again(retryMs);
     }
     const role = roles.find(({ kind }) => kind === gateway.kind) as ResourceType<Gateway>;
@@ -98,8 +98,8 @@ export function createInternalFabricController(deps: RangeDeps): Controller {
     });
     const done = await ensureOwned(api, type, known, wanted, signal);
     if (done === 'foreign')
-      return explain(gateway, stalled('NameTaken', `InternalFabric ${key} belongs to somebody else; remove it`));
-    explain(gateway, settled);
+      return reportWait(gateway, stalled('NameTaken', `InternalFabric ${key} has another owner; remove it`));
+    reportWait(gateway, settled);
     return done === 'replaced' ? again(1_000) : settled;
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
-import { buildInternalFabric, type FabricInput, isConfigured, pickTunnelId } from './decide.ts';
+import { buildInternalFabric, type InternalFabricInput, isConfigured, pickTunnelId } from './decide.ts';
 
 const configuration = (generation: number, observedGeneration: number, status = 'True'): Configuration =>
   ({
@@ -13,7 +13,7 @@ const configuration = (generation: number, observedGeneration: number, status = 
     },
   }) as unknown as Configuration;
 
-const input = (mtu: number | undefined, found: number | undefined, annotation?: string): FabricInput =>
+const input = (mtu: number | undefined, found: number | undefined, annotation?: string): InternalFabricInput =>
   ({
     gateway: {
       metadata: {
@@ -30,7 +30,7 @@ const input = (mtu: number | undefined, found: number | undefined, annotation?: 
     gatewayIp: '10.200.1.5',
     overlayAddress: '10.80.0.9',
     tunnelId: 4_711,
-  }) as unknown as FabricInput;
+  }) as unknown as InternalFabricInput;
 
 test.each([
   { mtu: 1400, found: undefined, peer: undefined, size: 1400, why: 'nothing was measured' },
@@ -64,7 +64,7 @@ test.each([
   expect(isConfigured(configured)).toBe(is);
 });
 
-test('a tunnel id is a number of 24 bits that nobody has, and never zero', () => {
+test('a tunnel id is a number of 24 bits that is not in use, and never zero', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ minLength: 3, maxLength: 3 }), { minLength: 1 }), fc.nat(), (draws, seed) => {
       const taken = new Set(draws.slice(0, -1).map(([a = 0, b = 0, c = 0]) => a * 65_536 + b * 256 + c));

@@ -18,7 +18,7 @@ export function isConfigured({ metadata, status }: Configuration): boolean {
   return condition?.status === 'True' && condition.observedGeneration === metadata.generation;
 }
 
-export interface FabricInput {
+export interface InternalFabricInput {
   readonly gateway: GatewayServer | GatewayClient;
   readonly peer: string;
   readonly owner: OwnerReference;
@@ -30,7 +30,7 @@ export interface FabricInput {
   readonly tunnelId: number;
 }
 
-export function buildInternalFabric(input: FabricInput): Applied<InternalFabric> {
+export function buildInternalFabric(input: InternalFabricInput): Applied<InternalFabric> {
   const { gateway, configuration, connection } = input;
   const { name, namespace = '' } = gateway.metadata;
   const { pod = [], external = [] } = configuration.status?.remote?.cidr ?? {};

@@ -1,6 +1,6 @@
 /** InternalNodes: every node that is not virtual has an overlay address, and an IP by which peers see it. Gone with the node. */
 import { rangeIps, rangeNodes } from '#agent/model/network-selections.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
@@ -23,7 +23,7 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
   const cache = caches.cache(internalNodes);
   const ipCache = rangeIps(caches);
   const networks = caches.cache(networkKinds.networks);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
   const told = new Map<string, string>();
 
   async function reconcile(name: string, signal: AbortSignal): Promise<Outcome> {
@@ -32,18 +32,18 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     const ip = ipCache.get({ namespace: systemNamespace, name: networkName.nodeIp(name) });
     const ownIp = ip?.metadata.labels?.[label.managed] === 'true' ? ip : undefined;
     const node = nodeCache.get({ name });
-    tellCollisions(name, node);
+    reportCollisions(name, node);
     if (node === undefined) {
       if (ownIp && !ownIp.metadata.deletionTimestamp) await deleteObject(api, ips, ownIp, signal);
       if (known && !known.metadata.deletionTimestamp) await deleteObject(api, internalNodes, known, signal);
-      // Only what nobody can read any more is given to others.
+      // The address is released only once no object shows it any more.
       if (known === undefined) state.ipam.releaseAddress(owner.node(name));
       return settled;
     }
     if (known?.metadata.deletionTimestamp || ownIp?.metadata.deletionTimestamp) return again(1_000);
     const internal = networkOfType(networks.list(), networkType.internal);
     if (internal === undefined || grantedRange(internal) === undefined)
-      return explain(node, waiting('the Network of type internal-cidr', retryMs));
+      return reportWait(node, waiting('the Network of type internal-cidr', retryMs));
     const grant = state.ipam.grantAddress(
       owner.node(name),
       owner.network(keyOf(internal)),
@@ -51,8 +51,8 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     );
     if ('refused' in grant) {
       const { reason, message } = grant.refused;
-      if (reason === 'NetworkNotGranted') return explain(node, waiting(message, retryMs));
-      explain(node, stalled(reason, message));
+      if (reason === 'NetworkNotGranted') return reportWait(node, waiting(message, retryMs));
+      reportWait(node, stalled(reason, message));
       // Room is made by objects of several kinds: look again.
       return again(retryMs);
     }
@@ -66,14 +66,14 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
     if (ip === undefined) await api.apply(ips, wantedIp, { fieldManager: fieldManager.agent }, signal);
     if (ip !== undefined && ownIp === undefined && ip.spec.ip !== grant.granted) {
       const place = `${systemNamespace}/${ip.metadata.name}`;
-      const why = `IP ${place} was made by somebody else, for ${ip.spec.ip}: delete it, or peers do not see what this node sends`;
-      return explain(node, stalled('NameTaken', why));
+      const why = `IP ${place} was not made by this agent, and is for ${ip.spec.ip}: delete it, or peers do not see what this node sends`;
+      return reportWait(node, stalled('NameTaken', why));
     }
-    return explain(node, settled);
+    return reportWait(node, settled);
   }
 
-  /** Once per node and text. A range is not asked for: when it comes, all that is left is to say so. */
-  function tellCollisions(name: string, node: Node | undefined): void {
+  /** Emits one Event per node and text. The ranges of a node are not requested from the IPAM, so a collision can only be reported. */
+  function reportCollisions(name: string, node: Node | undefined): void {
     const text = node && collisionMessage(name, state.ipam.collisionsOf(owner.host(name)));
     if (node !== undefined && text !== undefined && told.get(name) !== text)
       events.emit(node, 'Warning', 'RangeTaken', text);

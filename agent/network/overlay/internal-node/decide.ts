@@ -30,11 +30,11 @@ export const buildNodeIp = (node: string, namespace: string, address: string): A
   spec: { ip: address },
 });
 
-/** Undefined: what the node has for itself was granted to nobody. */
+/** Undefined: no range granted to others overlaps the node's own addresses. */
 export const collisionMessage = (node: string, collisions: readonly Collision[]): string | undefined =>
   collisions.length === 0
     ? undefined
-    : `${collisions.map((one) => `${one.range} of node ${node} overlaps ${one.with.join(', ')}`).join('; ')}: packets for one reach the other; delete and create anew the Network or Configuration that got it, which is then moved`;
+    : `${collisions.map((one) => `${one.range} of node ${node} overlaps ${one.with.join(', ')}`).join('; ')}: packets for one reach the other; delete and create again the Network or Configuration that got it, which is then moved`;
 
 export const nodeOfIp = (ipName: string): string | undefined =>
   ipName.startsWith('node-') ? ipName.slice('node-'.length) : undefined;

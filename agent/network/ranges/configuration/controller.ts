@@ -2,13 +2,14 @@
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { findCondition } from '#kube/writes/conditions.ts';
 import { ensureOwned } from '#kube/writes/owned-object.ts';
 import { isOwnedBy, ownerName, ownerOf } from '#kube/writes/owner-references.ts';
-import { deleteObject, sameJson, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
@@ -40,7 +41,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const ipCache = rangeIps(caches);
   const connections = caches.cache(networkKinds.connections);
   const namespaces = tenantNamespaces(caches);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const found = cache.get(refOfKey(key));
@@ -50,13 +51,13 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     if ('outcome' in placement) {
       const { outcome } = placement;
       if (outcome.kind === 'stalled') await report(found, outcome, signal);
-      return explain(found, outcome);
+      return reportWait(found, outcome);
     }
     const configuration = await followLocal(found, signal);
     const refused = refusedRange(configuration);
     if (refused !== undefined) {
       await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
-      return explain(configuration, stalled('RangeRefused', refused));
+      return reportWait(configuration, stalled('RangeRefused', refused));
     }
     const isClear = await ensureNetworks(configuration, placement.peer, signal);
     const verdict = verdictOf(configuration, childrenOf(configuration));
@@ -64,15 +65,15 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     if (!isClear) return again(1_000);
     if (verdict.remote === undefined) {
       const { reason, message } = verdict;
-      return explain(
+      return reportWait(
         configuration,
         reason === 'WaitingForNetworks' ? waiting('its Networks', retryMs) : stalled(reason, message),
       );
     }
     await ensureUnknownSource(configuration, verdict.remote.cidr.external[0], placement.peer, signal);
     const differ = differOf(configuration);
-    if (differ !== undefined) return explain(configuration, stalled('RangesDiffer', differ));
-    return written ? settled : explain(configuration, settled);
+    if (differ !== undefined) return reportWait(configuration, stalled('RangesDiffer', differ));
+    return written ? settled : reportWait(configuration, settled);
   }
 
   const childrenOf = (configuration: Configuration) =>

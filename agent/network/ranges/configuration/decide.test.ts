@@ -48,7 +48,7 @@ test.each([
   ['lets go first of what is not wanted', [b], [network(a, a)], [a], []],
   ['waits until it is gone', [b], [network(a, a, true)], [], []],
   ['waits for one that is being deleted and wanted again', [a], [network(a, a, true)], [], []],
-  ['asks again for one that somebody deleted', [a, b], [network(b, b)], [], [a]],
+  ['asks again for one that was deleted by hand', [a, b], [network(b, b)], [], [a]],
 ])('a Configuration %s', (_what, wanted, own, remove, create) => {
   const plan = planNetworks(configuration(wanted), own);
   expect(plan.remove.map(({ spec }) => spec.cidr)).toEqual(remove);
@@ -102,7 +102,7 @@ test('that the peer has other ranges stands beside what was granted, and goes wh
   expect(mended.conditions).toHaveLength(1);
 });
 
-test('whatever is edited in whatever order, passes lead to exactly the wanted Networks, and never hold an old and a new one at once', () => {
+test('after any edits in any order, passes lead to exactly the wanted Networks, and never hold an old and a new one at once', () => {
   const lists = fc.array(fc.uniqueArray(fc.constantFrom(a, b, c, '10.4.0.0/16'), { minLength: 1 }), {
     minLength: 1,
     maxLength: 5,

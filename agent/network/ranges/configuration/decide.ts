@@ -28,15 +28,15 @@ import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 
 /** What a peer may have: private, shared (RFC 6598) and benchmark (RFC 2544) space. A public range would take real hosts' packets into the tunnel. */
-export const announceable = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '198.18.0.0/15'];
+const announceable = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '198.18.0.0/15'];
 
-export type RangeType = 'pod' | 'external';
+type RangeType = 'pod' | 'external';
 export interface PeerRange {
   readonly type: RangeType;
   readonly cidr: string;
 }
 
-export const remoteRanges = ({ spec }: Configuration): readonly PeerRange[] =>
+const remoteRanges = ({ spec }: Configuration): readonly PeerRange[] =>
   (['pod', 'external'] as const).flatMap((type) =>
     [...new Set(spec.remote.cidr[type])].map((cidr) => ({ type, cidr })),
   );
@@ -165,8 +165,8 @@ export function verdictOf(configuration: Configuration, own: readonly Network[])
 export const peerRangesCondition = 'PeerRanges';
 
 /**
- * How the ranges written down here differ from those that the peer itself announces through the link; undefined: not, or it announces none, as Liqo
- * does not. A wrong range breaks no link: it only leads pods nowhere.
+ * How the ranges in the Configuration differ from those that the peer announces through the link. Undefined: they do not, or the peer announces none,
+ * as Liqo does not. A wrong range breaks no link: it only sends packets to pods that do not exist.
  */
 export function rangesDiffer({ spec }: Configuration, announced: ClusterCidrs | undefined): string | undefined {
   if (announced === undefined) return undefined;

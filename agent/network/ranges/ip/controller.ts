@@ -1,6 +1,6 @@
 /** IPs: each is granted an address, and published as a Service where it asks for one. */
 import { rangeIps } from '#agent/model/network-selections.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteOwned, ensureOwned } from '#kube/writes/owned-object.ts';
@@ -29,7 +29,7 @@ export function createIpController(deps: RangeDeps): Controller {
   const managed = { labelSelector: `${label.managed}=true` };
   const serviceCache = caches.cache(services, managed);
   const sliceCache = caches.cache(endpointSlices, managed);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   /** `namespace/name` of the Network that the address comes from. */
   function networkKeyOf(ip: Ip): string | undefined {
@@ -45,7 +45,7 @@ export function createIpController(deps: RangeDeps): Controller {
     await state.ready(signal);
     const found = cache.get(refOfKey(key));
     if (found === undefined || found.metadata.deletionTimestamp !== undefined) {
-      // Translations first: an address must not be another's while somebody still sends to this one.
+      // The translations go first: an address must not be granted to another owner while gateways still send to this one.
       if (found?.metadata.finalizers?.includes(networkFinalizer.ipMapping)) return settled;
       state.ipam.releaseAddress(owner.ip(key));
       if (found) await dropFinalizer(api, type, found, finalizer, signal);
@@ -54,7 +54,7 @@ export function createIpController(deps: RangeDeps): Controller {
     const network = networkKeyOf(found);
     const cidr = network && grantedRange(networks.get(refOfKey(network)));
     if (network === undefined || cidr === undefined)
-      return explain(
+      return reportWait(
         found,
         waiting(`the range of Network ${network ?? 'of type external-cidr, of which there is none'}`, retryMs),
       );
@@ -67,9 +67,9 @@ export function createIpController(deps: RangeDeps): Controller {
     await writeStatus(api, type, ip, ipStatus(ip, grant, cidr, clock.now()), signal);
     if ('refused' in grant) {
       state.ipam.releaseAddress(owner.ip(key));
-      return explain(ip, stalled(grant.refused.reason, grant.refused.message));
+      return reportWait(ip, stalled(grant.refused.reason, grant.refused.message));
     }
-    return explain(ip, await publish(ip, grant.granted, signal));
+    return reportWait(ip, await publish(ip, grant.granted, signal));
   }
 
   async function writeLabels(ip: Ip, network: string, signal: AbortSignal): Promise<Ip> {
@@ -90,7 +90,7 @@ export function createIpController(deps: RangeDeps): Controller {
     }
     const current = service ?? (await api.get(services, refOf(ip), signal));
     if ((await ensureOwned(api, services, current, wanted, signal)) === 'foreign')
-      return stalled('NameTaken', `Service ${ip.metadata.name} exists and belongs to somebody else; rename this IP`);
+      return stalled('NameTaken', `Service ${ip.metadata.name} exists and has another owner; rename this IP`);
     await ensureOwned(api, endpointSlices, slice, buildEndpoints(ip, by, address), signal);
     return settled;
   }

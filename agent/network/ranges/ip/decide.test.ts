@@ -51,7 +51,7 @@ test('writing the same status again changes nothing, whenever that is', () => {
   expect(ipStatus(ip({}, first), exhausted, undefined, now + 60_000)).toEqual(first);
 });
 
-test('a Service for a host selects nobody, and its endpoint is the exposed address at the target port', () => {
+test('a Service for a host has no selector, and its endpoint is the exposed address at the target port', () => {
   const ports = [
     { name: 'web', port: 80, targetPort: 8080 },
     { port: 53, protocol: 'UDP', targetPort: 'dns' },
@@ -89,7 +89,7 @@ test.each([
   expect(status.conditions?.[0]).toMatchObject({ status: 'True', message: says, observedGeneration: 3 });
 });
 
-test('a range once granted stays in the status, whatever is refused later', () => {
+test('a range once granted stays in the status, also when a later request is refused', () => {
   const network = {
     metadata: { name: 'x' },
     spec: { cidr: '10.70.0.0/16' },

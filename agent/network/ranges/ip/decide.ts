@@ -24,7 +24,7 @@ export const endpointSlices: ResourceType<EndpointSlice> = {
 export function settleGrant(ip: Ip, grant: Grant): Grant {
   const known = ip.status?.ip;
   if (known === undefined || 'refused' in grant || grant.granted === known) return grant;
-  const message = `${known}, which this object was given, belongs to another one now; delete it and create it anew`;
+  const message = `${known}, which this object was given, belongs to another one now; delete it and create it again`;
   return { refused: { reason: 'RangeTaken', message } };
 }
 
@@ -41,7 +41,7 @@ export function ipStatus(ip: Ip, grant: Grant, cidr: string | undefined, nowMs: 
   return { ip: grant.granted, ...((ip.status?.cidr ?? cidr) ? { cidr: ip.status?.cidr ?? cidr } : {}), conditions };
 }
 
-/** Without a selector, so that nobody but the EndpointSlice says where it leads. */
+/** Without a selector, so that only the EndpointSlice decides where it leads. */
 export function buildService(ip: Ip, owner: OwnerReference): Applied<Service> | undefined {
   const template = ip.spec.serviceTemplate;
   if (template === undefined) return undefined;

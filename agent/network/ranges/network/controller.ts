@@ -1,5 +1,5 @@
 /** Networks: each is granted a range, which it keeps until it is deleted. */
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { addFinalizer, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -19,8 +19,8 @@ export function createNetworkController(deps: RangeDeps): Controller {
   const { api, caches, events } = cluster;
   const type = networkKinds.networks;
   const cache = caches.cache(type);
-  const explain = createExplain(events, clock);
-  /** Of the object that holds the grant: one made anew under its name starts anew. */
+  const reportWait = createReportWait(events, clock);
+  /** UID of the object that holds the grant: one recreated under its name starts from nothing. */
   const holders = new Map<string, string | undefined>();
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -39,8 +39,8 @@ export function createNetworkController(deps: RangeDeps): Controller {
     const network = isPreinstalled ? found : await addFinalizer(api, type, found, finalizer, signal);
     const grant = state.ipam.grantPrefix(requestOf(network));
     await writeStatus(api, type, network, networkStatus(network, grant, clock.now()), signal);
-    if ('refused' in grant) return explain(network, stalled(grant.refused.reason, grant.refused.message));
-    return explain(network, settled);
+    if ('refused' in grant) return reportWait(network, stalled(grant.refused.reason, grant.refused.message));
+    return reportWait(network, settled);
   }
 
   const isGoing = (one: Network): boolean =>

@@ -3,7 +3,7 @@ import type { Grant } from '#agent/network/ipam/ipam.ts';
 import { type Condition, setCondition } from '#kube/writes/conditions.ts';
 import type { Network, NetworkStatus } from '#shared/schema/liqo/network.ts';
 
-export const grantedCondition = 'Granted';
+const grantedCondition = 'Granted';
 
 /** A range once granted is never taken back by its status, only by deletion. */
 export function networkStatus(network: Network, grant: Grant, nowMs: number): NetworkStatus {

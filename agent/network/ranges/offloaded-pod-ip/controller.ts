@@ -72,7 +72,7 @@ export function createOffloadedPodIpController(deps: NetworkDeps): Controller {
     deps,
   );
 
-  /** Follows the pods as long as anybody could reach them through this cluster. */
+  /** Follows the pods as long as another peer could reach them through this cluster. */
   function follow(signal: AbortSignal): () => void {
     function start(): void {
       const life = abortScope(signal);

@@ -25,7 +25,7 @@ export type Action =
   | { readonly do: 'delete' }
   | { readonly do: 'tell'; readonly message: string };
 
-/** `pod` and `ip` have the same name; an IP that somebody else made stays as it is. */
+/** `pod` and `ip` have the same name; an IP with another owner stays as it is. */
 export function decide(pod: Pod | undefined, ip: Ip | undefined, views: readonly string[]): Action {
   if (ip?.metadata.deletionTimestamp !== undefined) return { do: 'nothing' };
   const address = addressOf(pod, views);
@@ -38,7 +38,7 @@ export function decide(pod: Pod | undefined, ip: Ip | undefined, views: readonly
   if (ip.spec.ip === address && (!ours || isOwnedBy(ip, pod))) return { do: 'nothing' };
   if (ours) return { do: 'delete' };
   const { namespace, name } = ip.metadata;
-  const message = `IP ${namespace}/${name} was made by somebody else, for ${ip.spec.ip}: until it is renamed or deleted, pods at other peers do not reach this one`;
+  const message = `IP ${namespace}/${name} was not made by this agent, and is for ${ip.spec.ip}: until it is renamed or deleted, pods at other peers do not reach this one`;
   return { do: 'tell', message };
 }
 

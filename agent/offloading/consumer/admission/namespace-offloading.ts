@@ -38,7 +38,7 @@ export function validateNewOffloading({ metadata, spec }: NamespaceOffloading, c
   );
 }
 
-/** An object on its way out, or one whose spec stays, always passes: finalizers must come off whatever the rules of today say. */
+/** An object that is being deleted, or whose spec stays, always passes: finalizers must come off even where today's rules would refuse the object. */
 export function validateChangedOffloading(before: NamespaceOffloading, after: NamespaceOffloading): Verdict {
   if (after.metadata.deletionTimestamp) return allow;
   if (before.spec.namespaceMappingStrategy !== after.spec.namespaceMappingStrategy) {
@@ -71,5 +71,5 @@ export function validateChangedOffloading(before: NamespaceOffloading, after: Na
 const immutable = (field: string, before = '', after = ''): Verdict =>
   deny(
     'invalid_input',
-    `spec.${field} is immutable (${JSON.stringify(before)}, not ${JSON.stringify(after)}): delete the object and create it anew`,
+    `spec.${field} is immutable (${JSON.stringify(before)}, not ${JSON.stringify(after)}): delete the object and create it again`,
   );

@@ -6,7 +6,7 @@ import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { reflectedResources, type VkOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
 
 const known: ReadonlySet<string> = new Set(reflectedResources);
-/** Reflected by rules of their own, whatever list type is written. */
+/** Reflected by rules of their own, for any list type. */
 const ownRules: ReadonlySet<string> = new Set(['pod', 'serviceaccount', 'persistentvolumeclaim']);
 
 const meaningful = /^--(enable-apiserver-support|disable-ip-reflection|[a-z]+-reflection-(workers|type))(=|$)/;

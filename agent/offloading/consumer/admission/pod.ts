@@ -37,7 +37,7 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
     ? !key || key === virtualNodeTaint.key
     : key === virtualNodeTaint.key && value === virtualNodeTaint.value);
 
-/** Nobody makes volumes at providers, so where there is a choice such a pod stays: the scheduler would not know. */
+/** Volumes are not made at providers, which the scheduler does not know: where a strategy allows both, a pod with claims stays local. */
 const hasClaims = ({ spec }: Pod): boolean =>
   spec?.volumes?.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim != null || ephemeral != null) ??
   false;

@@ -1,4 +1,4 @@
-/** Consumer side: claims that wait for a volume on a virtual node say so, instead of waiting without a word. */
+/** Consumer side: explains on a claim that it waits for a volume on a virtual node, where none will be made. */
 import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
@@ -40,7 +40,7 @@ export function createOffloadedClaimController(deps: OffloadedClaimDeps): Contro
   return createController(
     {
       name: 'offloaded-claim',
-      turnOf: namespaceOfKey,
+      ownerOf: namespaceOfKey,
       watches: [
         watch(claims, (claim) => ((nodeOf(claim) ?? claim.status?.conditions) ? [keyOf(claim)] : [])),
         watch(nodes, ({ metadata }) => claims.byIndex('node', metadata.name).map(keyOf)),

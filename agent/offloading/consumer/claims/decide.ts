@@ -1,4 +1,4 @@
-/** What a claim says that waits for a volume on a virtual node: storage is not offloaded, so nobody will make one. Pure. */
+/** The condition of a claim that waits for a volume on a virtual node: storage is not offloaded, so no volume will be made. Pure. */
 import { type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 
@@ -40,5 +40,5 @@ function inTheWay(claim: PersistentVolumeClaim, providerOf: (node: string) => st
   const provider = node === undefined ? undefined : providerOf(node);
   if (provider === undefined || metadata.deletionTimestamp !== undefined || status?.phase !== 'Pending')
     return undefined;
-  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and storage is not offloaded: no volume will be made there. With podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, pods with claims stay in this cluster: set it, then make claim and pods anew; or give the pods an emptyDir`;
+  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and storage is not offloaded: no volume will be made there. With podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, pods with claims stay in this cluster: set it, then recreate claim and pods; or give the pods an emptyDir`;
 }

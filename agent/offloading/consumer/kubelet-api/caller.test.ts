@@ -24,7 +24,7 @@ test('the cluster is asked about all that it said of a caller, for an authorizer
   expect(asked).toEqual([{ user: username, ...rest, resourceAttributes }]);
 });
 
-test('two callers of one name who are not limited alike are judged one by one', async () => {
+test('two callers of one name with different limits are judged separately', async () => {
   const api = {
     postPath: async (_: string, { spec }: { spec: { extra?: Record<string, string[]> } }) => ({
       status: { allowed: spec.extra?.scopes?.[0] === 'all' },

@@ -1,12 +1,14 @@
 /**
- * Who calls the kubelet endpoint, and whether the cluster lets them: TLS with the API server's client CA, or a token that the cluster knows
- * (metrics servers and Prometheus come with theirs); then SubjectAccessReview.
+ * Authenticates and authorizes callers of the kubelet endpoint: TLS with the API server's client CA, or a token that the cluster accepts (metrics
+ * servers and Prometheus bring theirs); then a SubjectAccessReview.
  */
+
 import { createHash } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import type { KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { accessVerbOf, subresourcesOf } from './routes.ts';
 
@@ -29,14 +31,14 @@ function holderOf(socket: TLSSocket): Caller {
   if (!certificate || Object.keys(certificate).length === 0) {
     throw new AppError(
       'unauthenticated',
-      'no client certificate and no bearer token was presented; the kubelet endpoint of a virtual node answers the API server and whoever has rights on nodes',
+      'no client certificate and no bearer token was presented; the kubelet endpoint of a virtual node answers the API server and callers that have rights on nodes',
     );
   }
   if (!socket.authorized) {
     const why = socket.authorizationError;
     throw new AppError(
       'unauthenticated',
-      `the client certificate is not accepted (${why instanceof Error ? why.message : why}); it must be issued by the CA in client-ca-file of ConfigMap ${authenticationConfig.namespace}/${authenticationConfig.name}`,
+      `the client certificate is not accepted (${messageOf(why)}); it must be issued by the CA in client-ca-file of ConfigMap ${authenticationConfig.namespace}/${authenticationConfig.name}`,
     );
   }
   const { CN, O } = certificate.subject as { CN?: string | string[]; O?: string | string[] };

@@ -8,7 +8,6 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import {
   type CertificateSigningRequest,
@@ -19,21 +18,22 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { CertificateAuthority, type KeyPair } from '#test/testbed/pki.ts';
 import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 import { selfSigned } from './serving-certificate.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let port: number;
 let worker: Worker;
 const stop = new AbortController();
@@ -76,7 +76,7 @@ async function startWorker(): Promise<Worker> {
 }
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo', 'idle']);
+  world = await startOffloadingClusters(['demo', 'idle']);
   worker = await startWorker();
   const status = {
     addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
@@ -125,7 +125,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Asks the endpoint directly, as somebody who reaches the agent's address could. */
+/** Calls the endpoint directly, as a client that reaches the agent's address could. */
 function ask(url: string, pair?: KeyPair, method = 'GET', token?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const where = { host: '127.0.0.1', port, path: url, method };
@@ -176,8 +176,8 @@ async function upgrade(url: string, protocol = 'SPDY/3.1', method = 'POST'): Pro
 
 const execPath = '/api/v1/namespaces/demo/pods/web/exec?command=sh&command=-c&container=app&stdin=true&stdout=true';
 
-describe('who may call', () => {
-  test('B124 a caller without a client certificate is refused with 401, whatever it asks', async () => {
+describe('access to the endpoint', () => {
+  test('B124 a caller without a client certificate is refused with 401 on every path', async () => {
     for (const url of [
       '/pods',
       '/healthz',
@@ -202,9 +202,9 @@ describe('who may call', () => {
   });
 
   test('B124 a known user without rights is refused with 403 that names the right', async () => {
-    const { status, body } = await ask('/containerLogs/demo/web/app', await userOf('nobody'));
+    const { status, body } = await ask('/containerLogs/demo/web/app', await userOf('mallory'));
     expect(status).toBe(403);
-    expect(body).toContain('user "nobody" may not get nodes/proxy of node vn1');
+    expect(body).toContain('user "mallory" may not get nodes/proxy of node vn1');
   });
 
   test('a user with rights on this node is let in, and only there', async () => {

@@ -1,4 +1,4 @@
-/** The kubelet API of one virtual node: an HTTPS server that knows its callers and passes their streams on to the provider. */
+/** The kubelet API of one virtual node: an HTTPS server that authenticates its callers and passes their streams on to the provider. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -7,12 +7,13 @@ import type { TLSSocket } from 'node:tls';
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { lastWord, passPlain, passUpgrade } from '#kube/http/stream-proxy.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { NodeAccess } from './caller.ts';
 import { providerPath, type Route, routeOf, type UsagePage } from './routes.ts';
 import type { KeyPair } from './serving-certificate.ts';
 
-export interface Target {
+interface Target {
   readonly connection: ClusterConnection;
   readonly remoteNamespace: string;
 }
@@ -126,12 +127,14 @@ export class KubeletEndpoint {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** Without a client CA nobody can be verified: an empty list would mean the system's CAs, so the endpoint trusts only itself then. */
+  /**
+   * Without a client CA no client certificate can be verified. An empty list would mean the system's CAs, so the endpoint then trusts only itself.
+   */
   #context(): { cert: string; key: string; ca: string } {
     return { cert: this.#pair.cert, key: this.#pair.key, ca: this.#clientCa ?? this.#pair.cert };
   }
 
-  /** Who, whether allowed, and what for. */
+  /** Authenticates, parses and authorizes; returns what to serve. */
   async #admit(request: IncomingMessage): Promise<Route> {
     const { nodeName, access } = this.#deps;
     const url = request.url ?? '/';
@@ -209,7 +212,7 @@ export class KubeletEndpoint {
   #failure(error: unknown): { status: number; message: string } {
     const code = codeOf(error);
     const status = (code && answers[code]) ?? 502;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (status === 502 && !this.#stop.signal.aborted) {
       this.#deps.log.warn('a kubelet request could not be passed on', { code, error: message });
     }

@@ -1,6 +1,8 @@
 /** What the offloaded pods of one virtual node use, read from `metrics.k8s.io` of the provider and kept as the counters that a kubelet has. */
+
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 /** The part of a `metrics.k8s.io/v1beta1` PodMetrics that we read. */
@@ -16,7 +18,7 @@ export interface PodMetrics {
   }[];
 }
 
-export interface ContainerUsage {
+interface ContainerUsage {
   readonly name: string;
   /** Cores x 10^9, at the time measured. */
   readonly cpuNanoCores: number;
@@ -41,7 +43,7 @@ export interface Usage {
   readonly problems: readonly string[];
 }
 
-export interface RemoteMetrics {
+interface RemoteMetrics {
   readonly local: string;
   readonly remote: string;
 }
@@ -120,7 +122,7 @@ export class PodUsageReader {
     const pods = answers.flatMap(({ local, items }) => {
       const known = before.get(local) ?? new Map<string, Counter>();
       const counters = new Map<string, Counter>();
-      // Where nobody answered the counters go on when somebody does.
+      // Without an answer the old counters are kept, so that they continue after an outage of the metrics API.
       this.#counters.set(local, items ? counters : known);
       return (items ?? []).map((item) => this.#podUsage(local, item, known, counters));
     });
@@ -169,6 +171,6 @@ function problemOf(error: unknown, namespace: string): string {
     case 'kube_forbidden':
       return `the provider does not let us read metrics.k8s.io of namespace ${namespace}`;
     default:
-      return `metrics of namespace ${namespace} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+      return `metrics of namespace ${namespace} cannot be read: ${messageOf(error)}`;
   }
 }

@@ -1,6 +1,6 @@
 /** What a request to the kubelet API means, and what the same wish is called at the provider's API server. Pure. */
 
-export type StreamVerb = 'exec' | 'attach' | 'portForward' | 'containerLogs';
+type StreamVerb = 'exec' | 'attach' | 'portForward' | 'containerLogs';
 
 export type UsagePage = 'summary' | 'resource' | 'cadvisor' | 'probes' | 'kubelet';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { Caches, KubeApi } from '#kube/model/types.ts';
 import type { KubeObject, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { requestCertificate } from './serving-certificate.ts';
 
 test('a request for a certificate that is given up on its way to the API server is not left behind', async () => {

@@ -1,4 +1,5 @@
 /** Gets, keeps and renews the serving certificate of one kubelet endpoint: self-signed at once, from the cluster's signer as soon as it answers. */
+
 import { generateKeyPairSync } from 'node:crypto';
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
@@ -8,6 +9,7 @@ import { abortsWith } from '#shared/async/abort-scope.ts';
 import { type CertificateSigningRequest, certificateSigningRequests } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -144,7 +146,7 @@ export async function keepCertificate(
       if (signal.aborted) return;
       log.warn('the endpoint keeps its certificate; the cluster signed none', {
         code: codeOf(error),
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       });
     }
     await clock.sleep(pauseMs, signal).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** The pages of a virtual node that tell what its pods use. Where the provider runs Liqo's metric agent, its kubelet pages are passed on, ours only. */
+/** The usage pages of a virtual node. Where the provider runs Liqo's metric agent, its kubelet pages are passed on, reduced to our pods. */
 import type { Cache } from '#kube/model/types.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -15,7 +15,7 @@ export interface UsagePagesDeps extends Omit<UsageDeps, 'has'> {
   readonly find: FindPod;
 }
 
-/** Name, value as it stands there, and what follows, at a place in a line: each character is looked at once, whoever wrote it. */
+/** Name, raw value and what follows, at a position in a line. It reads each character once, so that hostile input costs linear time. */
 const labelAt = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"([,}])/y;
 
 /** The labels by which a sample is of a pod; undefined: it is not. */
@@ -78,7 +78,7 @@ export class UsagePages {
   }
 }
 
-/** Of the node `nodeName`, through whatever connection it has at the moment. */
+/** Of the node `nodeName`, through its current connection. */
 export const usagePagesOf = (
   nodeName: string,
   { clusterId, clock }: { readonly clusterId: string; readonly clock: Clock },

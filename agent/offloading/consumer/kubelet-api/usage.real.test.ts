@@ -3,24 +3,24 @@ import { readFile } from 'node:fs/promises';
 import * as https from 'node:https';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { customResourceDefinitions, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 
@@ -83,7 +83,7 @@ async function page(node: string, what: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log: silentLog, ids: systemIds };
   const controller = createVirtualNodeController({
     ...deps,

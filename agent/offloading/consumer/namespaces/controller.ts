@@ -67,7 +67,7 @@ export function createNamespaceOffloadingController(deps: OffloadingDeps): Contr
     return waiting(blocked ?? `${plan.left} pods to leave nodes that the policy no longer allows`, drainMs);
   };
 
-  /** Before the finalizer goes, the maps are read anew: the cache may not know yet what we wrote a moment ago. */
+  /** Before the finalizer goes, the maps are read from the API server: with cache lag, the cache may not show our last write. */
   const confirmed = async (observed: Observed, namespace: string, signal: AbortSignal) => {
     const decision = decide(observed);
     if (decision.finalizer !== 'remove') return { observed, decision };

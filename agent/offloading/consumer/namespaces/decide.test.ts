@@ -36,7 +36,7 @@ const provider = (id: string, map: object = {}, nodes = [node(`vn-${id}`)]): Pro
 const accepted = { desired: 'demo-cons', current: { remoteNamespace: 'demo-cons', phase: 'Accepted' as const } };
 
 describe('offloading a namespace', () => {
-  test('one matching virtual node of several selects the provider, whatever their order', () => {
+  test('one matching virtual node of several selects the provider, in any order', () => {
     const nodes = [node('v1', { zone: 'a' }), node('v2', { zone: 'b' })];
     for (const order of [nodes, nodes.toReversed()]) {
       const decision = decide(
@@ -46,7 +46,7 @@ describe('offloading a namespace', () => {
     }
   });
 
-  test('a selector that nobody can evaluate neither adds nor removes anything', () => {
+  test('a selector that cannot be evaluated neither adds nor removes anything', () => {
     const broken = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'Near' }] }] };
     const decision = decide(
       observed([provider('p', accepted), provider('q')], {
@@ -195,7 +195,7 @@ describe('remote names', () => {
     });
   });
 
-  test('of those who ask for one name, the mapped one has it, else the oldest', () => {
+  test('of several offloadings that ask for one name, the mapped one has it, else the oldest', () => {
     const ask = (namespace: string, creationTimestamp: string) =>
       offloading({
         metadata: { namespace, creationTimestamp },

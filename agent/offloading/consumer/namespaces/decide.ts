@@ -32,14 +32,14 @@ export interface Observed {
   readonly remoteName: string;
   readonly namespace: { readonly exists: boolean; readonly terminating: boolean; readonly labelled: boolean };
   readonly providers: readonly ProviderFacts[];
-  /** Why this namespace can have no remote name at all, or who else has the name. */
+  /** Why this namespace can have no remote name at all, or which namespace has the name. */
   readonly refusal?: { readonly reason: string; readonly message: string };
   readonly hasFinalizer: boolean;
   /** RFC 3339. */
   readonly now: string;
 }
 
-export interface Mapping {
+interface Mapping {
   readonly map: ObjectRef;
   /** Null: take the entry out. */
   readonly remote: string | null;
@@ -51,7 +51,7 @@ export interface Decision {
   readonly label?: boolean;
   readonly mappings: readonly Mapping[];
   readonly status: NamespaceOffloadingStatus;
-  /** Who must move before more can happen. */
+  /** The component that must act before this one can go on. */
   readonly waitingOn?: string;
   /** A person must change something. */
   readonly problem?: { readonly reason: string; readonly message: string };
@@ -71,7 +71,7 @@ function decideOffloading(observed: Observed): Decision {
     (selectorProblem === undefined
       ? undefined
       : { reason: 'InvalidClusterSelector', message: `spec.clusterSelector.${selectorProblem}` });
-  // With a selector that nobody can evaluate, what runs keeps running: taking mappings out would delete remote namespaces.
+  // With a selector that cannot be evaluated, pods keep running: removing mappings would delete remote namespaces.
   const verdict = ({ nodes }: ProviderFacts): Verdict => {
     if (selectorProblem !== undefined) return 'unknown';
     return nodes.some((node) => selectsCluster(node, offloading.spec.clusterSelector)) ? 'selected' : 'not-selected';

@@ -1,4 +1,4 @@
-/** Who has to leave when a policy tightens, and what waits for them. */
+/** Which pods have to leave when a policy tightens, and what waits for them. */
 import { expect, test } from 'vitest';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -16,7 +16,7 @@ const pod = (
     status: { phase: more.phase ?? 'Running' },
   }) as unknown as Pod;
 const owned = (kind: string) => ({ metadata: { ownerReferences: [{ kind, controller: true }] } });
-const everyone = [
+const allPods = [
   pod('away', 'vn1'),
   pod('home', 'worker'),
   pod('unbound', undefined),
@@ -88,7 +88,7 @@ test.each<{ when: string; given: Observed; evicts: string[]; occupied: string[];
   },
   { when: 'the provider is dead', given: observed(elsewhere, { dead: true }), evicts: [], occupied: [], left: 0 },
 ])('when $when, $evicts are evicted', ({ given, evicts, occupied, left }) => {
-  const plan = planDrain(given, everyone);
+  const plan = planDrain(given, allPods);
   expect([plan.evict.map(({ metadata }) => metadata.name), [...plan.occupied], plan.left]).toEqual([
     evicts,
     occupied,
@@ -101,7 +101,7 @@ test('a mapping that pods still need stays, and the change counts as observed wh
   const decision: Decision = decide(given);
   expect(isTightening(given, decision)).toBe(true);
   expect(decision.mappings).toHaveLength(1);
-  const before = held(decision, given, planDrain(given, everyone));
+  const before = held(decision, given, planDrain(given, allPods));
   expect([before.mappings, before.status.observedGeneration]).toEqual([[], 1]);
   const after = held(decision, given, planDrain(given, []));
   expect([after.mappings, after.status.observedGeneration]).toEqual([decision.mappings, 2]);

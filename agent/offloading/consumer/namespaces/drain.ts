@@ -31,7 +31,7 @@ export interface DrainPlan {
 const ownRuntimeClass = 'liqo';
 const mirror = 'kubernetes.io/config.mirror';
 
-/** Pods of DaemonSets and static pods belong to their node, whatever the policy says. */
+/** Pods of DaemonSets and static pods belong to their node under any policy. */
 const belongsToItsNode = ({ metadata }: Pod): boolean =>
   metadata.annotations?.[mirror] !== undefined ||
   (metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller) ?? false);
@@ -83,7 +83,7 @@ export function held(decision: Decision, { offloading, providers }: Observed, { 
   };
 }
 
-/** Asks for evictions; says who is in the way, if anybody is. */
+/** Asks for evictions; returns why the first refused pod cannot be evicted, undefined when none is refused. */
 export async function evictAll({ evict }: DrainPlan, api: KubeApi, signal: AbortSignal): Promise<string | undefined> {
   const blocked = new Map<string, string>();
   await perform(

@@ -6,7 +6,7 @@ import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { isOutgoing } from './mappings.ts';
 
-export const newNamespaceMap = ({ metadata, spec }: VirtualNode): NamespaceMap => ({
+const newNamespaceMap = ({ metadata, spec }: VirtualNode): NamespaceMap => ({
   apiVersion: 'offloading.liqo.io/v1beta1',
   kind: 'NamespaceMap',
   metadata: {

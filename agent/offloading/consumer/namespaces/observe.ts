@@ -20,7 +20,7 @@ export interface OffloadingCaches {
 }
 
 /** The Node that a VirtualNode would get, for selectors on nodes that are not made (yet). */
-export const syntheticNode = ({ metadata, spec }: VirtualNode): NodeFacts => ({
+const syntheticNode = ({ metadata, spec }: VirtualNode): NodeFacts => ({
   name: metadata.name,
   labels: {
     ...spec.labels,
@@ -34,9 +34,9 @@ export const syntheticNode = ({ metadata, spec }: VirtualNode): NodeFacts => ({
 export const isOwnMap = ({ metadata }: NamespaceMap): boolean =>
   metadata.labels?.[label.replication] === 'true' && metadata.labels[label.replicated] !== 'true';
 
-export const providerOf = ({ metadata }: NamespaceMap): string => metadata.labels?.[label.remoteId] ?? metadata.name;
+const providerOf = ({ metadata }: NamespaceMap): string => metadata.labels?.[label.remoteId] ?? metadata.name;
 
-/** `maps`: from the cache, or read anew where a stale one would do harm. */
+/** `maps`: from the cache, or read from the API server where cache lag would do harm. */
 export function observe(
   caches: OffloadingCaches,
   maps: readonly NamespaceMap[],

@@ -1,4 +1,4 @@
-/** The name that a namespace gets at its providers, and who has it when two namespaces ask for the same. */
+/** The name that a namespace gets at its providers, and which namespace has it when two ask for the same. */
 import { name } from '#shared/domain/liqo-keys.ts';
 import { isSystemNamespace, remoteNamespaceProblem } from '#shared/domain/system-namespaces.ts';
 import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -49,8 +49,8 @@ export function namingProblem(
 }
 
 /**
- * Of all offloadings that ask for one remote name, the one that has it: who is already mapped, else the oldest, else the first by name.
- * The same answer whoever asks, so that two namespaces never both believe to have won.
+ * Of all offloadings that ask for one remote name, the one that has it: the mapped one, else the oldest, else the first by name. The answer does not
+ * depend on the asking namespace, so that two never both believe to have won.
  */
 export function holderOf(
   remote: string,

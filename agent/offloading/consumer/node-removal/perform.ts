@@ -1,9 +1,11 @@
 /** Carries out the steps by which a virtual node is emptied and removed. */
+
 import type { KubeApi } from '#kube/model/types.ts';
 import { leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { RetireAction } from './plan.ts';
 
 /** Parallel removals of pods: an API server takes more, and a drain of thousands must not take all of it. */
@@ -74,7 +76,7 @@ async function evict(pod: Pod, blocked: Map<string, string>, api: KubeApi, signa
 
 /** The API server names the budget only in the causes of its answer. */
 function budgetOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const causes = error instanceof AppError ? error.detail.causes : undefined;
   const [cause] = Array.isArray(causes) ? (causes as { message?: string }[]) : [];
   return cause?.message ?? message;

@@ -102,7 +102,7 @@ test('the message names what blocks', () => {
   expect(plan.againMs).toBe(1_000);
 });
 
-test('a drain always ends: at the latest after the last deadline, whatever blocks and whoever is silent', () => {
+test('a drain always ends: at the latest after the last deadline, with any blocking budget and any silent party', () => {
   const anyPod = fc.record({
     name: fc.constantFrom('a', 'b', 'c', 'd'),
     terminating: fc.boolean(),

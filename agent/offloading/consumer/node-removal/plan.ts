@@ -10,7 +10,7 @@ export interface RetireObserved {
   readonly left?: { readonly shadows: number; readonly pods: number; readonly first?: string } | undefined;
   /** The VirtualNode itself goes (and not only its Node): then nothing may be left at the provider either. */
   readonly final: boolean;
-  /** Nobody waits for the provider any more: it was declared dead, or there is no identity to reach it with. */
+  /** The provider is not waited for any more: it was declared dead, or there is no identity to reach it with. */
   readonly abandoned: boolean;
   /** Since the drain began. */
   readonly ageMs: number;
@@ -19,9 +19,9 @@ export interface RetireObserved {
 }
 
 export interface RetireLimits {
-  /** After this, pods are deleted whatever their disruption budget says. */
+  /** After this, pods are deleted even against their disruption budgets. */
   readonly budgetsMs: number;
-  /** After this, nobody waits for graceful ends or for the provider. */
+  /** After this, neither graceful ends nor the provider are waited for. */
   readonly forceMs: number;
 }
 
@@ -55,7 +55,7 @@ export function retire(observed: RetireObserved, limits: RetireLimits): RetirePl
   const evictable = pods.filter((pod) => !isOfDaemonSet(pod));
   if (node && evictable.length > 0) return draining(observed, evictable, force, limits);
   if (node) return step([{ do: 'deleteNode', node }], 'Deleting', 'removing the Node', patienceMs);
-  // With the Node gone nobody schedules here; what is left are pods of DaemonSets and late arrivals.
+  // Without the Node the scheduler places no pods here; left are pods of DaemonSets and late arrivals.
   const actions = pods.flatMap((pod): RetireAction[] =>
     isTerminating(pod) && !force ? [] : [{ do: 'delete', pod, graceless: true }],
   );
@@ -105,7 +105,7 @@ function draining(
   return step([...cordon, ...removals], 'Draining', `${count}${how}`, Math.max(100, againMs));
 }
 
-/** What still has to go, in words; undefined when nothing has, or nobody waits for it. */
+/** What still has to go, for people; undefined when nothing has, or when it is not waited for. */
 function remaining({ pods, left, final }: RetireObserved, force: boolean): string | undefined {
   if (pods.length > 0) return `${pods.length} pods are being removed (${pods.slice(0, 3).map(keyOfPod).join(', ')})`;
   if (!final || force) return undefined;

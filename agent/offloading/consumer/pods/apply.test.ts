@@ -48,7 +48,7 @@ test('a provider that refuses a change is asked again ever more rarely, the pod 
     local: { api, events: { emit: (_about, type, reason, message) => said.push(`${type} ${reason} ${message}`) } },
     peer,
     log: silentLog,
-    expect: () => undefined,
+    written: { wrote: () => undefined, deleted: () => undefined },
     creator: { get: () => undefined, learn: () => undefined },
     refusals: {
       count(key) {

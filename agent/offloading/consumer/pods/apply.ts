@@ -1,5 +1,7 @@
 /** Carries out what `decide` said about one pod, and says what is to be waited for. */
+
 import { isOurs } from '#agent/reflection/model/metadata.ts';
+import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cluster, KubeApi, WriteOptions } from '#kube/model/types.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
@@ -8,6 +10,7 @@ import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { pruneShadowPod } from './cache-transforms.ts';
@@ -20,8 +23,8 @@ export interface ApplyDeps {
   readonly local: Pick<Cluster, 'api' | 'events'>;
   readonly peer: KubeApi;
   readonly log: Log;
-  /** Remembers a ShadowPod that our cache has not seen yet. */
-  readonly expect: (key: string, shadow: ShadowPod) => void;
+  /** Takes what was written here, as the cache will show it. */
+  readonly written: Pick<OwnWrites<ShadowPod>, 'wrote' | 'deleted'>;
   /** The name by which the provider knows us, as it noted it last: one that is told need not be asked for. */
   readonly creator: { get(): string | undefined; learn(creator: string | undefined): void };
   /** How often in a row the provider refused this pod, this time included. */
@@ -47,7 +50,7 @@ export async function apply(
   let refusal: Outcome | undefined;
   for (const action of actions) {
     const outcome = await perform(action, subject, deps, signal);
-    // A change that is refused keeps nobody from hearing how the pod fares.
+    // The local pod's status is written also when the provider refuses the change.
     if (outcome && action.do === 'updateShadow') refusal = outcome;
     else if (outcome) return outcome;
   }
@@ -62,7 +65,9 @@ async function perform(
 ): Promise<Outcome | undefined> {
   const { local, shadow } = subject;
   if (action.do === 'deleteShadow') {
-    if (shadow) await deps.peer.delete(shadowPods, refOf(shadow), { uid: action.uid }, signal);
+    if (!shadow) return undefined;
+    const wasThere = await deps.peer.delete(shadowPods, refOf(shadow), { uid: action.uid }, signal);
+    if (!wasThere) deps.written.deleted(shadow);
     return undefined;
   }
   if (!local) return undefined;
@@ -153,8 +158,6 @@ async function writeStatus(
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: AbortSignal): Promise<Outcome | undefined> {
   const { remoteNamespace, context, key } = subject;
   if (remoteNamespace === undefined) return undefined;
@@ -167,7 +170,7 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
   try {
     const { metadata } = await deps.peer.create(shadowPods, wanted, { answer: 'metadata' }, signal);
     deps.creator.learn(metadata.labels?.[label.creatorUser]);
-    deps.expect(key, pruneShadowPod({ ...wanted, metadata }));
+    deps.written.wrote(pruneShadowPod({ ...wanted, metadata }));
     deps.refusals.forget(key);
     const where = `namespace ${remoteNamespace} of cluster ${context.provider}`;
     deps.local.events.emit(pod, 'Normal', 'SuccessfulReflection', `offloaded to ${where}`);
@@ -210,7 +213,7 @@ const isRefusal = (error: unknown): boolean =>
 async function takeOver(
   pod: Pod,
   wanted: ShadowPod,
-  { key, context }: Subject,
+  { context }: Subject,
   deps: ApplyDeps,
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
@@ -223,7 +226,7 @@ async function takeOver(
     return waiting(message, 60_000);
   }
   if (existing.metadata.labels?.[label.nodeName] === context.nodeName && standsFor(existing, pod)) {
-    deps.expect(key, pruneShadowPod(existing));
+    deps.written.wrote(pruneShadowPod(existing));
     return undefined;
   }
   // The pod moved here from another virtual node of this provider, or was replaced: its old twin goes first.

@@ -1,4 +1,5 @@
 /** Keeps the pods of one virtual node equal on both sides, as long as one connection to the provider lasts. */
+import { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Cluster, Controller, KubeApi } from '#kube/model/types.ts';
 import { type ControllerMetrics, createController, watch } from '#kube/run/controller.ts';
 import { keyOf, namespaceOfKey, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
@@ -18,6 +19,8 @@ export interface OffloadedPodDeps {
   /** Undefined: nothing is known about this namespace yet. */
   readonly mapping: (namespace: string) => Mapping | undefined;
   readonly remote: (namespace: string) => RemoteNamespace | undefined;
+  /** Follows the ShadowPods of what `remote` returns. */
+  readonly written: OwnWrites<ShadowPod>;
   readonly nodeReady: () => boolean;
   readonly context: () => Omit<Context, 'now'>;
   readonly clock: Clock;
@@ -28,12 +31,14 @@ export interface OffloadedPodDeps {
 
 /** A pass is a write, mostly at the provider: as many wait at a time as 20 pods a second need that come and go where an answer takes a fifth of a second. */
 const usualWorkers = 20;
-/** How long a ShadowPod that we made may be missing from our cache. */
-const expectationMs = 10_000;
+/** What the cache does not show by then was deleted before its first list or event: only the clock can say so. */
+const unseenMs = 10_000;
+
+/** The ShadowPods that one session has written, over the caches of all its namespaces. */
+export const writtenShadowPods = (clock: Clock): OwnWrites<ShadowPod> => new OwnWrites({ clock, lifetimeMs: unseenMs });
 
 export function createOffloadedPodController(deps: OffloadedPodDeps): Controller {
-  const { clock, localPods } = deps;
-  const expected = new Map<string, { readonly shadow: ShadowPod; readonly until: number }>();
+  const { clock, localPods, written } = deps;
   const refused = new Map<string, number>();
   const refusals = {
     count(key: string): number {
@@ -50,20 +55,6 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
       noted = as;
     },
   };
-  const expect = (key: string, shadow: ShadowPod): void =>
-    void expected.set(key, { shadow, until: clock.now() + expectationMs });
-
-  /** Our own creation counts until the cache has shown the object, or enough time has passed for it to be gone again. */
-  function shadowOf(key: string, namespace: RemoteNamespace | undefined, name: string): ShadowPod | undefined {
-    const cached = namespace?.shadows.get({ namespace: namespace.remote, name });
-    const own = expected.get(key);
-    if (!own) return cached;
-    if (cached || own.until <= clock.now()) {
-      expected.delete(key);
-      return cached;
-    }
-    return own.shadow;
-  }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const { namespace = '', name } = refOfKey(key);
@@ -72,16 +63,17 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
     const mapping = deps.mapping(namespace);
     if (!mapping) return settled;
     if (followed && !followed.isSynced()) return waiting(`the first list of namespace ${followed.remote}`, 60_000);
-    const shadow = shadowOf(key, followed, name);
-    const remote = followed?.pods.get({ namespace: followed.remote, name });
+    const at = { namespace: followed?.remote ?? '', name };
+    const shadow = followed && written.get(followed.shadows, at);
+    const remote = followed?.pods.get(at);
     if (!local) refused.delete(key);
     if (!local && !shadow) return settled;
     const context: Context = { ...deps.context(), now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z') };
     const actions = decide({ local, shadow, remote, mapping, nodeReady: deps.nodeReady() }, context);
     const subject = { key, local, shadow, remoteNamespace: followed?.remote, context };
-    const outcome = await apply(actions, subject, { ...deps, expect, creator, refusals }, signal);
-    // What the cache never shows was deleted before anybody looked: then only the clock says so.
-    return outcome.kind === 'settled' && expected.has(key) ? again(expectationMs) : outcome;
+    const outcome = await apply(actions, subject, { ...deps, creator, refusals }, signal);
+    const isAhead = followed !== undefined && written.isAhead(followed.shadows, at);
+    return outcome.kind === 'settled' && isAhead ? again(unseenMs) : outcome;
   }
 
   return createController(
@@ -89,7 +81,7 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
       name: 'offloaded-pod',
       watches: [watch(localPods, (pod) => [keyOf(pod)])],
       workers: deps.workers ?? usualWorkers,
-      turnOf: namespaceOfKey,
+      ownerOf: namespaceOfKey,
       reconcile,
     },
     deps,

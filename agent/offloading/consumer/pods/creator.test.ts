@@ -5,7 +5,7 @@ import { keyOf, type Pod } from '#shared/domain/kube-object.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { createOffloadedPodController } from './controller.ts';
+import { createOffloadedPodController, writtenShadowPods } from './controller.ts';
 
 const pod = (name: string): Pod => ({
   apiVersion: 'v1',
@@ -38,8 +38,9 @@ function remembering(type: Cache<Pod>['type']) {
   };
 }
 
-test('a ShadowPod says who made it once the provider has said so, and says what the provider says now after that changed', async () => {
+test('a ShadowPod names its creator once the provider has reported it, and follows the provider when that changes', async () => {
   const stop = new AbortController();
+  const clock = new ManualClock();
   const local = remembering(pods);
   const said: (string | undefined)[] = [];
   let knownAs = 'slice-1';
@@ -59,7 +60,8 @@ test('a ShadowPod says who made it once the provider has said so, and says what 
     remote: () => ({ remote: 'demo-cons', isSynced: () => true, shadows: local.cache, pods: local.cache }) as never,
     nodeReady: () => true,
     context: () => ({ consumer: 'cons', provider: 'prov', nodeName: 'vn1', hostIp: '10.1.1.1', remoteRanges: [] }),
-    clock: new ManualClock(),
+    written: writtenShadowPods(clock),
+    clock,
     log: silentLog,
     workers: 1,
   });

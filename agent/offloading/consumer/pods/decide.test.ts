@@ -72,8 +72,8 @@ interface Row extends Partial<Observed> {
 
 test.each<Row>([
   { when: 'nothing is there', does: [] },
-  { when: 'only the twin is left', shadow: shadow(), does: ['deleteShadow'] },
-  { when: 'only a twin on its way out is left', shadow: shadow({ metadata: gone }), does: [] },
+  { when: 'only the ShadowPod is left', shadow: shadow(), does: ['deleteShadow'] },
+  { when: 'only a ShadowPod on its way out is left', shadow: shadow({ metadata: gone }), does: [] },
   { when: 'the pod is new', local: local({ metadata: { labels: {} } }), does: ['createShadow'] },
   { when: 'the pod is new in a namespace that is still being made', mapping: held, local: local(), does: ['status'] },
   {
@@ -128,7 +128,7 @@ test.each<Row>([
     does: ['makeSureItEnded', 'removeLocal'],
   },
   {
-    when: 'an aborted pod whose twin is there again',
+    when: 'an aborted pod whose ShadowPod is there again',
     local: local({ status: aborted }),
     shadow: shadow(),
     does: ['deleteShadow'],
@@ -143,13 +143,13 @@ test.each<Row>([
     does: [],
   },
   {
-    when: 'the twin stands for an earlier pod of this name',
+    when: 'the ShadowPod stands for an earlier pod of this name',
     local: local(),
     shadow: shadow({ metadata: { annotations: { 'isthmus.dev/local-pod-uid': 'l0' } } }),
     does: ['deleteShadow'],
   },
   {
-    when: 'the remote pod belongs to an earlier twin',
+    when: 'the remote pod belongs to an earlier ShadowPod',
     local: local(),
     shadow: shadow({ uid: 's2' }),
     remote: remote(),
@@ -157,7 +157,7 @@ test.each<Row>([
   },
   { when: 'the remote pod runs', local: local(), shadow: shadow(), remote: remote(), does: ['status'] },
   {
-    when: 'nobody has looked at the remote pod yet',
+    when: 'no kubelet has seen the remote pod yet',
     local: local(),
     shadow: shadow(),
     remote: remote({ status: { phase: 'Pending' } }),
@@ -171,7 +171,7 @@ test.each<Row>([
     does: [],
   },
   {
-    when: 'the pod ran, and nobody has looked at its new remote pod yet',
+    when: 'the pod ran, and no kubelet has seen its new remote pod yet',
     local: local({ status: { phase: 'Running', conditions: [ready], containerStatuses: [{}] } }),
     shadow: shadow(),
     remote: remote({ status: { phase: 'Pending' } }),
@@ -187,7 +187,7 @@ test.each<Row>([
     does: ['status'],
   },
   {
-    when: 'somebody takes the label of an offloaded pod away',
+    when: 'the label of an offloaded pod is removed by hand',
     local: local({ metadata: { labels: {} }, status: { phase: 'Running', containerStatuses: [{}] } }),
     shadow: shadow(),
     does: ['label'],
@@ -284,7 +284,7 @@ test('the label of an offloaded pod comes with its first status, in one write', 
   ]);
 });
 
-test('a pod of a node that is not ready is not ready, whatever its last report said', () => {
+test('a pod of a node that is not ready is not ready, in spite of its last report', () => {
   const { conditions } = statusOf({ local: local(), shadow: shadow(), remote: remote(), nodeReady: false });
   expect(conditions).toMatchObject([
     { type: 'Ready', status: 'False', reason: 'RemoteUnavailable', lastTransitionTime: context.now },
@@ -418,7 +418,7 @@ test('an aborted pod has no container that runs and no condition that is true: n
   });
 });
 
-test('an address that is somebody else here is not shown while there is no link, and the pod says why, once', () => {
+test('an address that belongs to something else here is not shown while there is no link, and the pod says why, once', () => {
   const remoteRanges = [{ real: '10.9.0.0/16', holder: 'Network liqo/pod-cidr' }];
   const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
   const actions = decide(observed, { ...context, remoteRanges });

@@ -52,7 +52,7 @@ export interface Context {
 }
 
 /** Null: not to be there. */
-export type Labels = Readonly<Record<string, string | null>>;
+type Labels = Readonly<Record<string, string | null>>;
 
 export type Action =
   | { readonly do: 'createShadow' }
@@ -65,7 +65,7 @@ export type Action =
       readonly record?: RemoteRecord;
       readonly labels?: Labels;
     }
-  /** Nothing more is done while the provider, asked now, has the twin after all: caches of its kinds may lag behind each other. */
+  /** Nothing more is done while the provider, read directly, still has the remote pod: the caches of different kinds may lag behind each other. */
   | { readonly do: 'makeSureItEnded' }
   | { readonly do: 'removeLocal' }
   | { readonly do: 'event'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string };
@@ -87,13 +87,13 @@ const uidOf = (object: { metadata: { uid?: string } }): string => object.metadat
 const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 const isAborted = (pod: Pod): boolean => pod.status?.phase === 'Failed' && pod.status.reason === reason.aborted;
 
-/** Does the object at the provider stand for this incarnation of the local pod? Unstamped ones are Liqo's, from before a migration. */
+/** Does the object at the provider belong to this incarnation of the local pod? Objects without our mark are Liqo's, from before a migration. */
 export function standsFor(remote: { metadata: { annotations?: Record<string, string> } }, local: Pod): boolean {
   const stamped = remote.metadata.annotations?.[isthmusAnnotation.localPodUid];
   return stamped === undefined || stamped === local.metadata.uid;
 }
 
-const twinOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
+const remotePodOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
   if (!remote || !standsFor(remote, local)) return undefined;
   const owner = remote.metadata.ownerReferences?.find((o) => o.controller);
   // A pod left by a ShadowPod that was replaced is on its way out: its end is not this pod's.
@@ -101,25 +101,25 @@ const twinOf = ({ remote, shadow }: Observed, local: Pod): Pod | undefined => {
 };
 
 function terminating(observed: Observed, local: Pod, context: Context): readonly Action[] {
-  const twin = twinOf(observed, local);
-  if (!observed.shadow && !twin) {
-    // Whoever holds a finalizer (the Job controller does) waits for a final phase, and no kubelet will write one any more.
+  const remotePod = remotePodOf(observed, local);
+  if (!observed.shadow && !remotePod) {
+    // A controller that holds a finalizer (the Job controller does) waits for a final phase, and no kubelet will write one any more.
     const owed = local.metadata.finalizers?.length && !isTerminal(local);
     const failed = owed ? writeStatus(local, vanishedStatus(local, 'Failed', context.now)) : [];
     return [{ do: 'makeSureItEnded' }, ...failed, { do: 'removeLocal' }];
   }
-  return [...deleting(observed.shadow), ...(twin ? reflect(local, twin, observed.nodeReady, context) : [])];
+  return [...deleting(observed.shadow), ...(remotePod ? reflect(local, remotePod, observed.nodeReady, context) : [])];
 }
 
 function offloaded(observed: Observed, local: Pod, context: Context): readonly Action[] {
   const { shadow, nodeReady } = observed;
-  const twin = twinOf(observed, local);
-  if (isTerminal(local) && (!twin || twin.status?.phase === local.status?.phase)) return [];
+  const remotePod = remotePodOf(observed, local);
+  if (isTerminal(local) && (!remotePod || remotePod.status?.phase === local.status?.phase)) return [];
   if (shadow && !standsFor(shadow, local)) return deleting(shadow);
   if (!shadow) return [{ do: 'createShadow' }, ...labelled(local, nodeReady, absent(observed, local, context))];
   const terminal = shadow.status?.phase;
-  const status = twin
-    ? reflect(local, twin, nodeReady, context)
+  const status = remotePod
+    ? reflect(local, remotePod, nodeReady, context)
     : terminal === 'Succeeded' || terminal === 'Failed'
       ? writeStatus(local, vanishedStatus(local, terminal, context.now))
       : absent(observed, local, context);
@@ -154,19 +154,19 @@ function labelled(local: Pod, nodeReady: boolean, actions: readonly Action[]): r
   return actions.map((action) => (action.do === 'status' ? { ...action, labels } : action));
 }
 
-/** No kubelet has looked at the remote pod yet, so it says nothing that is not known here: at most that it is bound to a node. */
-function saysNothing(local: Pod, { metadata, status }: Pod): boolean {
+/** No kubelet has seen the remote pod yet, so its status adds nothing: at most that it is bound to a node. */
+function addsNothing(local: Pod, { metadata, status }: Pod): boolean {
   if (status?.phase !== 'Pending' || local.status?.reason) return false;
   const { conditions, containerStatuses, reason: why } = status;
   if (!conditions) return true;
   if (why !== undefined || containerStatuses?.length || metadata.deletionTimestamp !== undefined) return false;
-  // What ran here before shows that it is being started anew.
+  // An earlier container status shows that the pod is being started again.
   if (local.status?.containerStatuses?.length) return false;
   return conditions.every(({ type, status: value }) => type === 'PodScheduled' && value === 'True');
 }
 
 function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context): readonly Action[] {
-  if (saysNothing(local, remote)) return [];
+  if (addsNothing(local, remote)) return [];
   const record = nextRecord(local, uidOf(remote));
   const restarts = record.restarts ?? {};
   const { hostIp, now } = context;
@@ -179,7 +179,7 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   return [...writes, { do: 'event', type: 'Warning', reason: 'PodIPHidden', message: hidden }];
 }
 
-/** A Service here that had this address among its endpoints would send to somebody else. */
+/** A Service here that had this address among its endpoints would send to another workload. */
 function whyHidden(real: string, { provider, remoteRanges }: Context): string | undefined {
   const taken = takenBy(remoteRanges, real);
   if (taken === undefined) return undefined;

@@ -95,7 +95,7 @@ class Agent {
       local: { api: this.sides.local, events: { emit: () => undefined } },
       peer: this.sides.peer,
       log: silentLog,
-      expect: () => undefined,
+      written: { wrote: () => undefined, deleted: () => undefined },
       creator: { get: () => 'cons', learn: () => undefined },
       refusals: { count: () => 1, forget: () => undefined },
     };
@@ -159,7 +159,7 @@ class Agent {
   }
 }
 
-test('whatever happens, in whatever order it is heard of, both sides agree in the end and nothing is left to do', async () => {
+test('after any changes, observed in any order, both sides agree in the end and nothing is left to do', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 80, size: 'max' }), async (steps) => {
       const agent = new Agent();
@@ -188,7 +188,7 @@ test('whatever happens, in whatever order it is heard of, both sides agree in th
   );
 });
 
-test('restarts never go backwards while a pod lives, however often its twin is made anew', async () => {
+test('restarts never go backwards while a pod lives, however often its remote pod is recreated', async () => {
   const life = fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 5 }), async (lives) => {

@@ -11,7 +11,7 @@ type Toleration = NonNullable<PodSpec['tolerations']>[number];
 type Ephemeral = NonNullable<PodSpec['ephemeralContainers']>[number];
 type Resources = NonNullable<PodSpec['containers'][number]['resources']>;
 
-export interface MutableContainer {
+interface MutableContainer {
   readonly name: string;
   readonly image?: string;
   /** Requests and limits: cpu and memory of a running container may be resized. */
@@ -71,7 +71,7 @@ export function mutableOperations(have: MutableSpec, want: MutableSpec): JsonOpe
     ...containerOperations('initContainers', have.initContainers ?? [], want.initContainers ?? []),
     ...memberOperations('activeDeadlineSeconds', have.activeDeadlineSeconds, want.activeDeadlineSeconds),
     ...memberOperations('tolerations', have.tolerations, want.tolerations),
-    // They are never taken out of a pod; a ShadowPod made anew has none until its pod is there.
+    // They are never removed from a pod; a recreated ShadowPod has none until its pod exists.
     ...(want.ephemeralContainers
       ? memberOperations('ephemeralContainers', have.ephemeralContainers, want.ephemeralContainers)
       : []),

@@ -1,4 +1,4 @@
-/** The status of a local pod, from what its remote twin (or its absence) says (docs/design/offloading.md#how-does-the-status-come-back). */
+/** The status of a local pod, from the status of its remote pod, or from its absence (docs/design/offloading.md#how-does-the-status-come-back). */
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
@@ -63,12 +63,12 @@ export interface ReflectInput {
   /** Why the address that it has there is not shown; for people. */
   readonly hidden?: string | undefined;
   readonly restarts: Readonly<Record<string, number>>;
-  /** False: the provider does not answer, whatever was last heard. */
+  /** False: the provider does not answer; the last known status is stale. */
   readonly available: boolean;
   readonly now: string;
 }
 
-/** Types of condition that somebody on the consumer sets and that the remote kubelet does not know. */
+/** Types of condition that controllers of the consumer set and that the remote kubelet does not know. */
 const keptConditions: ReadonlySet<string> = new Set(['DisruptionTarget']);
 
 function unready(conditions: readonly Condition[], known: readonly Condition[], why: string, now: string): Condition[] {
@@ -109,8 +109,8 @@ function counted(status: ContainerStatus, restarts: Readonly<Record<string, numb
   return before === 0 ? status : { ...status, restartCount: status.restartCount + before };
 }
 
-/** Is the remote pod being deleted by somebody at the provider while the local one stays? Then another will follow it. */
-export const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
+/** Is the remote pod being deleted at the provider while the local one stays? Then another will follow it. */
+const isBeingReplaced = (local: Pod, remote: Pod): boolean =>
   remote.metadata.deletionTimestamp !== undefined &&
   local.metadata.deletionTimestamp === undefined &&
   remote.status?.phase !== 'Succeeded' &&

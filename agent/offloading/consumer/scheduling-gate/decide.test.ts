@@ -20,7 +20,7 @@ test.each([
   { when: 'nothing is offloaded', given: undefined, waits: undefined },
   { when: 'pods may run here as well', given: offloading({ strategy: 'LocalAndRemote' }), waits: undefined },
   { when: 'the offloading is going', given: offloading({ metadata: { deletionTimestamp: 'now' } }), waits: undefined },
-  { when: 'nobody has looked yet', given: offloading(), waits: /has just begun/ },
+  { when: 'the offloading has no status yet', given: offloading(), waits: /has just begun/ },
   { when: 'no cluster is selected', given: offloading({ clusters: {} }), waits: /no virtual node matches/ },
   {
     when: 'the only one is being prepared',

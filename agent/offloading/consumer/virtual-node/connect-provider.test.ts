@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { createConnectProvider } from './connect-provider.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-peer-'));
@@ -12,10 +12,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const deps = { clock: systemClock, log: silentLog };
 test.each([
-  { who: 'virtual node', connect: createConnectProvider(deps) },
-  { who: 'replicator', connect: createConnectPeer(deps) },
-])('whoever may write a kubeconfig Secret cannot make the $who run a program', async ({ who, connect }) => {
-  const traces = path.join(folder, who);
+  { component: 'virtual node', connect: createConnectProvider(deps) },
+  { component: 'replicator', connect: createConnectPeer(deps) },
+])('a writer of a kubeconfig Secret cannot make the $component run a program', async ({ component, connect }) => {
+  const traces = path.join(folder, component);
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [traces] };
   const kubeconfig = JSON.stringify({
     'current-context': 'x',

@@ -31,7 +31,7 @@ import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from './v
 
 export interface VirtualNodeDeps extends Omit<VirtualKubeletDeps, 'access' | 'nodes' | 'reflection'> {
   readonly systemNamespace: string;
-  /** How often what is reflected is looked at again, whatever was heard; default 5 minutes. */
+  /** Resync period of reflection; default 5 minutes. */
   readonly reflectionResyncMs?: number;
   /** Of a drain; default 2 and 3 minutes. */
   readonly limits?: RetireLimits;
@@ -45,7 +45,7 @@ interface Running {
   retiringSinceMs: number | undefined;
 }
 
-/** The cache has not told yet that the VirtualNode went, which every end of one comes to: there is nothing to write down any more. */
+/** The cache may still show a VirtualNode that is gone: then there is no status to write. */
 class VirtualNodeGone extends Error {}
 
 const defaultLimits: RetireLimits = { budgetsMs: 120_000, forceMs: 180_000 };

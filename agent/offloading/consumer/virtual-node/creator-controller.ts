@@ -2,7 +2,7 @@
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import { drainedReason } from '#agent/peering/slices/status.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -23,7 +23,7 @@ const sliceKeys = (child: KubeObject): string[] => {
 const longMs = 60_000;
 
 /** What stands between a slice and its virtual node; undefined: nothing. Pure. */
-export function obstacle(slice: ResourceSlice, provider: string): Outcome | undefined {
+function obstacle(slice: ResourceSlice, provider: string): Outcome | undefined {
   for (const type of ['Authentication', 'Resources'] as const) {
     const condition = conditionOf(slice, type);
     if (condition === undefined) return waiting(`provider ${provider} to answer (condition ${type})`, longMs);
@@ -45,7 +45,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   const cache = caches.cache(resourceSlices);
   const identityCache = caches.cache(identities);
   const nodeCache = caches.cache(virtualNodes);
-  const explain = createExplain(events, clock);
+  const reportWait = createReportWait(events, clock);
 
   async function remove(slice: ObjectRef, signal: AbortSignal): Promise<void> {
     const node = nodeCache.get(slice);
@@ -110,7 +110,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
           await remove(ref, signal);
           return settled;
         }
-        return wantsVirtualNode(slice) ? explain(slice, await ensure(slice, provider, signal)) : settled;
+        return wantsVirtualNode(slice) ? reportWait(slice, await ensure(slice, provider, signal)) : settled;
       },
     },
     { clock, log },

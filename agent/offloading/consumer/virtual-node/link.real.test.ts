@@ -1,30 +1,30 @@
 /** A virtual node and the network link to its provider, on real API servers; the summary of the provider is played. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
-} from '#test/harness/offloading-world.ts';
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let line: TcpProxy;
 const stop = new AbortController();
 let ended: Promise<void>;
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log: silentLog };
   const { port } = new URL(world.servers.provider.url);
   line = await startTcpProxy(Number(port));

@@ -1,4 +1,5 @@
 /** Keeps the Node of one virtual node and its Lease as long as the provider answers; silence is left to the cluster's own node lifecycle. */
+import { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Controller, KubeApi } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { microTime } from '#kube/run/event-recorder.ts';
@@ -18,7 +19,7 @@ export interface NodeKeeperDeps {
   readonly name: string;
   /** What the Node must be now; undefined while the provider does not answer or no Node is wanted: then nothing is written. */
   readonly input: () => NodeInput | undefined;
-  /** The Node that bears our name belongs to somebody else, or no longer does. */
+  /** Called with true when the Node of our name has another owner, and with false once it has not. */
   readonly onTaken: (taken: boolean) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -32,13 +33,11 @@ export class NodeKeeper {
   readonly #deps: NodeKeeperDeps;
   readonly #controller: Controller;
   #heartbeatAt = Number.NEGATIVE_INFINITY;
-  /** What we wrote last, until the cache shows something newer. */
-  #written: Node | undefined;
-  /** The cache has shown our Node: from then on its absence means that somebody deleted it. */
-  #seen = false;
+  readonly #written: OwnWrites<Node>;
 
   constructor(deps: NodeKeeperDeps) {
     this.#deps = deps;
+    this.#written = new OwnWrites(deps);
     this.#controller = createController(
       {
         name: 'virtual-node-keeper',
@@ -56,6 +55,7 @@ export class NodeKeeper {
   }
 
   run(signal: AbortSignal): Promise<void> {
+    this.#written.follow(this.#deps.nodes, signal);
     this.look();
     return this.#controller.run(signal);
   }
@@ -65,61 +65,48 @@ export class NodeKeeper {
     const input = this.#deps.input();
     if (!input) return settled;
     const now = timestamp(clock.now());
-    const cached = this.#deps.nodes.get({ name });
-    let node = this.#known(cached);
+    let node = this.#known();
     if (!node) {
       try {
         node = await api.create(nodes, newNode(input, now), {}, signal);
         this.#heartbeatAt = clock.now();
-        this.#seen = false;
       } catch (error) {
         if (codeOf(error) !== 'kube_already_exists') throw error;
         node = await api.get(nodes, { name }, signal);
         if (!node) return again(50);
       }
-      this.#written = node;
-      if (isOurs(node, input.virtualNode)) await this.renewLease(signal);
+      if (isOurs(node, input.virtualNode)) {
+        this.#written.wrote(node);
+        await this.renewLease(signal);
+      }
     }
     const taken = !isOurs(node, input.virtualNode);
     onTaken(taken);
-    if (taken) {
-      this.#written = undefined;
-      return waiting(`the Node ${name}, which somebody else made, to be removed`, 30_000);
-    }
+    if (taken) return waiting(`the Node ${name}, which was not made for this VirtualNode, to be removed`, 30_000);
     if (node.metadata.deletionTimestamp !== undefined) return settled;
     await this.#update(node, input, now, signal);
     return again(Math.max(1_000, this.#heartbeatAt + heartbeatMs - clock.now()));
   }
 
-  /** Our own last write counts while the cache is behind it. */
-  #known(cached: Node | undefined): Node | undefined {
-    if (cached) this.#seen = true;
-    const own = this.#written;
-    if (!own) return cached;
-    if (!cached && !this.#seen) return own;
-    const isBehind =
-      cached?.metadata.uid === own.metadata.uid &&
-      Number(cached?.metadata.resourceVersion) < Number(own.metadata.resourceVersion);
-    if (isBehind) return own;
-    this.#written = undefined;
-    return cached;
+  #known(): Node | undefined {
+    return this.#written.get(this.#deps.nodes, { name: this.#deps.name });
   }
 
   async #update(node: Node, input: NodeInput, now: string, signal: AbortSignal): Promise<void> {
     const { api, clock, name } = this.#deps;
     const patch = nodePatch(node, input.virtualNode, input.provider);
-    if (patch) this.#written = await api.mergePatch(nodes, { name }, patch, {}, signal);
+    if (patch) this.#written.wrote(await api.mergePatch(nodes, { name }, patch, {}, signal));
     const due = clock.now() - this.#heartbeatAt >= heartbeatMs;
     const status = nodeStatusPatch(node.status, nodeStatus(input, node.status, now), due);
     if (!status) return;
-    this.#written = await api.mergePatch(nodes, { name }, { status }, { subresource: 'status' }, signal);
+    this.#written.wrote(await api.mergePatch(nodes, { name }, { status }, { subresource: 'status' }, signal));
     if ('conditions' in status) this.#heartbeatAt = clock.now();
   }
 
   /** Without a Node there is nothing to renew. */
   async renewLease(signal: AbortSignal): Promise<void> {
     const { api, clock, name, log } = this.#deps;
-    const node = this.#known(this.#deps.nodes.get({ name }));
+    const node = this.#known();
     const input = this.#deps.input();
     if (!node || !input || !isOurs(node, input.virtualNode)) return;
     const spec = { holderIdentity: name, leaseDurationSeconds: leaseSeconds, renewTime: microTime(clock.now()) };

@@ -29,7 +29,7 @@ export interface NodeInput {
   readonly provider?: readonly ProviderCondition[] | undefined;
 }
 
-export const isCordoned = (provider: readonly ProviderCondition[] | undefined): boolean =>
+const isCordoned = (provider: readonly ProviderCondition[] | undefined): boolean =>
   provider?.some(({ type, status }) => type === 'Cordoned' && status === 'True') ?? false;
 
 /** The link to the provider: `none` for a peering without a network, and where the VirtualNode says not to look. `unknown`: not computed yet. */
@@ -57,7 +57,7 @@ interface AppliedKeys {
 
 const taintKey = ({ key, effect }: Taint): string => `${key}:${effect}`;
 
-export function nodeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
+function nodeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
   return {
     'kubernetes.io/os': 'linux',
     'kubernetes.io/arch': 'amd64',
@@ -79,7 +79,7 @@ const taintsOf = ({ spec }: VirtualNode, cordoned: boolean): Taint[] => [
   ...(cordoned ? [{ ...cordonedTaint }] : []),
 ];
 
-/** Is this Node ours to write? One of the same name that somebody else made never is. */
+/** Is this Node ours to write? A Node of the same name with another creator never is. */
 export const isOurs = (node: Node, { spec }: VirtualNode): boolean =>
   node.metadata.labels?.[label.type] === virtualNodeType &&
   node.metadata.labels[label.remoteClusterId] === spec.clusterID;

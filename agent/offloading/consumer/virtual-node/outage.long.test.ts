@@ -1,16 +1,16 @@
-/** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
+/** A provider that is cut off in silence: packets of the consumer are dropped, no side is notified, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { configMaps } from '#shared/domain/core-kinds.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
-import { type CutOffWorld, openCutOffWorld } from '#test/harness/cut-off-world.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { type CutOffClusters, openCutOffClusters } from '#test/harness/cut-off-clusters.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { startOffloadingWorld } from '#test/harness/offloading-world.ts';
+import { startOffloadingClusters } from '#test/harness/offloading-clusters.ts';
 
-let cut: CutOffWorld;
+let cut: CutOffClusters;
 
 beforeAll(async () => {
-  cut = await openCutOffWorld(await startOffloadingWorld(['demo']));
+  cut = await openCutOffClusters(await startOffloadingClusters(['demo']));
 }, 900_000);
 afterAll(async () => await cut?.stop());
 

@@ -1,18 +1,18 @@
-/** A provider that is cut off in silence: nothing that the consumer sends arrives, nobody is told, and the provider goes on. */
+/** A provider that is cut off in silence: packets of the consumer are dropped, no side is notified, and the provider goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { type CutOffWorld, conditionOf, openCutOffWorld } from '#test/harness/cut-off-world.ts';
+import { type CutOffClusters, conditionOf, openCutOffClusters } from '#test/harness/cut-off-clusters.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { boundPod, startOwnOffloadingWorld } from '#test/harness/offloading-world.ts';
+import { boundPod, startOwnOffloadingClusters } from '#test/harness/offloading-clusters.ts';
 
-let cut: CutOffWorld<TestApiServer>;
+let cut: CutOffClusters<TestApiServer>;
 const stops: AbortController[] = [];
 
 beforeAll(async () => {
-  cut = await openCutOffWorld(await startOwnOffloadingWorld(['demo']));
+  cut = await openCutOffClusters(await startOwnOffloadingClusters(['demo']));
 }, 900_000);
 afterAll(async () => {
   for (const stop of stops) stop.abort();
@@ -22,7 +22,7 @@ afterAll(async () => {
 const here = () => cut.world.consumer.api;
 const there = () => cut.world.provider.api;
 
-/** A cluster all of whose nodes are silent evicts nobody: this one is not. */
+/** A ready node next to the virtual ones: in a cluster whose nodes are all silent, the node lifecycle controller evicts no pods. */
 function keepOwnNode(): { stop(): void } {
   const stop = new AbortController();
   stops.push(stop);
@@ -41,7 +41,7 @@ function keepOwnNode(): { stop(): void } {
   return { stop: () => stop.abort() };
 }
 
-test('B113 B114 a longer cut marks pods unavailable, evicts none before its own delay, lets nobody take the name of one that may still run, and ends well', async () => {
+test('B113 B114 a longer cut marks pods unavailable, evicts none before its own delay, keeps the name of one that may still run reserved, and ends well', async () => {
   const { local, remote, cutOff, heal, runningPod } = cut;
   const delaySeconds = 4;
   await runningPod('patient', 300);

@@ -217,7 +217,7 @@ describe('a provider that takes five seconds for every answer', () => {
   });
 });
 
-test('again() looks at once, at the version too, and the ten seconds begin anew', async () => {
+test('again() looks at once, at the version too, and the ten seconds begin again', async () => {
   const { health, asked, pass, end } = play();
   await pass(4_000);
   health.again();
@@ -230,7 +230,7 @@ test('again() looks at once, at the version too, and the ten seconds begin anew'
   await end();
 });
 
-test('while somebody waits for what comes next, it is looked at each second though it answers', async () => {
+test('while a waiter needs the next answer, it is polled each second although it answers', async () => {
   const { state, asked, pass, end } = play();
   state.awaited = true;
   await pass(3_000);
@@ -240,7 +240,7 @@ test('while somebody waits for what comes next, it is looked at each second thou
   await end();
 });
 
-test('a look that its end cut short is told to nobody', async () => {
+test('a poll that was aborted by the end is not reported', async () => {
   const { provider, asked, looks, clock, pass, end } = play();
   await pass(0);
   provider.way = 'silent';

@@ -1,19 +1,21 @@
 /** Knows whether the API server of one provider answers, and which version it has. */
+
 import type { KubeApi } from '#kube/model/types.ts';
 import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export interface ProviderHealthDeps {
   readonly clock: Clock;
   /** The connection of the moment; undefined while there is none. */
   readonly api: () => KubeApi | undefined;
-  /** Called after each look; `changed` when the answer differs from the one before; `outageMs` when an outage has just ended. */
+  /** Called after each poll; `changed` when the answer differs from the one before; `outageMs` when an outage has just ended. */
   readonly onLook: (changed: boolean, outageMs: number) => void;
-  /** Somebody waits for what the next look shows, also while the provider answers. */
+  /** True while a waiter needs the next answer, also while the provider answers. */
   readonly isAwaited?: () => boolean;
   readonly intervalMs?: number;
-  /** How long a look may take: `slow` after one that was answered, but took longer than `usual`. */
+  /** Deadline of a poll: `slow` after one that was answered, but took longer than `usual`. */
   readonly timeoutMs?: { readonly usual: number; readonly slow: number };
 }
 
@@ -33,10 +35,10 @@ export interface Answered {
   readonly since: number;
 }
 
-/** After a failure it looks sooner: whoever waits for the provider is told by the first request that is answered. */
+/** Poll interval after a failure, shorter than usual: the first answered request ends the outage for everything that waits for the provider. */
 const impatientMs = 1_000;
 const versionEveryMs = 3_600_000;
-/** Silence is noticed soon. But whoever is slow, here or there, answers nobody who asks again and again and never waits. */
+/** Deadlines of a poll: 3 s to notice silence soon, 10 s for a slow provider, which would never answer in time if each poll were given up early. */
 const patienceMs = { usual: 3_000, slow: 10_000 } as const;
 const never = Number.NEGATIVE_INFINITY;
 
@@ -110,7 +112,7 @@ export class ProviderHealth {
     }
   }
 
-  /** Also when nobody has the patience any more: an answer that comes late tells a slow provider from one that is gone. */
+  /** Goes on after the deadline: a late answer tells a slow provider from one that is gone. */
   async #ask(api: KubeApi, stale: boolean, signal: AbortSignal): Promise<Health> {
     const { clock, timeoutMs = patienceMs } = this.#deps;
     const { version } = this.#health;
@@ -124,7 +126,7 @@ export class ProviderHealth {
       if (!stale) return { answers: true, version, problem: undefined };
       return { answers: true, version: (JSON.parse(text) as { gitVersion?: string }).gitVersion, problem: undefined };
     } catch (error) {
-      return { answers: false, version, problem: error instanceof Error ? error.message : String(error) };
+      return { answers: false, version, problem: messageOf(error) };
     } finally {
       guard.stop();
       deadline.unlink();

@@ -1,15 +1,17 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
 import { NodeReflection, type NodeReflectionDeps } from '#agent/reflection/node-reflection.ts';
+import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { accepted, followed, mappingOf } from '../namespaces/mappings.ts';
-import { createOffloadedPodController, type OffloadedPodDeps } from '../pods/controller.ts';
-import { type RemoteNamespace, RemoteNamespaces } from '../pods/remote-namespaces.ts';
+import { createOffloadedPodController, type OffloadedPodDeps, writtenShadowPods } from '../pods/controller.ts';
+import { type RemoteNamespace, type RemoteNamespaces, remoteNamespaces } from '../pods/remote-namespaces.ts';
 import type { ProviderConnection } from './connect-provider.ts';
 
 export interface SessionDeps
-  extends Omit<OffloadedPodDeps, 'peer' | 'remote' | 'local'>,
+  extends Omit<OffloadedPodDeps, 'peer' | 'remote' | 'written' | 'local'>,
     Pick<NodeReflectionDeps, 'local' | 'shared' | 'options'> {
   readonly provider: ProviderConnection;
   readonly consumer: string;
@@ -24,6 +26,7 @@ export class ProviderSession {
   readonly #deps: SessionDeps;
   readonly #stop: AbortController;
   readonly #namespaces: RemoteNamespaces;
+  readonly #written: OwnWrites<ShadowPod>;
   readonly #pods: Controller;
   readonly #reflection: NodeReflection;
   #running: Promise<unknown> | undefined;
@@ -33,18 +36,21 @@ export class ProviderSession {
     this.#deps = deps;
     this.#stop = stop;
     this.provider = deps.provider;
+    this.#written = writtenShadowPods(deps.clock);
     this.#pods = createOffloadedPodController({
       ...deps,
       peer: deps.provider.api,
       remote: (namespace) => this.#namespaces.of(namespace),
+      written: this.#written,
     });
-    this.#namespaces = new RemoteNamespaces(
+    this.#namespaces = remoteNamespaces(
       {
         caches: deps.provider.caches,
         consumer: deps.consumer,
         provider: deps.providerId,
         nodeName: deps.nodeName,
         log: deps.log,
+        written: this.#written,
         onChange: (key) => {
           this.#pods.enqueue(key);
           deps.onRemoteChange();
@@ -96,7 +102,8 @@ export class ProviderSession {
     for (const pod of this.#deps.localPods.byIndex('namespace', namespace)) {
       this.#pods.enqueue(`${namespace}/${pod.metadata.name}`);
     }
-    for (const shadow of this.#namespaces.of(namespace)?.shadows.list() ?? []) {
+    const followed = this.#namespaces.of(namespace);
+    for (const shadow of followed ? this.#written.list(followed.shadows, followed.remote) : []) {
       this.#pods.enqueue(`${namespace}/${shadow.metadata.name}`);
     }
     this.#deps.onRemoteChange();

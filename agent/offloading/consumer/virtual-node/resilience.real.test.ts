@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -13,20 +13,20 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOwnOffloadingWorld,
+  startOwnOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 const patient = { withinMs: 60_000 };
-let world: OffloadingWorld<TestApiServer>;
+let world: OffloadingClusters<TestApiServer>;
 let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
 
 beforeAll(async () => {
-  world = await startOwnOffloadingWorld(['demo']);
+  world = await startOwnOffloadingClusters(['demo']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 
@@ -136,10 +136,10 @@ test('a renewed identity is used from then on, and its loss ends no connection',
   const renewed = Buffer.from(`# renewed\n${world.servers.provider.kubeconfig}`).toString('base64');
   await api().mergePatch(secrets, secret, { data: { kubeconfig: renewed } });
   await api().create(pods, boundPod('demo', 'web', 'vn1'));
-  await eventually('the twin', () => shadow('web'));
+  await eventually('the ShadowPod', () => shadow('web'));
   await api().delete(secrets, secret);
   await api().create(pods, boundPod('demo', 'later', 'vn1'));
-  await eventually('the other twin', () => shadow('later'));
+  await eventually('the other ShadowPod', () => shadow('later'));
   await remove('vn1');
   await eventually('an orderly end', async () => (await api().list(virtualNodes)).length === 0, patient);
   expect(await world.provider.api.list(shadowPods)).toEqual([]);
@@ -170,7 +170,7 @@ test('B118 two nodes of one provider keep to their own pods, and the map stays f
 test('B117 without a Node the virtual node drains, stays, and gets its Node back when it is wanted again', async () => {
   await offloadedNode();
   await api().create(pods, boundPod('demo', 'web', 'vn1'));
-  await eventually('the twin', () => shadow('web'));
+  await eventually('the ShadowPod', () => shadow('web'));
   const daemon = boundPod('demo', 'daemon', 'vn1');
   daemon.metadata.ownerReferences = [
     { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'no-such', controller: true },

@@ -25,7 +25,7 @@ function depsOver(provider: ProviderConnection): SessionDeps {
     local: { caches },
     provider,
     localPods: empty,
-    shared: { turns: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
+    shared: { providerMutex: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
     options: () => options,
     clock: new ManualClock(),
     log: silentLog,
@@ -122,7 +122,7 @@ test('one that leads nowhere leaves the session as it is, and says why until ano
   await sessions.end();
 });
 
-test('after the end nobody is connected to', async () => {
+test('after the end no connection is opened', async () => {
   const { sessions, happened, stop } = play();
   stop.abort();
   sessions.use('first');

@@ -1,4 +1,6 @@
 /** The sessions of one virtual node with its provider, of which one counts at a time: another kubeconfig replaces it. */
+import { sharedByMany } from '#shared/async/abort-scope.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
@@ -48,7 +50,7 @@ export class Sessions {
     this.#connecting = this.#connecting
       .then(() => this.#connect(kubeconfig))
       .catch((error: unknown) => {
-        this.#problem = error instanceof Error ? error.message : String(error);
+        this.#problem = messageOf(error);
         this.#deps.log.warn('no connection to the provider', { error: this.#problem });
         this.#deps.onProblem();
       });
@@ -57,6 +59,8 @@ export class Sessions {
   async #connect(kubeconfig: string): Promise<void> {
     if (this.#signal.aborted || kubeconfig !== this.#kubeconfig) return;
     const stop = new AbortController();
+    // Each namespace and each cache of the session listens to it.
+    sharedByMany(stop.signal);
     this.#signal.addEventListener('abort', () => stop.abort(), { once: true, signal: stop.signal });
     const provider = await this.#deps.connectPeer(kubeconfig, stop.signal);
     await this.#current?.end();

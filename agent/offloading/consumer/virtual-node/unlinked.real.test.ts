@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { coreEvents, endpointSlices, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -14,13 +14,13 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
+  startOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 const stop = new AbortController();
 let ended: Promise<void>;
 const errors: string[] = [];
@@ -43,7 +43,7 @@ const racing = (api: KubeApi): KubeApi => ({
 });
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo']);
+  world = await startOffloadingClusters(['demo']);
   const deps = { clock: systemClock, log };
   await world.consumer.api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   ended = createVirtualNodeController({

@@ -45,7 +45,7 @@ export interface KubeletState {
 /** `pods`: of this node, here or at the provider. `state`: what `state()` says. */
 export type KubeletChange = 'state' | 'pods';
 
-/** After an outage of so long, everything is listed anew instead of when each watch has waited its turn. */
+/** After an outage of this length all caches are listed again at once, instead of each watch after its back-off. */
 const outageWorthMs = 5_000;
 const byNamespace = { namespace: (pod: Pod): readonly string[] => [pod.metadata.namespace ?? ''] };
 
@@ -190,7 +190,7 @@ export class VirtualKubelet {
     this.#lookAtAllPods();
   }
 
-  /** From now on the Node is not kept; whoever says so removes it. */
+  /** The Node is not kept from now on; the caller removes it. */
   releaseNode(): void {
     this.#nodeWanted = false;
   }

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { certificateSigningRequests, coreEvents, leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -12,19 +12,19 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingWorld,
+  type OffloadingClusters,
   runPod,
-  startOffloadingWorld,
+  startOffloadingClusters,
   tenantNamespace,
-} from '#test/harness/offloading-world.ts';
+} from '#test/harness/offloading-clusters.ts';
 import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
-let world: OffloadingWorld;
+let world: OffloadingClusters;
 let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
 
 beforeAll(async () => {
-  world = await startOffloadingWorld(['demo', 'idle']);
+  world = await startOffloadingClusters(['demo', 'idle']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 
@@ -131,7 +131,7 @@ test('B001 B002 B003 B005 B006 a VirtualNode becomes a Ready Node with the capac
   console.info(`virtual node Ready after ${tookMs} ms`);
 });
 
-test('B004 the Node follows its VirtualNode and comes back when somebody deletes it', async () => {
+test('B004 the Node follows its VirtualNode and comes back when it is deleted', async () => {
   await createVirtualNode(world, 'vn1', { labels: { zone: 'x' } });
   const first = await readyNode();
   const spec = { resourceQuota: { hard: { cpu: '2', pods: null, memory: '1Gi' } }, labels: { zone: null } };
@@ -148,7 +148,7 @@ test('B004 the Node follows its VirtualNode and comes back when somebody deletes
   expect(second.metadata.uid).not.toBe(first.metadata.uid);
 });
 
-test('a Node of the same name that somebody else made is left alone, and the VirtualNode says so', async () => {
+test('a Node of the same name with another creator is left alone, and the VirtualNode says so', async () => {
   await world.consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1' } } as Node);
   await createVirtualNode(world, 'vn1');
   await eventually('the condition', async () => {
@@ -214,10 +214,10 @@ test('B019 a pod deleted at the provider comes back there, and counts as one mor
   await eventually('more restarts', async () => (await restarts()) === 6);
 });
 
-test('B111 a pod replaced under its name while the agent was away gets a new twin', async () => {
+test('B111 a pod replaced under its name while the agent was away gets a new ShadowPod', async () => {
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'db-0', 'vn1'));
-  const first = await eventually('the first twin', () => shadow('db-0'));
+  const first = await eventually('the first ShadowPod', () => shadow('db-0'));
   await stopAgent();
   await world.consumer.api.delete(pods, { namespace: 'demo', name: 'db-0' }, { gracePeriodSeconds: 0 });
   await world.consumer.api.create(
@@ -225,7 +225,7 @@ test('B111 a pod replaced under its name while the agent was away gets a new twi
     boundPod('demo', 'db-0', 'vn1', { containers: [{ name: 'app', image: 'demo:2' }] }),
   );
   agent = startAgent();
-  await eventually('the second twin', async () => {
+  await eventually('the second ShadowPod', async () => {
     const twin = await shadow('db-0');
     return twin && twin.metadata.uid !== first.metadata.uid && twin.spec.pod.containers[0]?.image === 'demo:2';
   });
@@ -283,9 +283,9 @@ test('B031 B032 B033 B034 a pod of a namespace that is not offloaded waits, star
     return status?.phase === 'Failed' && status.reason === 'OffloadingAborted';
   });
   await mapNamespaces(world, ['demo']);
-  await eventually('its twin gone', async () => !(await shadow('web')));
+  await eventually('its ShadowPod gone', async () => !(await shadow('web')));
   await world.consumer.api.create(pods, boundPod('demo', 'marker', 'vn1'));
-  await eventually('the twin of another', () => shadow('marker'));
+  await eventually('the ShadowPod of another', () => shadow('marker'));
   expect(await shadow('web')).toBeUndefined();
   expect((await local('web'))?.status?.reason).toBe('OffloadingAborted');
 });
@@ -295,7 +295,7 @@ test('B040 a ShadowPod of that name that is not ours is left alone, and the pod 
   const theirs = await world.provider.api.create(shadowPods, {
     apiVersion: 'offloading.liqo.io/v1beta1',
     kind: 'ShadowPod',
-    metadata: { namespace: 'demo-cons', name: 'taken', labels: { 'offloading.liqo.io/origin': 'somebody' } },
+    metadata: { namespace: 'demo-cons', name: 'taken', labels: { 'offloading.liqo.io/origin': 'other-cluster' } },
     spec: { pod: { containers: [{ name: 'app', image: 'theirs' }] } },
   });
   await world.consumer.api.create(pods, boundPod('demo', 'taken', 'vn1'));

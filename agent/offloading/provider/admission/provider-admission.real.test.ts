@@ -84,13 +84,13 @@ describe('ShadowPods', () => {
   });
 
   test('B061 carry the creator that we saw, not the one they claim', async () => {
-    await create(shadow('liar', undefined, { ...origin, 'liqo.io/creator-user': 'somebody' }), ...slice);
+    await create(shadow('liar', undefined, { ...origin, 'liqo.io/creator-user': 'mallory' }), ...slice);
     const read = async () =>
       (await cluster.api.get(shadowPods, { namespace: 'apps-cons', name: 'liar' }))?.metadata.labels?.[
         'liqo.io/creator-user'
       ];
     expect(await read()).toBe('slice-1');
-    await patch('liar', { metadata: { labels: { 'liqo.io/creator-user': 'somebody' } } });
+    await patch('liar', { metadata: { labels: { 'liqo.io/creator-user': 'mallory' } } });
     expect(await read()).toBe('slice-1');
     await remove('liar');
   });

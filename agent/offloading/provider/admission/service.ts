@@ -4,7 +4,7 @@ import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 
 const GuestService = z.looseObject({ spec: z.looseObject({ externalIPs: z.array(z.string()).nullish() }).nullish() });
 
-/** Every node would send what goes to these addresses to the guest's pods, whoever it was meant for. */
+/** External IPs: every node would send traffic for these addresses to the guest's pods, and take it from its real destination. */
 export function validateGuestService(service: unknown): Verdict {
   const parsed = GuestService.safeParse(service);
   if (!parsed.success) return deny('invalid_input', 'spec.externalIPs is no list of addresses; leave it out');

@@ -8,13 +8,13 @@ import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 const creator = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.creatorUser];
 const origin = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.origin];
 
-/** The creator is noted by us, whatever the client wrote, and stays: quota is counted by it. */
+/** The creator label is written by this hook over the client's value, and stays: quota is counted by it. */
 export function creatorPatch(shadow: ShadowPod, before: ShadowPod | undefined, userName: string): PatchOperation[] {
   const wanted = before ? creator(before) : creatorOf(userName);
   return wanted === undefined ? [] : labelPatch(shadow, label.creatorUser, wanted);
 }
 
-/** Noted by our own hook, or by the consumer as that hook would: nobody's pods count for somebody else. */
+/** Written by our own hook, or by the consumer exactly as that hook would: the pods of one user never count for another. */
 export function validateCreator(shadow: ShadowPod, userName: string): Verdict {
   const noted = creator(shadow);
   const wanted = creatorOf(userName);
@@ -31,7 +31,7 @@ export function validateOrigin(shadow: ShadowPod, namespace: string, namespaceOr
   if (given === undefined) {
     return deny(
       'invalid_input',
-      `metadata.labels[${label.origin}] is missing: accepted is the cluster ID of the consumer, ${namespaceOrigin ?? 'to whom the namespace belongs'}`,
+      `metadata.labels[${label.origin}] is missing: accepted is the cluster ID of the consumer, ${namespaceOrigin ?? 'the owner of the namespace'}`,
     );
   }
   if (given === namespaceOrigin) return allow;
@@ -39,7 +39,7 @@ export function validateOrigin(shadow: ShadowPod, namespace: string, namespaceOr
   return deny('forbidden', `metadata.labels[${label.origin}] is ${given}, but namespace ${namespace} ${owner}`);
 }
 
-/** What the API lets change in a living pod may change; who made it and for whom may not. The caller judges the new sizes by the quota. */
+/** What the Pod API lets change in a living pod may change; creator and origin may not. The caller checks new sizes against the quota. */
 export function validateChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
   const sameMeta =
     isDeepStrictEqual(before.metadata.labels ?? {}, after.metadata.labels ?? {}) &&
@@ -59,7 +59,7 @@ export function validateChange(before: ShadowPod, after: ShadowPod, userName: st
   if (changed === undefined) return allow;
   return deny(
     'invalid_input',
-    `spec.pod.${changed} cannot change: accepted are changes of container images and of cpu and memory, activeDeadlineSeconds, tolerations, and more ephemeralContainers; delete the ShadowPod and create it anew`,
+    `spec.pod.${changed} cannot change: accepted are changes of container images and of cpu and memory, activeDeadlineSeconds, tolerations, and more ephemeralContainers; delete the ShadowPod and create it again`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * ShadowPods at the provider: whose they are, sandbox, quota. Usage is counted from the ShadowPods that exist plus those admitted a moment
- * ago. Nobody is refused on what a cache says: before a refusal the API server is asked, so a deleted pod's share is free at once.
+ * Hooks for ShadowPods at the provider: ownership, sandbox, quota. Usage is counted from the ShadowPods that exist plus those admitted a moment ago.
+ * A refusal is never based on a cache alone: before it the API server is asked, so that a deleted pod's share is free at once.
  */
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
@@ -27,7 +27,7 @@ export interface ShadowPodHookDeps {
   readonly namespaceOf: (name: string, signal: AbortSignal) => Promise<Namespace | undefined>;
 }
 
-/** A pod that asks for more than before has to fit into the quota anew; one that shrinks always may. */
+/** A pod that requests more than before has to fit into the quota again; one that shrinks always may. */
 function grows(before: ShadowPod, after: ShadowPod): boolean {
   const was = podUsage(before.spec.pod);
   return Object.entries(podUsage(after.spec.pod)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
@@ -48,7 +48,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   });
   const totals = new UsageTotals(existing);
 
-  /** A consumer that is refused again and again must not make us list all it has for each attempt. */
+  /** Single flight per creator: a consumer that is refused again and again must not cost a list of all its ShadowPods for each attempt. */
   const readLive = coalesced(async (creator: string) => {
     const [granted, live] = await Promise.all([
       api.list(quotas),
@@ -79,7 +79,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     return promised.map(([, amounts]) => amounts).reduce(addAmounts, usageOf(others));
   };
 
-  async function judgeUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
+  async function validateUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
     const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
@@ -120,7 +120,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
       const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
       if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
-      return judgeUsage(review as Creation);
+      return validateUsage(review as Creation);
     }
     if (object.spec?.pod?.ephemeralContainers?.length) {
       return deny('invalid_input', 'spec.pod.ephemeralContainers: they are added to running pods only; leave them out');
@@ -134,7 +134,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const origin = validateOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
     const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
-    return sandbox.allowed ? judgeUsage(review as Creation) : sandbox;
+    return sandbox.allowed ? validateUsage(review as Creation) : sandbox;
   };
 
   return {

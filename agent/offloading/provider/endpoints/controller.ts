@@ -1,4 +1,5 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
+
 import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
 import { EventDedupe } from '#agent/reflection/engine/event-dedupe.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
@@ -10,6 +11,7 @@ import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
@@ -36,7 +38,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const configurations = caches.cache(networkKinds.configurations);
   const networks = caches.cache(networkKinds.networks);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
-  const said = new EventDedupe(events);
+  const dedupe = new EventDedupe(events);
 
   const ofOrigin = (origin: string): string[] => shadows.byIndex('origin', origin).map(keyOf);
   const direct = (): string[] =>
@@ -60,7 +62,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     const ref = refOfKey(key);
     const shadow = shadows.get(ref);
     const known = slices.get(ref);
-    if (!shadow) said.forget(key);
+    if (!shadow) dedupe.forget(key);
     if (!shadow && !known) return settled;
     const observed = {
       shadow,
@@ -112,11 +114,11 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       const code = codeOf(error);
       if (code === 'kube_conflict') return again(100);
       if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-      const why = error instanceof Error ? error.message : String(error);
-      if (shadow) said.say(key, shadow, 'Warning', 'FailedReflection', why);
-      return waiting(why, refusedMs(said.failed(key)));
+      const why = messageOf(error);
+      if (shadow) dedupe.emit(key, shadow, 'Warning', 'FailedReflection', why);
+      return waiting(why, refusedMs(dedupe.failed(key)));
     }
-    said.succeeded(key);
+    dedupe.succeeded(key);
     if (shadow && dropped !== undefined) events.emit(shadow, 'Warning', 'EndpointsLeftOut', dropped);
     return settled;
   }
@@ -125,7 +127,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     {
       name: 'shadow-endpoint-slice',
       workers: 10,
-      turnOf: (key) => {
+      ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
         return consumerOf(spaces.get({ name: namespace })) ?? namespace;
       },

@@ -79,11 +79,11 @@ test.each<Row>([
   { when: 'nothing is there', observed: { shadow: undefined }, does: 'nothing' },
   { when: 'the object is new', observed: {}, does: 'apply' },
   { when: 'the slice is as it should be', observed: { slice: made() }, does: 'nothing' },
-  { when: 'somebody edited the slice', observed: { slice: { ...made(), endpoints: [] } }, does: 'apply' },
+  { when: 'the slice was edited by hand', observed: { slice: { ...made(), endpoints: [] } }, does: 'apply' },
   { when: 'the link broke', observed: { slice: made(), foreign: foreign('Error') }, does: 'apply' },
   { when: 'the object is gone', observed: { shadow: undefined, slice: made() }, does: 'delete' },
   {
-    when: 'the object was made anew',
+    when: 'the object was recreated',
     observed: { shadow: shadow({ metadata: { uid: 's2' } }), slice: made() },
     does: 'delete',
   },
@@ -157,7 +157,7 @@ test('without a link the networks are one, and addresses stay', () => {
   expect(addresses(made(observe({ foreign: foreign(), configuration: () => undefined })))).toEqual(['10.10.0.1']);
 });
 
-test('without a link an address that is somebody else here is left out, with the reason, and any other stays what it is', () => {
+test('without a link an address that belongs to something else here is left out, with the reason, and any other stays what it is', () => {
   const decision = decide(
     observe({
       shadow: shadow({ endpoints: [{ addresses: ['10.10.0.1'] }, { addresses: ['10.20.0.1'] }] }),

@@ -23,7 +23,7 @@ export const managedByShadowSlice = 'shadowendpointslice';
 export interface Observed {
   readonly shadow?: ShadowEndpointSlice | undefined;
   readonly slice?: EndpointSlice | undefined;
-  /** For whom a NamespaceMap made the namespace. */
+  /** The consumer for which a NamespaceMap made the namespace. */
   readonly namespaceOrigin?: string | undefined;
   readonly foreign?: ForeignCluster | undefined;
   /** Ranges of a peer; undefined: there is no link to it. */

@@ -24,7 +24,7 @@ interface Caches {
 const retryMs = 30_000;
 const staleMs = 100;
 
-export const isReplicaOfConsumer = ({ metadata }: NamespaceMap): boolean =>
+const isReplicaOfConsumer = ({ metadata }: NamespaceMap): boolean =>
   metadata.labels?.[label.replicated] === 'true' && (metadata.labels[label.originId] ?? '') !== '';
 
 const ownerKey = ({ metadata }: Namespace | RoleBinding): string | undefined =>
@@ -140,7 +140,7 @@ async function createNamespaces({ api }: Cluster, { create }: Decision, consumer
   return { refused, stale };
 }
 
-/** Also repairs: whoever changed subjects or role of our binding gets it as it was. */
+/** Also repairs: a binding whose subjects or role were changed is restored. */
 async function bind({ api }: Cluster, caches: Caches, remote: string, consumer: Observed, signal: AbortSignal) {
   const wanted = remoteBinding(remote, consumer);
   const existing = caches.bindings.get(refOf(wanted));

@@ -39,7 +39,7 @@ const remoteNames = ['a-cons', 'b-cons', 'shared', 'kube-system', 'Bad'];
 const wishes = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom(...remoteNames), { maxKeys: 3 });
 
 describe('the namespace map of a consumer', () => {
-  test('leads to what is wanted and possible, touches nobody else, and then rests', () => {
+  test('leads to what is wanted and possible, touches no other namespace, and then rests', () => {
     const others = fc.uniqueArray(fc.constantFrom<string[]>('shared', 'kube-system', 'a-cons'), { maxLength: 2 });
     fc.assert(
       fc.property(others, fc.array(wishes, { minLength: 1, maxLength: 4 }), (theirs, history) => {

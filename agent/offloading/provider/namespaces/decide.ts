@@ -19,14 +19,14 @@ export interface Observed {
   readonly refused?: ReadonlySet<string>;
 }
 
-export interface Creation {
+interface Creation {
   readonly remote: string;
   readonly local: string;
 }
 
 export interface Decision {
   readonly create: readonly Creation[];
-  /** By name and UID, so that a namespace made anew in between is not hit. */
+  /** By name and UID, so that a namespace recreated in between is not deleted. */
   readonly remove: readonly { readonly remote: string; readonly uid: string }[];
   /** Namespaces whose RoleBinding is missing or not as we made it. */
   readonly bind: readonly string[];
@@ -34,8 +34,8 @@ export interface Decision {
   /** Why entries are in CreationLoopBackOff, by local namespace. */
   readonly problems: Readonly<Record<string, string>>;
   /**
-   * Nothing of ours will stay: the finalizer of a deleted map may go. The API server ends a deleted namespace by itself, but takes its time
-   * to begin (5 s); whoever has to know that all is gone looks for the namespaces.
+   * Nothing of ours will stay: the finalizer of a deleted map may go. The API server finishes a deleted namespace by itself, but takes 5 s to begin:
+   * a caller that needs the namespaces gone must check for them.
    */
   readonly clean: boolean;
 }
@@ -100,7 +100,7 @@ function judge(observed: Observed, local: string, remote: string): Verdict {
   return { phase: 'Accepted' };
 }
 
-/** Of several local namespaces that want one name: who has it, else the first by name. */
+/** Of several local namespaces that want one name: the one that has it, else the first by name. */
 function holderOf({ desired, namespaces, mapKey }: Observed, remote: string): string | undefined {
   const existing = namespaces.get(remote);
   const holder = existing && ownerOf(existing) === mapKey ? localOf(existing) : undefined;

@@ -25,7 +25,7 @@ const kinds: Readonly<Record<Default, ResourceType<Loose>>> = {
   resourceQuota: { group: '', version: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', namespaced: true },
 };
 const defaults = Object.keys(kinds) as readonly Default[];
-export const defaultsName = 'isthmus-default';
+const defaultsName = 'isthmus-default';
 
 const consumerOf = ({ metadata }: Namespace): string | undefined =>
   metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
@@ -33,7 +33,7 @@ const consumerOf = ({ metadata }: Namespace): string | undefined =>
     : metadata.labels?.[label.remoteClusterId];
 
 /** Of several policies about this consumer the first by name that has one. Pure. */
-export function defaultsFor(
+function defaultsFor(
   policies: readonly PeeringPolicy[],
   consumer: string,
 ): Partial<Record<Default, Record<string, unknown>>> {

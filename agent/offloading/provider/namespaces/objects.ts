@@ -9,7 +9,7 @@ export interface Consumer {
   readonly tenantNamespace: string;
 }
 
-export const remoteRole = 'liqo-virtual-kubelet-remote';
+const remoteRole = 'liqo-virtual-kubelet-remote';
 const group = 'rbac.authorization.k8s.io';
 
 export const remoteNamespace = (remote: string, local: string, { mapKey, origin }: Consumer): Namespace => ({
@@ -40,7 +40,7 @@ export const remoteBinding = (remote: string, { mapKey, origin, tenantNamespace 
   subjects: [{ apiGroup: group, kind: 'Group', name: origin }],
 });
 
-/** True when nobody changed who is bound to what. */
+/** True when the binding has its original subjects and role. */
 export function isIntact(binding: RoleBinding | undefined, consumer: Consumer): boolean {
   if (!binding) return false;
   const wanted = remoteBinding(binding.metadata.namespace ?? '', consumer);

@@ -3,7 +3,7 @@ import { tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { isAccepted, isCordoned, isReplica } from '#agent/model/slice-roles.ts';
 import { peerOfNamespace } from '#agent/model/tenant-namespaces.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
-import { createExplain } from '#agent/runtime/wait-events.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -40,7 +40,7 @@ export function createQuotaController({ cluster, config, clock, log }: PeeringDe
   const cache = caches.cache(resourceSlices);
   const quotaCache = caches.cache(quotas);
   const namespaces = tenantNamespaces(caches);
-  const explain = createExplain(events, clock);
+  const explain = createReportWait(events, clock);
   const limitsEnforcement: LimitsEnforcement = config.limitsEnforcement ?? 'None';
 
   const quotaOf = (slice: ObjectRef): Quota | undefined =>

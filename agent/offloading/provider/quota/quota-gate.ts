@@ -3,6 +3,7 @@
  * the leader alone, so here the sum is exact: of those admitted, only as many get their pod as the quota holds. Pods that run stay.
  */
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -22,15 +23,21 @@ export interface QuotaGate {
 const userIndex = 'user';
 const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
 
-export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods: Cache<Pod>): QuotaGate {
+/** `written` follows `shadows`. */
+export function createQuotaGate(
+  caches: Caches,
+  shadows: Cache<ShadowPod>,
+  pods: Cache<Pod>,
+  written: Pick<OwnWrites<ShadowPod>, 'uids'>,
+): QuotaGate {
   const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
-  /** UIDs that were let in and whose pod or phase the caches may not show yet. */
-  const entered = new Set<string>();
-  shadows.subscribe(({ before, after }) => {
-    if (before?.metadata.uid && before.metadata.uid !== after?.metadata.uid) entered.delete(before.metadata.uid);
-  });
+  /**
+   * Those that were let in and whose pod or phase the caches may not show yet. Without a deadline: a place that expired while a watch lags would be
+   * given away twice. It is free when the creation fails, or with the end of its ShadowPod.
+   */
+  const letIn = written.uids();
   const hasPod = (shadow: ShadowPod): boolean =>
-    entered.has(shadow.metadata.uid ?? '') ||
+    letIn.has(shadow.metadata.uid ?? '') ||
     (shadow.status?.phase ?? 'Unknown') !== 'Unknown' ||
     pods.get(refOf(shadow)) !== undefined;
   const totals = new UsageTotals(shadows, hasPod);
@@ -52,12 +59,12 @@ export function createQuotaGate(caches: Caches, shadows: Cache<ShadowPod>, pods:
         const verdict = validateQuota({ ...quota, spec }, shadow.spec.pod, used);
         if (!verdict.allowed) return verdict.message;
       }
-      entered.add(uid);
+      letIn.add(uid);
       totals.look(keyOf(shadow));
       return undefined;
     },
     leave(shadow) {
-      entered.delete(shadow.metadata.uid ?? '');
+      letIn.delete(shadow.metadata.uid ?? '');
       totals.look(keyOf(shadow));
     },
   };

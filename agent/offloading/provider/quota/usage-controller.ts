@@ -12,7 +12,7 @@ import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.
 import { shadowPodCache } from '../model/caches.ts';
 import { UsageTotals } from './usage-totals.ts';
 
-/** Of what the quota names, and of whatever else is used. */
+/** Resources that the quota names, and all others in use. */
 export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): QuotaStatus {
   const limits = amountsOf(spec.resources);
   const names = [...new Set([...Object.keys(limits), ...Object.keys(used)])].sort();

@@ -42,7 +42,7 @@ const step = fc.record({
   pod,
 });
 
-test('whatever ShadowPods come, change and go, the totals are what counting all of them anew gives', () => {
+test('after any ShadowPods were added, changed and removed, the totals equal a count of all that exist', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const store = new Store<ShadowPod>((error) => {

@@ -45,7 +45,7 @@ export class UsageTotals {
     });
   }
 
-  /** By resource; what nobody takes is absent. */
+  /** By resource; an unused resource is absent. */
   of(creator: string): Amounts {
     return Object.fromEntries(this.#totals.get(creator) ?? []);
   }

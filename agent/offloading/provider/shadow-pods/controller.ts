@@ -1,6 +1,8 @@
 /** Provider side: runs a Pod for each ShadowPod, keeps it until the ShadowPod goes or the pod has finished, and reports its phase. */
+
 import { viewOfPeer } from '#agent/network/addresses/view-of-peer.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
+import { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
@@ -8,14 +10,14 @@ import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createQuotaGate, type QuotaGate } from '../quota/quota-gate.ts';
 import { type Decision, decide, ownerUid } from './decide.ts';
-import { type Departed, departed } from './departed.ts';
-import { type Newcomers, newcomers } from './newcomers.ts';
+import { type FirstSeen, firstSeen } from './first-seen.ts';
 import { podOf } from './pod-object.ts';
 
 export interface ShadowPodDeps extends ControllerDeps {
@@ -28,8 +30,9 @@ interface Caches {
   readonly namespaces: Cache<Namespace>;
   readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
-  readonly newcomers: Newcomers;
-  readonly departed: Departed;
+  /** Which ShadowPods have ended for certain, and which of them this process knows from their beginning. */
+  readonly written: OwnWrites<ShadowPod>;
+  readonly firstSeen: FirstSeen;
 }
 
 type Follow = Extract<Decision, { do: 'follow' }>;
@@ -46,20 +49,22 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
   const { cluster } = deps;
   const shadows = shadowPodCache(cluster.caches);
   const offloaded = offloadedPodCache(cluster.caches);
+  const written = new OwnWrites<ShadowPod>(deps);
+  written.follow(shadows);
   const caches: Caches = {
     shadows,
     pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
     configurations: cluster.caches.cache(networkKinds.configurations),
-    gate: createQuotaGate(cluster.caches, shadows, offloaded),
-    newcomers: newcomers(shadows),
-    departed: departed(shadows),
+    gate: createQuotaGate(cluster.caches, shadows, offloaded, written),
+    written,
+    firstSeen: firstSeen(shadows, written),
   };
   return createController(
     {
       name: 'shadow-pod',
       workers,
-      turnOf: (key) => {
+      ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
         return consumerOf(caches.namespaces.get({ name: namespace })) ?? namespace;
       },
@@ -93,7 +98,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
     case 'create':
       return create(cluster, caches, ref, signal);
     case 'delete':
-      return remove(cluster, caches.departed, decision.pod, signal);
+      return remove(cluster, caches.written, decision.pod, signal);
     case 'follow':
       if (shadow && isEarly(shadow, decision, deps.clock.now())) {
         const { phase: _, ...rest } = decision;
@@ -134,7 +139,7 @@ async function create(
   ref: ObjectRef,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const shadow = caches.newcomers.take(ref) ?? (await cluster.api.get(shadowPods, ref, signal));
+  const shadow = caches.firstSeen.take(ref) ?? (await cluster.api.get(shadowPods, ref, signal));
   if (!shadow || shadow.metadata.deletionTimestamp || isFinished(shadow)) return settled;
   const tooMuch = gate.enter(shadow);
   if (tooMuch !== undefined) {
@@ -149,7 +154,7 @@ async function create(
     return settled;
   } catch (error) {
     const code = codeOf(error);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     if (code === 'kube_already_exists') return collision(cluster, shadow, ref, signal);
     gate.leave(shadow);
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
@@ -191,10 +196,15 @@ async function explain(
 }
 
 /** With the grace period that the pod itself asks for. */
-async function remove({ api }: Cluster, gone: Departed, pod: Pod, signal: AbortSignal): Promise<Outcome> {
+async function remove(
+  { api }: Cluster,
+  written: Pick<OwnWrites<ShadowPod>, 'isGone'>,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const ref = refOf(pod);
   const owner = ownerUid(pod);
-  if (!owner || !gone.has(owner)) {
+  if (!owner || !written.isGone(owner)) {
     const shadow = await api.get(shadowPods, ref, signal);
     if (shadow && shadow.metadata.uid === owner && !shadow.metadata.deletionTimestamp) return again(staleMs);
   }
@@ -225,7 +235,7 @@ async function follow(
     const code = codeOf(error);
     if (code === 'kube_not_found') return settled; // Its event comes, or came.
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     if (shadow) events.emit(shadow, 'Warning', 'FailedUpdatePod', why);
     return stalled('FailedUpdatePod', why);
   }

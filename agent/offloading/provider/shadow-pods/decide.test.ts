@@ -35,7 +35,7 @@ describe('a ShadowPod', () => {
     expect(decide({ ...mine, shadow: shadow({ metadata: going }) }).do).toBe('nothing');
   });
 
-  test('in a namespace of somebody else is refused', () => {
+  test('in a namespace of another consumer is refused', () => {
     expect(decide({ shadow: shadow(), namespaceOrigin: 'other' })).toMatchObject({ do: 'refuse' });
     expect(decide({ shadow: shadow() })).toMatchObject({ do: 'refuse', message: expect.stringMatching(/no consumer/) });
   });
@@ -57,7 +57,7 @@ describe('a ShadowPod', () => {
     expect(decision.do === 'follow' && decision.phase).toBe(reported);
   });
 
-  test('reports the end of a pod that nobody deleted', () => {
+  test('reports the end of a pod that was not deleted', () => {
     const s = shadow({ phase: 'Running' });
     expect(decide({ shadow: s, pod: podFor(s, 'Failed') })).toMatchObject({ phase: 'Failed' });
   });

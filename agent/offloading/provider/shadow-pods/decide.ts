@@ -10,7 +10,7 @@ export interface Observed {
   readonly shadow?: ShadowPod;
   /** The pod of that name that carries our label, if any. */
   readonly pod?: Pod;
-  /** Whose namespace this is; undefined when it is nobody's. */
+  /** The consumer that this namespace is mapped to; undefined when there is none. */
   readonly namespaceOrigin?: string;
 }
 
@@ -34,8 +34,8 @@ export type Decision =
 const phases: readonly ShadowPodPhase[] = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
 
 /**
- * UID of the ShadowPod that a pod was made for; undefined: somebody else's pod. Ours without an owner ('') is what a consumer leaves behind
- * that deletes a ShadowPod but asks for its dependents to stay: nobody's quota would count it.
+ * UID of the ShadowPod that a pod was made for; undefined: the pod is not ours. '' is a pod of ours without an owner: a consumer that deletes a
+ * ShadowPod and asks for its dependents to stay leaves it behind, and no quota would count it.
  */
 export function ownerUid({ metadata }: Pod): string | undefined {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
@@ -49,7 +49,7 @@ export function ownerUid({ metadata }: Pod): string | undefined {
 export function decide({ shadow, pod, namespaceOrigin }: Observed): Decision {
   const going = pod?.metadata.deletionTimestamp !== undefined;
   if (!shadow || shadow.metadata.deletionTimestamp) {
-    // A pod that merely carries the label, without a ShadowPod as its owner, is somebody else's.
+    // A pod that merely carries the label, without a ShadowPod as its owner, is not ours.
     if (!pod || going || ownerUid(pod) === undefined) return { do: 'nothing' };
     return { do: 'delete', pod, because: 'orphaned' };
   }

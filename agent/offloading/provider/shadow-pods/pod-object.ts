@@ -13,7 +13,7 @@ export type JsonPatch = readonly { readonly op: string; readonly path: string; r
 /** Never carried over: it would make `kubectl apply` of the pod compare with another object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-export const ownerOf = ({ metadata }: ShadowPod): OwnerReference => ({
+const ownerOf = ({ metadata }: ShadowPod): OwnerReference => ({
   apiVersion: apiVersionOf(shadowPods),
   kind: shadowPods.kind,
   name: metadata.name,
@@ -156,7 +156,7 @@ export function resizePatch(shadow: ShadowPod, pod: Pod): JsonPatch {
   return operations.length === 0 ? [] : [{ op: 'test', path: '/metadata/uid', value: pod.metadata.uid }, ...operations];
 }
 
-/** For the subresource `ephemeralcontainers`. By name; those that somebody here added stay. */
+/** For the subresource `ephemeralcontainers`. By name; those added at the provider stay. */
 export function debugPatch(shadow: ShadowPod, pod: Pod): JsonPatch {
   const have = pod.spec?.ephemeralContainers ?? [];
   const missing = (shadow.spec.pod.ephemeralContainers ?? []).filter(

@@ -10,7 +10,7 @@ export const handler = http(
     path: '/v1/event-targets/{target}/deliveries/{delivery}/replay',
     summary: 'Send an event to an event target again',
     description:
-      'At once and with all its retries, whatever came of it before. A FIFO queue drops what it took less than five minutes ago.',
+      'At once and with all its retries, regardless of the earlier outcome. A FIFO queue drops what it took less than five minutes ago.',
     auth: 'key',
     permission: 'webhooks:write',
     pathParameters: z.object({ target: z.string(), delivery: z.string() }),

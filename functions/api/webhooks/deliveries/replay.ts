@@ -9,7 +9,7 @@ export const handler = http(
     method: 'POST',
     path: '/v1/webhooks/{webhook}/deliveries/{delivery}/replay',
     summary: 'Send an event to a webhook again',
-    description: 'At once and with all its retries, whatever came of it before. The webhook-id stays the same.',
+    description: 'At once and with all its retries, regardless of the earlier outcome. The webhook-id stays the same.',
     auth: 'key',
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string(), delivery: z.string() }),

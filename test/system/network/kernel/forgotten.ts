@@ -11,7 +11,7 @@ export interface Attempt {
 
 const leastFlushes = 3;
 const mostBytes = 2_000_000_000;
-/** A transfer that nobody takes any further is given up after this long without a byte; this is for one that starts anew after each. */
+/** A stalled transfer is given up after this long without a byte; the limit restarts with each byte. */
 const mostSecondsPer100MB = 20;
 
 /** Grows until the transfer lasts for a few losses of memory: how fast it is, and how fast those are, is up to the machine. */

@@ -1,20 +1,20 @@
 /** Topology T3: a hub and two leaves, all with the same ranges; and hosts outside any cluster, behind the hub. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NetnsWorld } from '../../../harness/netns.ts';
+import { NetnsFixture } from '../../../harness/netns.ts';
 import type { TestPod } from '../../../harness/netns-cluster.ts';
 import { carried } from './carried.ts';
 import { type Attempt, outlives } from './forgotten.ts';
 import { fromLeaf, type Hub, hostIp, openHub } from './hub.ts';
 import { port } from './pair.ts';
 
-const world = new NetnsWorld();
+const clusters = new NetnsFixture();
 let topology: Hub;
 beforeAll(async () => {
-  topology = await openHub(world);
+  topology = await openHub(clusters);
 });
 afterAll(async () => {
   await topology?.close();
-  await world.close();
+  await clusters.close();
 });
 
 describe('a hub and two leaves with the same ranges', () => {

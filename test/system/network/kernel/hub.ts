@@ -1,6 +1,6 @@
 /** A hub with two leaves, all with the same ranges, and a host outside any cluster that the hub exposes. */
 import { eventually } from '../../../harness/eventually.ts';
-import { connect, type Netns, type NetnsWorld } from '../../../harness/netns.ts';
+import { connect, type Netns, type NetnsFixture } from '../../../harness/netns.ts';
 import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../../harness/netns-cluster.ts';
 import { port } from './pair.ts';
 
@@ -29,10 +29,10 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-export async function openHub(world: NetnsWorld): Promise<Hub> {
-  const net = await openUnderlay(world);
-  const hub = new TestCluster(world, net, 'hub', 1);
-  const leaves = [new TestCluster(world, net, 'a', 2), new TestCluster(world, net, 'b', 3)] as const;
+export async function openHub(clusters: NetnsFixture): Promise<Hub> {
+  const net = await openUnderlay(clusters);
+  const hub = new TestCluster(clusters, net, 'hub', 1);
+  const leaves = [new TestCluster(clusters, net, 'a', 2), new TestCluster(clusters, net, 'b', 3)] as const;
   const hubNodes = [await hub.addNode(), await hub.addNode()] as const;
   const [nodeA, nodeB] = [await leaves[0].addNode(), await leaves[1].addNode()];
   const ends = [
@@ -47,7 +47,7 @@ export async function openHub(world: NetnsWorld): Promise<Hub> {
   const hubPods = [await hub.addPod(hubNodes[0], 5), await hub.addPod(hubNodes[1], 7)] as const;
   const podsA = [await leaves[0].addPod(nodeA, 5), await leaves[0].addPod(nodeA, 6)] as const;
   const podB = await leaves[1].addPod(nodeB, 5);
-  const host = await world.add('host');
+  const host = await clusters.add('host');
   await connect({ netns: host, device: 'eth0' }, { netns: net, device: 'vhost' });
   await net.ip(['link set dev vhost master under']);
   await host.ip([`address add ${hostIp}/16 dev eth0`]);

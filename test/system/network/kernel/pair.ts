@@ -1,6 +1,6 @@
 /** Two clusters of two nodes with a link between them, a pod on each node; the server's gateway is behind a NodePort. */
 import { eventually } from '../../../harness/eventually.ts';
-import type { Netns, NetnsWorld } from '../../../harness/netns.ts';
+import type { Netns, NetnsFixture } from '../../../harness/netns.ts';
 import {
   type LinkEnd,
   nodePort,
@@ -13,7 +13,7 @@ import {
 
 export const port = 8080;
 
-export interface Side {
+interface Side {
   readonly cluster: TestCluster;
   readonly link: LinkEnd;
   /** One on the gateway's node, one on the other. */
@@ -45,10 +45,10 @@ export const identical: PairRanges = {
   viewOfA: { pods: 71, external: 72 },
 };
 
-export async function openPair(world: NetnsWorld, ranges: PairRanges = identical): Promise<Pair> {
-  const net = await openUnderlay(world);
-  const a = new TestCluster(world, net, 'a', 1, ranges.a);
-  const b = new TestCluster(world, net, 'b', 2, ranges.b);
+export async function openPair(clusters: NetnsFixture, ranges: PairRanges = identical): Promise<Pair> {
+  const net = await openUnderlay(clusters);
+  const a = new TestCluster(clusters, net, 'a', 1, ranges.a);
+  const b = new TestCluster(clusters, net, 'b', 2, ranges.b);
   for (const cluster of [a, b]) for (let i = 0; i < 2; i += 1) await cluster.addNode();
   const atA = await a.addLink('to-b', a.nodes[0]!, 'client', b, ranges.viewOfB);
   const atB = await b.addLink('to-a', b.nodes[0]!, 'server', a, ranges.viewOfA);

@@ -1,20 +1,20 @@
 /** One pair of clusters through bad weather: forged packets, lost state, small and silent paths (reference 10.3, T4 and T5). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import { forge } from '../../../harness/vxlan.ts';
 import { carried } from './carried.ts';
 import { type Attempt, outlives } from './forgotten.ts';
 import { identical, openPair, type Pair, port } from './pair.ts';
 
-const world = new NetnsWorld();
+const clusters = new NetnsFixture();
 let pair: Pair;
 beforeAll(async () => {
-  pair = await openPair(world, identical);
+  pair = await openPair(clusters, identical);
 });
 afterAll(async () => {
   await pair?.close();
-  await world.close();
+  await clusters.close();
 });
 
 /** Packets that a chain of ours dropped. */
@@ -36,7 +36,7 @@ async function drop(netns: Netns, chain: string, wanted: number): Promise<void> 
 const receivedBy = async (netns: Netns): Promise<number> =>
   ((await (await netns.agent()).ask('received', {})) as { bytes: number }).bytes;
 
-describe('overlay packets that nobody of ours sent', () => {
+describe('forged overlay packets', () => {
   const overlayPort = 6091;
 
   /** To a pod of A, as if from a peer. */

@@ -1,6 +1,6 @@
-/** Topologies T1 and T2: who reaches whom, and as whom. Real kernel, real WireGuard. */
+/** Topologies T1 and T2: which addresses reach each other, and which source the receiver sees. Real kernel, real WireGuard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import { masqueradeRule } from '../../../harness/netns-cluster.ts';
 import { carried } from './carried.ts';
 import { identical, openPair, type Pair, type PairRanges, port } from './pair.ts';
@@ -21,14 +21,14 @@ describe.each([
   ['identical ranges', identical],
   ['disjoint ranges', disjoint],
 ])('two clusters with %s', (_, ranges) => {
-  const world = new NetnsWorld();
+  const clusters = new NetnsFixture();
   let pair: Pair;
   beforeAll(async () => {
-    pair = await openPair(world, ranges);
+    pair = await openPair(clusters, ranges);
   });
   afterAll(async () => {
     await pair?.close();
-    await world.close();
+    await clusters.close();
   });
 
   test('pods reach each other from every node in both directions, each seen as its own address', async () => {

@@ -3,9 +3,9 @@ import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { encodePing } from '#agent/network/link/ping/message.ts';
 import type { SourcePort } from '#agent/network/link/tunnel/decide.ts';
 import { type LinkReport, runLink } from '#agent/network/link/tunnel/run.ts';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { connect, type Netns, type NetnsWorld } from '../../../harness/netns.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { connect, type Netns, type NetnsFixture } from '../../../harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '../../../harness/netns-cluster.ts';
 
 export const wireGuardPort = 51_840;
@@ -27,17 +27,17 @@ export interface Endpoint {
 let serial = 0;
 
 /** A gateway, and in front of it a box that translates (or nothing). Both sides have the same inner range. */
-export async function endpoint(world: NetnsWorld, net: Netns, nat: Nat, number: 1 | 2): Promise<Endpoint> {
+export async function endpoint(clusters: NetnsFixture, net: Netns, nat: Nat, number: 1 | 2): Promise<Endpoint> {
   const id = ++serial;
   const publicAddress = `198.18.${id}.1`;
   const cable = `w${id}`;
-  const gate = await world.add(`gate${id}`);
+  const gate = await clusters.add(`gate${id}`);
   await connect({ netns: gate, device: 'wan' }, { netns: net, device: cable });
   await net.ip([`link set dev ${cable} master under`]);
   await gate.ip([`address add ${publicAddress}/15 dev wan`]);
   let netns = gate;
   if (nat !== 'none') {
-    netns = await world.add(`end${id}`);
+    netns = await clusters.add(`end${id}`);
     await connect({ netns: gate, device: 'lan' }, { netns, device: 'eth0' });
     await gate.ip(['address add 192.168.1.1/24 dev lan']);
     await netns.ip(['address add 192.168.1.10/24 dev eth0', 'route add default via 192.168.1.1']);
@@ -65,7 +65,7 @@ export async function endpoint(world: NetnsWorld, net: Netns, nat: Nat, number: 
   await netns.serve(port);
   netns.start(process.execPath, new URL('liqo-ping.mjs', import.meta.url).pathname, '12345');
   const keys = wireGuardKeys();
-  const privateKeyFile = world.file(keys.privateKey);
+  const privateKeyFile = clusters.file(keys.privateKey);
   return { netns, tunnelAddress, keys, privateKeyFile, gate, cable, publicAddress, reports: [] };
 }
 
@@ -114,13 +114,13 @@ export function keep(
       ping: async (timeStamp, bytes) => {
         const ping = encodePing({ clusterID: 'peer', msgType: 'PING', timeStamp }, bytes);
         const agent = await own.netns.agent();
-        const asked = {
+        const requested = {
           address: peer.tunnelAddress,
           port: 12345,
           hex: Buffer.from(ping).toString('hex'),
           timeoutMs: 2_000,
         };
-        const answer = (await agent.ask('udp', asked).catch(() => ({ answered: false }))) as {
+        const answer = (await agent.ask('udp', requested).catch(() => ({ answered: false }))) as {
           answered: boolean;
           timeStamp?: string;
         };
@@ -142,7 +142,7 @@ export function keep(
       },
       dial: (to) => tunnel.shakeHands({ publicKey, endpoint: to, keepaliveSeconds: 1 }),
       candidates,
-      givesWay: own.tunnelAddress.endsWith('.2'),
+      isDialled: own.tunnelAddress.endsWith('.2'),
       ...(moves ? { source } : {}),
       size: { configured: () => 1340, inEffect: () => 1340, measuring: async () => undefined },
       report: (report) => own.reports.push(report),
@@ -154,8 +154,8 @@ export function keep(
 export const isUp = (own: Endpoint) => () => own.reports.at(-1)?.value === 'Connected';
 
 /** What all of them are plugged into. */
-export async function openSwitch(world: NetnsWorld): Promise<Netns> {
-  const net = await world.add('net');
+export async function openSwitch(clusters: NetnsFixture): Promise<Netns> {
+  const net = await clusters.add('net');
   await net.ip(['link add name under type bridge', 'link set dev under up']);
   return net;
 }

@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userspaceTunnel } from '#agent/network/kernel/wireguard.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import { configure, type Endpoint, endpoint, isUp, keep, openSwitch, port, wireGuardPort } from './ends.ts';
 
-const world = new NetnsWorld();
+const clusters = new NetnsFixture();
 let net: Netns;
 beforeAll(async () => {
-  net = await openSwitch(world);
+  net = await openSwitch(clusters);
 });
-afterAll(() => world.close());
+afterAll(() => clusters.close());
 
 const keepaliveSeconds = 1;
 /** On the switch, and nothing there. */
@@ -19,7 +19,7 @@ const tunnelOf = (own: Endpoint) => userspaceTunnel(own.netns.pid, 'liqo-tunnel'
 const peerIn = async (own: Endpoint) => (await tunnelOf(own).read()).peers[0];
 
 async function pair(): Promise<readonly [Endpoint, Endpoint]> {
-  const [client, server] = [await endpoint(world, net, 'none', 1), await endpoint(world, net, 'none', 2)];
+  const [client, server] = [await endpoint(clusters, net, 'none', 1), await endpoint(clusters, net, 'none', 2)];
   await configure(client, server);
   await configure(server, client);
   return [client, server];

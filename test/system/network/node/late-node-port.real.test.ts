@@ -1,23 +1,23 @@
 /** A gateway that is dialled at its NodePort before the cluster's proxy leads that anywhere, by a client that never pauses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import { nodePort, openUnderlay, peer, TestCluster, type TestPod } from '../../../harness/netns-cluster.ts';
 import { configure, type Endpoint, endpoint, isUp, keep, openSwitch, port, wireGuardPort } from './ends.ts';
 
-const world = new NetnsWorld();
+const clusters = new NetnsFixture();
 let net: Netns;
 beforeAll(async () => {
-  net = await openSwitch(world);
+  net = await openSwitch(clusters);
 });
-afterAll(() => world.close());
+afterAll(() => clusters.close());
 
 const passes = async (ms: number): Promise<void> => {
   const from = performance.now();
   await eventually(`${ms} ms have passed`, () => performance.now() - from >= ms, { withinMs: ms + 5_000 });
 };
 
-/** Whoever has the tunnel's public address also has a NodePort, as a peer of another make may: nothing of ours runs there. */
+/** The host with the tunnel's public address also has a NodePort, as a Liqo peer may: nothing of ours runs there. */
 const proxyOf = (gate: Netns) =>
   gate.nft(`table ip proxy {
   chain prerouting {
@@ -33,7 +33,7 @@ test('a peer whose node port leads somewhere only 10 s after dialling began is r
   const stop = new AbortController();
   const both: { readonly client: Endpoint; readonly server: Endpoint; readonly link: Promise<void> }[] = [];
   for (const moves of [true, false]) {
-    const [client, server] = [await endpoint(world, net, 'none', 1), await endpoint(world, net, 'none', 2)];
+    const [client, server] = [await endpoint(clusters, net, 'none', 1), await endpoint(clusters, net, 'none', 2)];
     await following(server.gate);
     await configure(server, client);
     await configure(client, server);
@@ -47,7 +47,7 @@ test('a peer whose node port leads somewhere only 10 s after dialling began is r
   await eventually('Connected', isUp(moving!.client), { withinMs: 30_000 });
   console.log(`up ${Math.round(performance.now() - began)} ms after dialling began`);
   expect(await moving!.client.netns.who(moving!.server.tunnelAddress, port)).toBe(moving!.client.tunnelAddress);
-  // Who stays at one port would be answered if it were only silent for long enough.
+  // A client that stays at one port would be answered only after a long enough silence.
   await passes(6_000);
   expect(isUp(staying!.client)()).toBe(false);
   stop.abort();
@@ -64,8 +64,8 @@ const untranslated = async (netns: Netns): Promise<string> =>
 
 /** A dials the second node of B, whose proxy does not know the port yet. WireGuard repeats its handshakes every 5 s by itself. */
 async function dialled(entrances: number[]) {
-  const underlay = await openUnderlay(world);
-  const [a, b] = [new TestCluster(world, underlay, 'a', 1), new TestCluster(world, underlay, 'b', 2)];
+  const underlay = await openUnderlay(clusters);
+  const [a, b] = [new TestCluster(clusters, underlay, 'a', 1), new TestCluster(clusters, underlay, 'b', 2)];
   for (const cluster of [a, b]) for (let i = 0; i < 2; i++) await cluster.addNode();
   const atA = await a.addLink('to-b', a.nodes[0]!, 'client', b, { pods: 71, external: 72 });
   const atB = await b.addLink('to-a', b.nodes[0]!, 'server', a, { pods: 71, external: 72 });

@@ -1,4 +1,4 @@
-// Answers pings as Liqo's gateway does: reads 1024 bytes, echoes the object with msgType PONG, whatever the ID. Argument: port.
+// Answers pings as Liqo's gateway does: reads 1024 bytes, echoes the object with msgType PONG, for every ID. Argument: port.
 import dgram from 'node:dgram';
 
 const socket = dgram.createSocket('udp4');

@@ -1,15 +1,15 @@
 /** Tunnel endpoints behind NAT boxes (reference 10.4), with real wireguard-go and the dialling of the node process. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../../harness/eventually.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import { configure, type Endpoint, endpoint, isUp, keep, openSwitch, port, wireGuardPort } from './ends.ts';
 
-const world = new NetnsWorld();
+const clusters = new NetnsFixture();
 let net: Netns;
 beforeAll(async () => {
-  net = await openSwitch(world);
+  net = await openSwitch(clusters);
 });
-afterAll(() => world.close());
+afterAll(() => clusters.close());
 
 let stop: AbortController | undefined;
 let links: Promise<void>[] = [];
@@ -39,7 +39,7 @@ test.each([
   { a: 'fully random', b: 'none' },
   { a: 'none', b: 'port-preserving' },
 ] as const)('A behind $a and B behind $b: the tunnel comes up, both ways', async ({ a, b }) => {
-  const [one, two] = [await endpoint(world, net, a, 1), await endpoint(world, net, b, 2)];
+  const [one, two] = [await endpoint(clusters, net, a, 1), await endpoint(clusters, net, b, 2)];
   const began = performance.now();
   await dialEachOther(one, two);
   for (const own of [one, two]) await eventually('Connected', isUp(own), { withinMs: 45_000 });
@@ -51,13 +51,13 @@ test.each([
 test.each([
   { b: 'none', told: false, how: 'by itself: B is reachable' },
   { b: 'port-preserving', told: true, how: 'once B is told: its NAT box lets in only whom B has dialled' },
-] as const)('a NAT box of A that gets another public address is followed $how', async ({ b, told }) => {
-  const [one, two] = [await endpoint(world, net, 'port-preserving', 1), await endpoint(world, net, b, 2)];
+] as const)('a NAT box of A that gets another public address is followed $how', async ({ b, told: reported }) => {
+  const [one, two] = [await endpoint(clusters, net, 'port-preserving', 1), await endpoint(clusters, net, b, 2)];
   await dialEachOther(one, two);
   for (const own of [one, two]) await eventually('Connected', isUp(own), { withinMs: 45_000 });
   const moved = one.publicAddress.replace(/1$/, '99');
   await one.gate.ip([`address del ${one.publicAddress}/15 dev wan`, `address add ${moved}/15 dev wan`]);
-  if (told) one.publicAddress = moved;
+  if (reported) one.publicAddress = moved;
   const began = performance.now();
   const heard = () => two.reports.at(-1)?.peerEndpoint?.startsWith(`${moved}:`);
   await eventually('B hears A at its new address', heard, { withinMs: 45_000 });
@@ -66,9 +66,9 @@ test.each([
 });
 
 test('a path that drops large packets without a word is measured: 1350 bytes outside are 1280 inside, in blocks of 16', async () => {
-  const [one, two] = [await endpoint(world, net, 'none', 1), await endpoint(world, net, 'none', 2)];
+  const [one, two] = [await endpoint(clusters, net, 'none', 1), await endpoint(clusters, net, 'none', 2)];
   for (const { netns } of [one, two]) await netns.ip(['link set dev wan mtu 1500']);
-  // A switch port drops what is too large and tells nobody.
+  // A switch port drops frames that are too large, without an ICMP error.
   await net.ip([`link set dev ${two.cable} mtu 1350`]);
   await dialEachOther(one, two);
   const found = () => one.reports.at(-1)?.mtu;

@@ -6,7 +6,6 @@ import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { systemClock } from '#agent/runtime/clock.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
@@ -20,11 +19,12 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '../../../harness/kube-apiserver.ts';
-import { type Netns, NetnsWorld } from '../../../harness/netns.ts';
+import { type Netns, NetnsFixture } from '../../../harness/netns.ts';
 import {
   type LinkEnd,
   openUnderlay,
@@ -42,8 +42,7 @@ const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** As the DaemonSet starts it: V8's young generation is most of an idle process. */
-export const nodeFlags =
-  process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --optimize-for-size --single-threaded';
+const nodeFlags = process.env.FABRIC_NODE_FLAGS ?? '--max-semi-space-size=1 --optimize-for-size --single-threaded';
 
 export interface GatewayReplica {
   readonly name: string;
@@ -52,8 +51,8 @@ export interface GatewayReplica {
   wireguard: ChildProcess;
 }
 
-export class FabricWorld {
-  readonly netns = new NetnsWorld();
+export class NodeClusters {
+  readonly netns = new NetnsFixture();
   readonly #stop = new AbortController();
   readonly #cgroup = `/sys/fs/cgroup/pids/isthmus-fabric-test-${process.pid}`;
   readonly processes = new Map<string, ChildProcess>();
@@ -165,12 +164,16 @@ export class FabricWorld {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ kind: 'ServiceAccount', ...ref }],
     });
-    const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } };
+    const requested = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 7200 },
+    };
     const { status } = await api.post<never, { status: { token: string } }>(
       serviceAccounts as never,
       ref,
       'token',
-      asked,
+      requested,
     );
     mkdirSync(path.join(this.netns.folder, 'sa'));
     this.netns.file(this.server.ca, 'sa/ca.crt');

@@ -9,7 +9,7 @@ export const tenant = `liqo-tenant-${peerId}`;
 const networking = 'networking.liqo.io/v1beta1';
 const ipam = 'ipam.liqo.io/v1alpha1';
 
-export interface ObjectsWorld {
+export interface ObjectsOwner {
   /** Creates or replaces; the status goes along. */
   readonly put: <T extends KubeObject>(type: ResourceType<T>, object: object) => Promise<void>;
   readonly a: TestCluster;
@@ -19,7 +19,7 @@ export interface ObjectsWorld {
 }
 
 /** Everything that controllers and people would have written by the time that the gateway pods start. */
-export async function createObjects({ put, a, b, atB }: ObjectsWorld): Promise<void> {
+export async function createObjects({ put, a, b, atB }: ObjectsOwner): Promise<void> {
   for (const { name, podCidr, ip, overlayAddress } of a.nodes) {
     await put(nodes, {
       apiVersion: 'v1',
@@ -69,7 +69,7 @@ const viewOfB = { pods: '10.71.0.0/16', external: '10.72.0.0/16' };
 
 /** The peer is dialled at its last node. */
 export async function createLinkObjects(
-  { put }: Pick<ObjectsWorld, 'put'>,
+  { put }: Pick<ObjectsOwner, 'put'>,
   { id, remote, publicKey, view }: ObjectsLink,
 ): Promise<void> {
   const namespace = `liqo-tenant-${id}`;
@@ -105,7 +105,7 @@ export async function createLinkObjects(
 
 /** As the controller does it: for a link that has an active pod, whose address is `gatewayIp`. */
 export async function createInternalFabric(
-  { put }: Pick<ObjectsWorld, 'put'>,
+  { put }: Pick<ObjectsOwner, 'put'>,
   gatewayIp: string,
   { id, view }: Pick<ObjectsLink, 'id' | 'view'> = { id: peerId, view: viewOfB },
   number = 1,

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ObjectMeta } from '#shared/domain/kube-object.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
-import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything, marksOf } from '../inventory.ts';
-import { clusterNames, consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { clusterNames, consumer, isRunning, patience, provider, reported, type Stage } from '../stage.ts';
 import { talkTo } from '../streams.ts';
 import { container, pod } from '../workloads.ts';
 
@@ -14,7 +14,7 @@ const namespace = 'abroad';
 const lively =
   /^(nodes|pods|leases\..*|brokerlinks\..*|shadowpods\..*|endpoints|connections\..*|quotas\..*|endpointslices\..*) /;
 
-/** Kubernetes writes into their status how their pods do, whatever made a probe of one fail. */
+/** Kubernetes writes the health of their pods into their status, so a failed probe changes them. */
 const counted = /^(deployments|replicasets|daemonsets)\.apps /;
 const versionOf = (what: string, { resourceVersion, generation }: ObjectMeta): string =>
   lively.test(what)
@@ -38,7 +38,7 @@ async function standing(on: Stage): Promise<Map<string, string>> {
 }
 
 const restingState = (on: Stage): Promise<Map<string, string>> =>
-  atRest(
+  waitUntilStable(
     'both clusters',
     () => standing(on),
     patience,
@@ -60,7 +60,7 @@ export function brokerDown(on: () => Stage): void {
     test('is told of clearly by the command line', async () => {
       const ended = await on().world.isthmus('get', 'peerings');
       expect(ended.stderr).toMatch(/broker.*(cannot be reached|does not answer|unreachable|refused)/);
-      expect(ended.code, told(ended)).toBe(7);
+      expect(ended.code, reported(ended)).toBe(7);
     });
 
     test('still lets new pods run next door, and shows their status', async () => {
@@ -75,12 +75,12 @@ export function brokerDown(on: () => Stage): void {
       await logs.hear(/alone 3\n/);
       await logs.end({ kill: true });
       const echoed = await on().kubectl(consumer, ['-n', namespace, 'exec', '-i', 'ready', '--', 'cat'], 'still here');
-      expect(echoed.stdout, told(echoed)).toBe('still here');
+      expect(echoed.stdout, reported(echoed)).toBe('still here');
     });
 
     test('still ends pods', async () => {
       const deleted = await on().kubectl(consumer, ['-n', namespace, 'delete', 'pod', 'brokerless']);
-      expect(deleted.code, told(deleted)).toBe(0);
+      expect(deleted.code, reported(deleted)).toBe(0);
       await eventually('its twin is gone', async () => !(await on().pod(provider, namespace, 'brokerless')), patience);
     });
 
@@ -98,11 +98,11 @@ export function brokerDown(on: () => Stage): void {
       );
       const after = await restingState(on());
       const changed = [...before].filter(([what, was]) => after.get(what) !== was);
-      const told = [
+      const reported = [
         ...changed.map(([what, was]) => `${what}: ${was} -> ${after.get(what)}`),
         ...[...after.keys()].filter((what) => !before.has(what)).map((what) => `${what}: new`),
       ];
-      if (told.length > 0) throw new Error(`not as it was before the broker died:\n${told.join('\n')}`);
+      if (reported.length > 0) throw new Error(`not as it was before the broker died:\n${reported.join('\n')}`);
       expect(await on().peering()).toMatchObject({ id: peering?.id, phase: 'Ready', phaseSince: peering?.phaseSince });
     });
   });

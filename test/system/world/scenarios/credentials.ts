@@ -124,7 +124,7 @@ export function credentials(on: () => Stage): void {
       ['read all secrets', (api) => api.list(secrets)],
       ['read configuration of the system', (api) => api.list(configMaps, { namespace: 'kube-system' })],
       ['see pods of others', (api) => api.list(pods, { namespace: 'kube-system' })],
-      ['see who may what', (api) => api.list(roleBindings, { namespace: 'abroad' })],
+      ['read the RoleBindings', (api) => api.list(roleBindings, { namespace: 'abroad' })],
     ])('neither can %s', async (_what, attempt) => {
       for (const api of Object.values(held)) {
         await expect(attempt(api)).rejects.toMatchObject({ code: 'kube_forbidden' });

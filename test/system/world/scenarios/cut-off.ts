@@ -1,7 +1,7 @@
 /** The provider is cut off for a moment that Kubernetes forgives; `npm run cuts` has the longer ones. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { runCut, wordsOf } from '../../cuts/cut.ts';
-import { consumer, type Stage, told } from '../stage.ts';
+import { consumer, reported, type Stage } from '../stage.ts';
 
 const seconds = 30;
 const namespace = 'severed';
@@ -11,10 +11,10 @@ const mostSeconds = 60;
 export function cutOffProvider(on: () => Stage): void {
   describe(`a provider that is cut off for ${seconds} s`, () => {
     afterAll(async () => {
-      const { world, deleteNamespaces } = on();
-      const target = ['--kubeconfig', world.cluster(consumer).kubeconfigPath];
-      const ended = await world.isthmus('unoffload', 'namespace', namespace, ...target);
-      expect(ended.code, told(ended)).toBe(0);
+      const { world: clusters, deleteNamespaces } = on();
+      const target = ['--kubeconfig', clusters.cluster(consumer).kubeconfigPath];
+      const ended = await clusters.isthmus('unoffload', 'namespace', namespace, ...target);
+      expect(ended.code, reported(ended)).toBe(0);
       await deleteNamespaces(consumer, namespace);
     });
 

@@ -4,7 +4,7 @@ import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { consumer, isRunning, patience, provider, reported, type Stage } from '../stage.ts';
 import { container, deployment, pod } from '../workloads.ts';
 
 export function firstPeering(on: () => Stage): void {
@@ -16,8 +16,8 @@ export function firstPeering(on: () => Stage): void {
     });
 
     test('makes the provider a Ready node with its capacity, architecture, version and taint', async () => {
-      const said = await on().mustPeer();
-      expect(said).toContain('peering rome -> milan is Ready: node milan in rome');
+      const output = await on().mustPeer();
+      expect(output).toContain('peering rome -> milan is Ready: node milan in rome');
       const node = await eventually(
         'the taints of a new node are gone',
         async () => {
@@ -91,7 +91,7 @@ export function firstPeering(on: () => Stage): void {
       const before = await all();
       const ended = await on().offload(namespace);
       expect(ended.stderr).toMatch(says);
-      expect(ended.code, told(ended)).toBe(code);
+      expect(ended.code, reported(ended)).toBe(code);
       expect(await all()).toEqual(before);
     });
 

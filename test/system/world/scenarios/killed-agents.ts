@@ -3,10 +3,10 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { atRest } from '#test/harness/at-rest.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything, type Found, leftovers, lineOf, ofTheAgentItself } from '../inventory.ts';
-import { type ClusterName, clusterNames, consumer, isRunning, provider, type Stage, told } from '../stage.ts';
+import { type ClusterName, clusterNames, consumer, isRunning, provider, reported, type Stage } from '../stage.ts';
 import { container, pod } from '../workloads.ts';
 
 const seed = Number(process.env.ISTHMUS_SEED ?? Date.now() % 1_000_000);
@@ -36,7 +36,7 @@ type Loose = KubeObject & {
 /** Of these nothing but their being there is the same each time. */
 const ownWay = /^(leases|events|endpointslices|certificatesigningrequests)\b/;
 
-/** Without what is chosen anew each time: the end of the name of a Deployment's pod, the address of a Service. */
+/** Without what is drawn at random each time: the end of the name of a Deployment's pod, the address of a Service. */
 function named(one: Found): string {
   const { metadata } = one.object;
   const prefix = one.resource.startsWith('ipaddresses') ? '' : metadata.generateName;
@@ -64,7 +64,7 @@ async function standing(on: Stage, cluster: ClusterName): Promise<string[]> {
 }
 
 const restingState = (on: Stage, cluster: ClusterName): Promise<readonly string[]> =>
-  atRest(cluster, () => standing(on, cluster), settling);
+  waitUntilStable(cluster, () => standing(on, cluster), settling);
 
 interface Step {
   readonly name: string;
@@ -78,7 +78,7 @@ async function untilDone(on: Stage, ...args: readonly string[]): Promise<void> {
     async () => {
       const ended = await on.world.isthmus(...args);
       if (ended.code === 0 || /is offloaded already, exactly like this/.test(ended.stderr)) return true;
-      throw new Error(told(ended));
+      throw new Error(reported(ended));
     },
     settling,
   );

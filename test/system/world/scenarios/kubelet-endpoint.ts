@@ -1,8 +1,8 @@
-/** The port that a virtual node answers on: who may speak to it, from where pods and nodes of the consumer reach it. */
+/** The port that a virtual node answers on: its authorization, and the addresses by which pods and nodes of the consumer reach it. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodes } from '#shared/domain/core-kinds.ts';
 import { type ClientCertificate, mintCertificate } from '../certificates.ts';
-import { consumer, provider, type Stage, told } from '../stage.ts';
+import { consumer, provider, reported, type Stage } from '../stage.ts';
 
 /** Runs in a node's namespaces, where the endpoint is reachable; certificates come by environment. */
 const client = `
@@ -36,14 +36,14 @@ export function kubeletEndpoint(on: () => Stage): void {
       return JSON.parse((await node?.exec(process.execPath, ['-e', client], { env })) ?? '') as Answer;
     }
 
-    test('answers nobody without a client certificate', async () => {
+    test('refuses callers without a client certificate', async () => {
       expect(await ask('/pods', undefined)).toMatchObject({
         status: 401,
         body: expect.stringContaining('no client certificate and no bearer token was presented'),
       });
     });
 
-    test('answers nobody with a certificate of another cluster', async () => {
+    test('refuses callers with a certificate of another cluster', async () => {
       const foreign = await mintCertificate(on().api(provider), 'somebody');
       for (const path of ['/pods', '/containerLogs/abroad/any/main', '/exec/abroad/any/main?command=env&output=1']) {
         const answer = await ask(path, foreign);
@@ -62,7 +62,7 @@ export function kubeletEndpoint(on: () => Stage): void {
 
     test('answers the API server', async () => {
       const raw = await on().kubectl(consumer, ['get', '--raw', `/api/v1/nodes/${provider}/proxy/pods`]);
-      expect(raw.code, told(raw)).toBe(0);
+      expect(raw.code, reported(raw)).toBe(0);
       expect(raw.stdout).toContain('"any"');
     });
   });

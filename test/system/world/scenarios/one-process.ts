@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { daemonSets, endpointSlices, nodes } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsWorld } from '#test/harness/netns.ts';
+import { NetnsFixture } from '#test/harness/netns.ts';
 import { type Ended, run } from '#test/harness/program.ts';
 import { residentMiB } from '#test/harness/resident.ts';
-import { nodePlace, type Place, podPlace } from '../../network/places.ts';
-import { clusterNames, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { nodePlace, type Place, podPlace } from '../../network/test-pods.ts';
+import { clusterNames, isRunning, patience, provider, reported, type Stage } from '../stage.ts';
 import { container, pod } from '../workloads.ts';
 
 const mostMiB = 150;
@@ -31,9 +31,9 @@ export function oneProcess(on: () => Stage): void {
           const pids = on().world.ownPids(cluster);
           expect([pids.agent.length, pids.node.length, pids.gateway.length]).toEqual([1, 0, 1]);
           const mib = Object.values(pids).map(residentMiB);
-          const told = `${cluster}: ${mib.map((one) => one.toFixed(0)).join(' + ')} MiB`;
-          if (mib.reduce((sum, one) => sum + one, 0) >= mostMiB) throw new Error(told);
-          console.log(told);
+          const reported = `${cluster}: ${mib.map((one) => one.toFixed(0)).join(' + ')} MiB`;
+          if (mib.reduce((sum, one) => sum + one, 0) >= mostMiB) throw new Error(reported);
+          console.log(reported);
           return true;
         },
         { ...patience, everyMs: 1_000 },
@@ -50,7 +50,7 @@ export function oneProcess(on: () => Stage): void {
       expect(slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses))).toEqual([
         node.ip,
       ]);
-      const netns = new NetnsWorld();
+      const netns = new NetnsFixture();
       try {
         await on().apply(
           provider,
@@ -60,11 +60,11 @@ export function oneProcess(on: () => Stage): void {
         const inside = podPlace(netns, await on().podThat(provider, [foreignOwner, foreignOwner], 'runs', isRunning));
         const onNode = nodePlace(netns, on().world.bed.dir, node);
         const answered = await called(onNode, node.ip);
-        expect(answered.stdout, told(answered)).toContain('POST an AdmissionReview');
+        expect(answered.stdout, reported(answered)).toContain('POST an AdmissionReview');
         const refused = await called(inside, node.ip);
-        expect(refused.stdout, told(refused)).toBe('');
+        expect(refused.stdout, reported(refused)).toBe('');
         // Of curl: the connection was there, and no TLS came of it.
-        expect([35, 56], told(refused)).toContain(refused.code);
+        expect([35, 56], reported(refused)).toContain(refused.code);
       } finally {
         await netns.close();
         await on().deleteNamespaces(provider, foreignOwner);
@@ -79,7 +79,7 @@ export function oneProcess(on: () => Stage): void {
       await eventually('the DaemonSet wants one there', async () => (await wanted()) === 1, patience);
     });
 
-    test('marks the node that it serves, and no other, whatever somebody writes', async () => {
+    test('marks the node that it serves, and no other, also after foreign writes', async () => {
       const api = on().api(provider);
       const mark = 'networking.isthmus.dev/node-process';
       const [{ name: served } = { name: '' }] = on().world.cluster(provider).nodes;

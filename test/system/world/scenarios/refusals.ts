@@ -7,7 +7,7 @@ import type { Peering } from '#shared/schema/api/resources.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, patience, provider, type Stage, told } from '../stage.ts';
+import { consumer, patience, provider, reported, type Stage } from '../stage.ts';
 
 /** A cluster that exists only as its papers. */
 const foreignOwner = 'naples';
@@ -36,7 +36,7 @@ async function rest(on: Stage, method: 'GET' | 'POST', at: string, body?: unknow
 }
 
 /** Of a peering, what a request changes: its conditions go on telling of what happens elsewhere. */
-const asked = ({ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt }: Peering) => ({
+const requested = ({ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt }: Peering) => ({
   ...{ id, resources, class: of, labels, owner, createdAt, unpeerRequestedAt },
 });
 
@@ -48,7 +48,7 @@ async function standing(on: Stage): Promise<unknown> {
   ]);
   expect(peerings.status).toBe(200);
   return {
-    peerings: (peerings.body.items as Peering[]).map(asked),
+    peerings: (peerings.body.items as Peering[]).map(requested),
     slices: slices.map(({ metadata, spec }) => ({ name: metadata.name, generation: metadata.generation, spec })),
   };
 }
@@ -70,7 +70,7 @@ export function refusals(on: () => Stage): void {
 
     test('that this broker never made is refused', async () => {
       const agent = new ScriptedAgent(await newToken(), login().caPem);
-      const answer = await agent.enroll({ token: 'a-secret-that-nobody-made-0123456789abcdef' });
+      const answer = await agent.enroll({ token: 'a-secret-that-was-never-issued-0123456789a' });
       expect([answer.status, answer.body.code]).toEqual([401, 'join_token_unknown']);
       expect(await known()).not.toContain(foreignOwner);
     });
@@ -82,7 +82,7 @@ export function refusals(on: () => Stage): void {
       expect(await known()).not.toMatch(/naples|turin/);
     });
 
-    test('works once: whoever comes second with another key is refused', async () => {
+    test('works once: a second enrolment with another key is refused', async () => {
       const token = await newToken();
       const first = new ScriptedAgent(token, login().caPem);
       expect((await first.enroll()).status).toBeLessThan(300);
@@ -127,12 +127,17 @@ export function refusals(on: () => Stage): void {
         code: 2,
       },
       { what: 'with less than nothing', args: ['rome', 'milan', '--memory', '-1Gi'], says: /-1Gi/, code: 2 },
-      { what: 'with a class nobody offers', args: ['rome', 'milan', '--class', 'gold'], says: /class/, code: 6 },
+      {
+        what: 'with a class that no provider offers',
+        args: ['rome', 'milan', '--class', 'gold'],
+        says: /class/,
+        code: 6,
+      },
     ])('$what is refused, and nothing changes', async ({ args, says, code }) => {
       const before = await standing(on());
       const ended = await on().world.isthmus('peer', ...args);
       expect(ended.stderr).toMatch(says);
-      expect(ended.code, told(ended)).toBe(code);
+      expect(ended.code, reported(ended)).toBe(code);
       expect(await standing(on())).toEqual(before);
     });
 
@@ -147,13 +152,13 @@ export function refusals(on: () => Stage): void {
         return JSON.stringify(items.find((one: { name: string }) => one.name === provider)?.policies);
       };
       const patched = await limit('4');
-      expect(patched.code, told(patched)).toBe(0);
+      expect(patched.code, reported(patched)).toBe(0);
       try {
         await eventually('the broker knows the limit', async () => (await atBroker()).includes('"cpu":"4"'), patience);
         const before = await standing(on());
         const ended = await on().world.isthmus('peer', consumer, provider, '--cpu', '5');
         expect(ended.stderr).toMatch(/cpu is 5.*PeeringPolicy default of milan.*at most 4/);
-        expect(ended.code, told(ended)).toBe(6);
+        expect(ended.code, reported(ended)).toBe(6);
         expect(await standing(on())).toEqual(before);
       } finally {
         await limit(null);

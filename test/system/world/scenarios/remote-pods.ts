@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, isReady, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import { consumer, isReady, isRunning, patience, provider, reported, type Stage } from '../stage.ts';
 import { talkTo } from '../streams.ts';
 import { container, pod } from '../workloads.ts';
 
@@ -94,18 +94,18 @@ export function remotePods(on: () => Stage): void {
 
     test('kubectl logs reads a finished container, and a missing one is named', async () => {
       const logs = await on().kubectl(consumer, ['-n', namespace, 'logs', 'finished']);
-      expect(logs.stdout, told(logs)).toBe('done\n');
+      expect(logs.stdout, reported(logs)).toBe('done\n');
       const previous = await on().kubectl(consumer, ['-n', namespace, 'logs', 'restless', '--previous', '--tail=1']);
-      expect(previous.code, told(previous)).toBe(0);
+      expect(previous.code, reported(previous)).toBe(0);
     });
 
     test('kubectl exec passes input, output and the exit code', async () => {
       await on().podThat(consumer, here('ready'), 'is ready', isReady);
       const words = 'there and back again\n'.repeat(2_000);
       const echoed = await on().kubectl(consumer, ['-n', namespace, 'exec', '-i', 'ready', '--', 'cat'], words);
-      expect(echoed.stdout === words, told({ ...echoed, stdout: `${echoed.stdout.length} characters` })).toBe(true);
+      expect(echoed.stdout === words, reported({ ...echoed, stdout: `${echoed.stdout.length} characters` })).toBe(true);
       const failed = await on().kubectl(consumer, ['-n', namespace, 'exec', 'ready', '--', 'workload', 'exit', '7']);
-      expect(failed.code, told(failed)).toBe(7);
+      expect(failed.code, reported(failed)).toBe(7);
     });
 
     test('kubectl attach talks to a running container', async () => {
@@ -150,7 +150,7 @@ export function remotePods(on: () => Stage): void {
     test('at home is the end on both sides, with its grace period', async () => {
       await on().podThat(consumer, here('printer'), 'runs', isRunning);
       const deleted = await on().kubectl(consumer, ['-n', namespace, 'delete', 'pod', 'printer', 'parrot']);
-      expect(deleted.code, told(deleted)).toBe(0);
+      expect(deleted.code, reported(deleted)).toBe(0);
       for (const name of ['printer', 'parrot']) {
         const twin = await on().pod(provider, namespace, name);
         const states = twin?.status?.containerStatuses?.map(({ state }) => Object.keys(state ?? {})[0]) ?? [];

@@ -3,7 +3,16 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { namespaces, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { leftovers, nothingLeft } from '../inventory.ts';
-import { type ClusterName, clusterNames, consumer, isRunning, patience, provider, type Stage, told } from '../stage.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  consumer,
+  isRunning,
+  patience,
+  provider,
+  reported,
+  type Stage,
+} from '../stage.ts';
 import { container, deployment, pod } from '../workloads.ts';
 
 /** What a user made stays; what stands for it next door does not. */
@@ -38,7 +47,7 @@ export function unpeering(on: () => Stage): void {
       const ended = await on().world.isthmus('unpeer', consumer, provider, '--wait');
       const tookMs = performance.now() - started;
       console.log(`unpeer --wait took ${seconds(tookMs)}`);
-      expect(ended.code, told(ended)).toBe(0);
+      expect(ended.code, reported(ended)).toBe(0);
       expect(ended.stdout).toContain('peering rome -> milan is gone');
       expect(ended.stderr).not.toContain('left behind');
       for (const cluster of clusterNames)
@@ -51,7 +60,7 @@ export function unpeering(on: () => Stage): void {
     test('twice does no harm', async () => {
       const again = await on().world.isthmus('unpeer', consumer, provider, '--wait');
       expect(again.stdout).toContain('is gone already');
-      expect(again.code, told(again)).toBe(0);
+      expect(again.code, reported(again)).toBe(0);
     });
 
     test('leaves namespaces that their user can take back from offloading, to the last mark', async () => {
@@ -86,7 +95,7 @@ export function unpeering(on: () => Stage): void {
       const ended = await on().world.isthmus('unpeer', consumer, provider, '--wait');
       const tookMs = performance.now() - started;
       console.log(`unpeer --wait from a dead provider took ${seconds(tookMs)}`);
-      expect(ended.code, told(ended)).toBe(0);
+      expect(ended.code, reported(ended)).toBe(0);
       expect(ended.stderr).toMatch(/left behind.*milan: /s);
       expect(ended.stderr).toContain('its agent');
       // The broker waits 50 s for a side that is dead.

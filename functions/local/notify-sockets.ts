@@ -1,0 +1,213 @@
+/** The agents' WebSockets of one process: the same three functions as behind an API Gateway WebSocket API, and the channel that rings. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { AgentCaller } from '#control/access/caller.ts';
+import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
+import { handler as connect } from '#functions/channel/connect.ts';
+import { handler as disconnect } from '#functions/channel/disconnect.ts';
+import { handler as message } from '#functions/channel/message.ts';
+import { type SocketEvent, type SocketFunction, socketPath } from '#functions/channel/socket.ts';
+import type { Composition, Connections } from '#functions/runtime/composition.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import { fromGatewayResult, splitUrl } from './gateway-event.ts';
+import { invocationContext } from './invocation.ts';
+
+/** API Gateway's limit for one frame. */
+const maxFrameBytes = 32 * 1024;
+/** A peer that vanished without a FIN is noticed within two of these. */
+const keepAliveMs = 30_000;
+/** How long an agent may take to answer that the broker closes. */
+const closeMs = 1_000;
+
+const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
+
+export interface NotifySockets extends AgentChannel {
+  readonly connections: Connections;
+  /** How many agents are connected. */
+  readonly size: number;
+  attach(server: Server, composition: Composition, ids: Ids): void;
+  close(): Promise<void>;
+}
+
+interface Connection {
+  agent?: AgentCaller;
+  socket?: WebSocket;
+  alive: boolean;
+}
+
+export function createNotifySockets(): NotifySockets {
+  const open = new Map<string, Connection>();
+  const byCluster = new Map<string, Set<Connection>>();
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, clientTracking: true });
+  let keepAlive: NodeJS.Timeout | undefined;
+  let closing = false;
+
+  const connections: Connections = {
+    async opened(connectionId, agent) {
+      const connection = open.get(connectionId);
+      if (connection === undefined) return;
+      connection.agent = agent;
+      const key = refKey(agent);
+      byCluster.set(key, (byCluster.get(key) ?? new Set()).add(connection));
+    },
+    async agentOf(connectionId) {
+      return open.get(connectionId)?.agent;
+    },
+    async closed(connectionId) {
+      const connection = open.get(connectionId);
+      open.delete(connectionId);
+      if (connection?.agent === undefined) return undefined;
+      const key = refKey(connection.agent);
+      const peers = byCluster.get(key);
+      peers?.delete(connection);
+      if (peers !== undefined && peers.size > 0) return undefined;
+      byCluster.delete(key);
+      return connection.agent;
+    },
+    async hangUp(cluster) {
+      const peers = [...(byCluster.get(refKey(cluster)) ?? [])];
+      for (const { socket } of peers) socket?.close(1008, 'the cluster has left');
+      return peers.length;
+    },
+  };
+
+  return {
+    connections,
+    get size() {
+      return [...open.values()].filter((c) => c.socket !== undefined).length;
+    },
+    ring(cluster, revision) {
+      for (const { socket } of byCluster.get(refKey(cluster)) ?? []) {
+        if (socket?.readyState === 1) socket.send(JSON.stringify({ type: 'desired', revision }));
+      }
+    },
+    attach(server, composition, ids) {
+      const { log } = composition;
+      const invoke = (run: SocketFunction, event: SocketEvent, name: string) =>
+        run(event, invocationContext(composition, name, event.requestContext.requestId));
+
+      const upgrade = async (request: IncomingMessage, raw: Duplex, head: Buffer) => {
+        const connectionId = ids.next('conn');
+        const requestId = ids.next('req');
+        if (splitUrl(request.url ?? '').rawPath !== socketPath) {
+          return refuse(raw, 404, `agents connect at ${socketPath}\n`);
+        }
+        const event = socketEvent('CONNECT', connectionId, requestId, composition.clock.now(), request);
+        const connection: Connection = { alive: true };
+        open.set(connectionId, connection);
+        let upgraded = false;
+        raw.once('close', () => {
+          if (!upgraded) void connections.closed(connectionId);
+        });
+        const result = fromGatewayResult(await invoke(connect, event, '$connect'));
+        if (result.statusCode !== 200) {
+          await connections.closed(connectionId);
+          return refuse(raw, result.statusCode, result.body.toString(), 'application/problem+json');
+        }
+        if (raw.destroyed) return;
+        sockets.handleUpgrade(request, raw, head, (socket) => {
+          upgraded = true;
+          connection.socket = socket;
+          const on = (type: 'MESSAGE' | 'DISCONNECT', body?: string) =>
+            socketEvent(type, connectionId, ids.next('req'), composition.clock.now(), request, body);
+          socket.on('pong', () => {
+            connection.alive = true;
+          });
+          socket.on('message', (data) => {
+            connection.alive = true;
+            invoke(message, on('MESSAGE', data.toString()), '$default')
+              .then((answer) => {
+                const { statusCode, body } = fromGatewayResult(answer);
+                if (statusCode !== 200) socket.close(1008);
+                else if (body.length > 0) socket.send(body.toString());
+              })
+              .catch((error: unknown) => log.error('handling a doorbell frame failed', error, { connectionId }));
+          });
+          socket.on('error', (error) => log.debug('doorbell socket failed', { connectionId, reason: error.message }));
+          socket.on('close', () => {
+            // That the broker stops says nothing about its agents.
+            if (closing) return void connections.closed(connectionId);
+            invoke(disconnect, on('DISCONNECT'), '$disconnect').catch((error: unknown) =>
+              log.error('closing a doorbell failed', error, { connectionId }),
+            );
+          });
+        });
+      };
+      server.on('upgrade', (request, raw, head) => {
+        raw.on('error', () => raw.destroy());
+        upgrade(request, raw, head).catch((error: unknown) => {
+          log.error('opening a doorbell failed', error);
+          raw.destroy();
+        });
+      });
+      keepAlive = setInterval(() => {
+        for (const connection of open.values()) {
+          if (connection.socket === undefined) continue;
+          if (!connection.alive) connection.socket.terminate();
+          connection.alive = false;
+          connection.socket.ping();
+        }
+      }, keepAliveMs);
+      keepAlive.unref();
+    },
+    async close() {
+      closing = true;
+      clearInterval(keepAlive);
+      const ending = [...sockets.clients].map(async (socket) => {
+        const closed = new Promise((resolve) => socket.once('close', resolve));
+        socket.close(1001, 'the broker is stopping');
+        const impatience = setTimeout(() => socket.terminate(), closeMs);
+        await closed;
+        clearTimeout(impatience);
+      });
+      await Promise.all(ending);
+      sockets.close();
+    },
+  };
+}
+
+function refuse(raw: Duplex, status: number, body: string, type = 'text/plain'): void {
+  const head = [
+    `HTTP/1.1 ${status} Refused`,
+    `content-type: ${type}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  raw.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+const routeKeys = { CONNECT: '$connect', MESSAGE: '$default', DISCONNECT: '$disconnect' } as const;
+
+function socketEvent(
+  eventType: keyof typeof routeKeys,
+  connectionId: string,
+  requestId: string,
+  now: number,
+  request: IncomingMessage,
+  body?: string,
+): SocketEvent {
+  const requestContext = {
+    routeKey: routeKeys[eventType],
+    eventType,
+    connectionId,
+    requestId,
+    extendedRequestId: requestId,
+    messageId: requestId,
+    messageDirection: 'IN' as const,
+    requestTime: new Date(now).toISOString(),
+    requestTimeEpoch: now,
+    connectedAt: now,
+    stage: '$default',
+    domainName: request.headers.host ?? '',
+    apiId: 'local',
+    identity: { sourceIp: unmapped(request.socket.remoteAddress ?? '') },
+  };
+  return {
+    requestContext: requestContext as unknown as SocketEvent['requestContext'],
+    ...(eventType === 'CONNECT' && { headers: request.headers as Record<string, string | undefined> }),
+    ...(body !== undefined && { body }),
+    isBase64Encoded: false,
+  };
+}
