@@ -14,7 +14,9 @@ export interface LinkedAbort {
   unlink(): void;
 }
 
+/** The parent may have any number of scopes at a time: the warning of a leak is for listeners that no scope takes off again. */
 export function abortScope(parent: AbortSignal): LinkedAbort {
+  sharedByMany(parent);
   const controller = new AbortController();
   const follow = (): void => controller.abort(parent.reason);
   if (parent.aborted) follow();
@@ -26,12 +28,9 @@ export function abortScope(parent: AbortSignal): LinkedAbort {
   };
 }
 
-/**
- * Aborts with either. `until` is the shorter of the two and aborts in any case: by then the parent has let go of it. So the parent's listeners are
- * bounded by what runs at a time, and more than ten of them are no leak.
- */
+/** Aborts with either. `until` is the shorter of the two and aborts in any case: by then the parent has let go of it. */
 export function abortsWith(parent: AbortSignal, until: AbortSignal): AbortSignal {
-  const link = abortScope(sharedByMany(parent));
+  const link = abortScope(parent);
   const end = (): void => {
     link.unlink();
     link.abort(until.reason);

@@ -1,6 +1,13 @@
 /** Set-up of every test file: a warning of the runtime that is a defect fails the test during which it came. */
+import { EventEmitter } from 'node:events';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { isDefect } from './runtime-warnings.ts';
+
+/**
+ * Node warns from the eleventh listener of one signal on. How many requests of one caller overlap depends on the machine's load, so ten would fail tests
+ * by chance; a leak grows without bound and passes a hundred.
+ */
+EventEmitter.defaultMaxListeners = 100;
 
 /** The real one: a test may have put its own in its place. */
 const { setImmediate } = globalThis;
