@@ -24,6 +24,7 @@ import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, mustNotReplaceKey, putToken, spendToken, tokenText } from './join-tokens.ts';
@@ -147,9 +148,19 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           },
         );
       }
+      const before = earlier<IssuedJoinToken>(caller);
+      if (before) return before;
       const { url, caHash } = deps.broker();
       const secret = newSecret(ids);
       const expiresAt = clock.now() + joinTokenLifeMs;
+      const token = tokenText({
+        url,
+        tenant: caller.tenant,
+        clusterId,
+        secret,
+        ...(caHash === undefined ? {} : { caHash }),
+      });
+      const issued: IssuedJoinToken = { token, clusterId, expiresAt };
       const subject = `cluster/${clusterId}`;
       await store.transact(
         [
@@ -160,18 +171,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             ...(has(caller, 'clusters:rekey') ? { mayReplaceKey: true } : {}),
           }),
           auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt } }),
+          ...remembered(caller, issued),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
         signal,
       );
-      const token = tokenText({
-        url,
-        tenant: caller.tenant,
-        clusterId,
-        secret,
-        ...(caHash === undefined ? {} : { caHash }),
-      });
-      return { token, clusterId, expiresAt };
+      return issued;
     },
 
     async enroll(request, signed, signal) {
