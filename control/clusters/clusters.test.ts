@@ -89,6 +89,27 @@ describe('joining', () => {
     await expect(enroll(clusters, token, { keys: newAgentKeys() })).rejects.toMatchObject({ code: 'join_token_used' });
   });
 
+  test('with another key than a cluster has that joined takes a token whose maker may replace it', async () => {
+    const { world } = await joined();
+    const tokenOf = async (caller: Caller): Promise<string> => {
+      const { token } = await world.control.clusters.createJoinToken(caller, 'rome');
+      return JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()).secret;
+    };
+    const scoped: Caller = { ...admin, scopes: ['clusters:join'] };
+    const operator: Caller = { ...admin, role: 'operator' };
+    for (const caller of [scoped, operator]) {
+      await enroll(world, await tokenOf(caller));
+      await expect(enroll(world, await tokenOf(caller), { keys: newAgentKeys() })).rejects.toMatchObject({
+        code: 'forbidden',
+        message: expect.stringContaining('clusters:rekey'),
+      });
+    }
+    const rekeying: Caller = { ...admin, scopes: ['clusters:join', 'clusters:rekey'] };
+    await enroll(world, await tokenOf(rekeying), { keys: newAgentKeys() });
+    await world.control.clusters.remove(admin, 'rome');
+    await enroll(world, await tokenOf(operator), { keys: newAgentKeys() });
+  });
+
   test('is refused with an unknown, foreign or expired token', async () => {
     const clusters = createBrokerClusters();
     await clusters.control.tenants.bootstrap('default', origin);

@@ -10,7 +10,7 @@ import {
   type Pace,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
+import { type AgentCaller, type Caller, has, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
@@ -26,7 +26,7 @@ import { key, partition, prefix } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
-import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { findToken, joinTokenLifeMs, mustNotReplaceKey, putToken, spendToken, tokenText } from './join-tokens.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
@@ -39,6 +39,7 @@ export interface IssuedJoinToken {
 }
 
 export interface Clusters {
+  /** Replaces the key of a cluster that has joined only if the caller has `clusters:rekey`. */
   createJoinToken(caller: Caller, clusterId: string, signal?: AbortSignal): Promise<IssuedJoinToken>;
   /**
    * Spends the token and pins the key. The request must be signed with that key (header `kid: enroll`). Repeating it with the same token
@@ -152,7 +153,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const subject = `cluster/${clusterId}`;
       await store.transact(
         [
-          putToken(caller.tenant, secret, { clusterId, createdBy: caller.principal, expiresAt }),
+          putToken(caller.tenant, secret, {
+            clusterId,
+            createdBy: caller.principal,
+            expiresAt,
+            ...(has(caller, 'clusters:rekey') ? { mayReplaceKey: true } : {}),
+          }),
           auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt } }),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
@@ -198,6 +204,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           'the join token was used, and the cluster has left or changed its key since',
         );
       }
+      mustNotReplaceKey(stored, before?.value, thumbprint);
       if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
       const now = clock.now();
       const record: ClusterRecord = {

@@ -1195,6 +1195,7 @@ export interface BrokerApi<Options = unknown> {
           | readonly (
               | 'clusters:read'
               | 'clusters:join'
+              | 'clusters:rekey'
               | 'clusters:label'
               | 'clusters:remove'
               | 'peerings:read'
