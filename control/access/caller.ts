@@ -43,6 +43,7 @@ export interface AgentCaller extends Principal {
 const leastRole = {
   'clusters:read': 'viewer',
   'clusters:join': 'operator',
+  'clusters:replace-key': 'admin',
   'clusters:label': 'operator',
   'clusters:remove': 'operator',
   'peerings:read': 'viewer',
