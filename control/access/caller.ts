@@ -43,8 +43,7 @@ export interface AgentCaller extends Principal {
 const leastRole = {
   'clusters:read': 'viewer',
   'clusters:join': 'operator',
-  /** To enrol a cluster that has joined with another key than it has, which ends the identity of the agent that runs there. */
-  'clusters:rekey': 'admin',
+  'clusters:replace-key': 'admin',
   'clusters:label': 'operator',
   'clusters:remove': 'operator',
   'peerings:read': 'viewer',
