@@ -147,7 +147,7 @@ export async function serveAdmission({
   };
 }
 
-/** Of one length, so that comparing takes the same time whatever the caller has guessed. */
+/** Of one length, so that comparing takes the same time for every guess. */
 const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 /** Node ends the body at its Content-Length, and the connection when that takes longer than `requestTimeout`. */
