@@ -10,7 +10,7 @@ import {
   type Pace,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
-import { type AgentCaller, type Caller, has, mustHave } from '../access/caller.ts';
+import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
@@ -27,7 +27,8 @@ import { pageOf } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
-import { findToken, joinTokenLifeMs, mustNotReplaceKey, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { mayChangeKey } from './key-change.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
@@ -40,11 +41,17 @@ export interface IssuedJoinToken {
 }
 
 export interface Clusters {
-  /** Replaces the key of a cluster that has joined only if the caller has `clusters:rekey`. */
-  createJoinToken(caller: Caller, clusterId: string, signal?: AbortSignal): Promise<IssuedJoinToken>;
+  /** `replaceKey`: a joined cluster may enrol with another key by it, for which the caller needs `clusters:replace-key`. */
+  createJoinToken(
+    caller: Caller,
+    clusterId: string,
+    options?: { readonly replaceKey?: boolean | undefined },
+    signal?: AbortSignal,
+  ): Promise<IssuedJoinToken>;
   /**
    * Spends the token and pins the key. The request must be signed with that key (header `kid: enroll`). Repeating it with the same token
-   * and key gives the same answer, so that a lost response does no harm; with another key it is `join_token_used`.
+   * and key gives the same answer, so that a lost response does no harm; with another key it is `join_token_used`. A cluster that has joined may
+   * come with another key if the one before signed it, or if the token replaces keys; else it is `cluster_key_known`.
    */
   enroll(request: EnrollRequest, signed: SignedRequest, signal?: AbortSignal): Promise<EnrollResponse>;
   /** Verifies signature, audience, path, body and freshness, and notes that the cluster was heard. */
@@ -136,8 +143,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
     heard,
     lost,
 
-    async createJoinToken(caller, clusterId, signal) {
+    async createJoinToken(caller, clusterId, { replaceKey = false } = {}, signal) {
       mustHave(caller, 'clusters:join');
+      if (replaceKey) mustHave(caller, 'clusters:replace-key');
       const parsed = ClusterId.safeParse(clusterId);
       if (!parsed.success) {
         throw new AppError(
@@ -168,9 +176,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             clusterId,
             createdBy: caller.principal,
             expiresAt,
-            ...(has(caller, 'clusters:rekey') ? { mayReplaceKey: true } : {}),
+            ...(replaceKey ? { replacesKey: true } : {}),
           }),
-          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt } }),
+          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
           ...remembered(caller, issued),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
@@ -209,7 +217,13 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           'the join token was used, and the cluster has left or changed its key since',
         );
       }
-      mustNotReplaceKey(stored, before?.value, thumbprint);
+      const change = mayChangeKey({
+        before: before?.value,
+        publicKey,
+        keyThumbprint: thumbprint,
+        succession: request.succession,
+        token: stored.value,
+      });
       if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
       const now = clock.now();
       const record: ClusterRecord = {
@@ -242,7 +256,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
-            after: { state: 'joined', keyThumbprint: thumbprint, tokenBy: stored.value.createdBy },
+            after: {
+              state: 'joined',
+              keyThumbprint: thumbprint,
+              tokenBy: stored.value.createdBy,
+              ...(change && { keyBy: change }),
+            },
           }),
         ],
         [eventOf(deps, tenant, 'cluster.joined', subject, { keyThumbprint: thumbprint })],

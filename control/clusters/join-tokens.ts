@@ -1,9 +1,7 @@
 /** Join tokens: one use, fifteen minutes, stored as a hash. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { JoinToken } from '#shared/schema/protocol/agent-protocol.ts';
-import { requiredRole } from '../access/caller.ts';
 import { sha256Hex } from '../access/secrets.ts';
-import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
@@ -16,8 +14,8 @@ export interface JoinTokenRecord {
   readonly clusterId: string;
   readonly createdBy: string;
   readonly expiresAt: number;
-  /** Its maker may replace the key of a cluster that has joined (`clusters:rekey`). */
-  readonly mayReplaceKey?: true;
+  /** A joined cluster may enrol with another key, without a proof of the one before. */
+  readonly replacesKey?: true;
   readonly usedAt?: number;
   /** Thumbprint of the key that was enrolled with it. */
   readonly usedBy?: string;
@@ -62,20 +60,6 @@ export async function findToken(
     throw new AppError('join_token_expired', `the join token expired at ${new Date(value.expiresAt).toISOString()}`);
   }
   return item;
-}
-
-/** `forbidden` when the token would give a cluster that has joined another key, and its maker may not do that. */
-export function mustNotReplaceKey(
-  { value: token }: Item<JoinTokenRecord>,
-  before: ClusterRecord | undefined,
-  thumbprint: string,
-): void {
-  if (before?.state !== 'joined' || before.keyThumbprint === thumbprint || token.mayReplaceKey) return;
-  throw new AppError(
-    'forbidden',
-    `cluster ${before.id} has joined with another key, and ${token.createdBy}, which made the join token, may not replace it; have the token made with clusters:rekey (role admin), or remove the cluster first`,
-    { detail: { cluster: before.id, permission: 'clusters:rekey', needed: requiredRole('clusters:rekey') } },
-  );
 }
 
 export const spendToken = (item: Item<JoinTokenRecord>, thumbprint: string, now: number): Op => ({

@@ -14,7 +14,7 @@ interface StoredResponse {
   readonly body: unknown;
 }
 
-export interface OneRequest {
+interface OneRequest {
   /** The Idempotency-Key. */
   readonly key: string;
   /** A hash of method, path and body: another one under the same key is `idempotency_mismatch`. */

@@ -151,6 +151,14 @@ export const codes = {
     cause: 'the agent request is not signed by the key that the cluster enrolled',
     remedy: 're-enrol the cluster with `isthmus join`',
   },
+  cluster_key_known: {
+    http: 409,
+    retry: false,
+    exit: 3,
+    cause: 'a cluster of this name has joined with another key, and the request brings no proof of that key',
+    remedy:
+      'choose another name; if it is the same cluster and its key is lost, an administrator of the tenant runs `isthmus join NAME --replace-key`',
+  },
   protocol_unsupported: {
     http: 400,
     retry: false,
