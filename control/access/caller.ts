@@ -81,7 +81,7 @@ export const roleAllows = (role: Role, permission: Permission): boolean =>
   roleNames.indexOf(role) >= roleNames.indexOf(leastRole[permission]);
 
 /** Whether role and scopes both allow it. */
-export const has = ({ role, scopes }: Caller, permission: Permission): boolean =>
+const has = ({ role, scopes }: Caller, permission: Permission): boolean =>
   roleAllows(role, permission) && (scopes === undefined || scopes.includes(permission));
 
 /** Throws `forbidden` naming what is lacking. */
