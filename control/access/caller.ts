@@ -1,5 +1,6 @@
 /** The authenticated caller and its rights. Every use case takes a caller and can only reach the caller's tenant. */
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Op } from '../ports/store.ts';
 
 export const roleNames = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof roleNames)[number];
@@ -9,6 +10,16 @@ export interface Origin {
   /** Network address of the caller, as the edge saw it. */
   readonly from: string;
   readonly requestId: string;
+  /** Came with an Idempotency-Key: use cases heed it by `control/store/repeat.ts`. */
+  readonly repeat?: Repeat;
+}
+
+/** One request that may come again. */
+export interface Repeat {
+  /** What the use case remembered when it came before. */
+  readonly earlier?: unknown;
+  /** The operation that remembers what the use case makes, for the transaction that makes it. `result` is JSON. */
+  remember(result: unknown): Op;
 }
 
 export interface Principal extends Origin {
