@@ -37,7 +37,7 @@ async function elsewhere(): Promise<string> {
   return stdout.trim();
 }
 
-test('one process at a time has the directory, whatever namespace it is in, and its end ends the lock', async () => {
+test('one process at a time has the directory, in the same namespace or in another, and its end ends the lock', async () => {
   const unlock = lockDirectory(dir);
   expect(await elsewhere()).toBe('in_use');
   unlock();

@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Held by SQLite's own lock on a file of the directory: a lock of the file system, which the kernel keeps by the file. So it holds for every
- * process that sees the volume, in whatever container and namespace, and ends with the process, however that dies.
+ * process that sees the volume, in every container and namespace, and ends with the process, also when that is killed.
  */
 export function lockDirectory(dir: string): () => void {
   const lock = openDatabase(path.join(dir, 'broker.lock'));
