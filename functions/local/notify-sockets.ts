@@ -21,6 +21,9 @@ const keepAliveMs = 30_000;
 /** How long an agent may take to answer that the broker closes. */
 const closeMs = 1_000;
 
+/** For a client to read why it was refused. */
+const lingerMs = 2_000;
+
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
 export interface NotifySockets extends AgentChannel {
@@ -175,6 +178,9 @@ function refuse(raw: Duplex, status: number, body: string, type = 'text/plain'):
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
+  // A client that keeps its half open would keep the descriptor.
+  const linger = setTimeout(() => raw.destroy(), lingerMs).unref();
+  raw.once('close', () => clearTimeout(linger));
   raw.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
