@@ -21,6 +21,8 @@ export interface TlsServerOptions {
   readonly silentMs?: number;
   readonly maxConnections?: number;
   readonly maxFromOneAddress?: number;
+  /** Addresses that many clients share, so that their number is not limited. */
+  readonly isShared?: (address: string) => boolean;
 }
 
 /** Certificates are set with `setSecureContext`. */
@@ -65,6 +67,6 @@ function limitConnections(server: Server, options: TlsServerOptions): void {
       if (left === 0) counts.delete(from);
       else counts.set(from, left);
     });
-    if (count > most) socket.destroy();
+    if (count > most && !options.isShared?.(from)) socket.destroy();
   });
 }
