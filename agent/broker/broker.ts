@@ -25,6 +25,8 @@ export interface ChannelDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
   readonly privateKey: KeyObject;
+  /** base64: by the key before this one. */
+  readonly succession?: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
