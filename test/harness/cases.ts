@@ -6,6 +6,7 @@ export const filesWithCases = [
   'agent/offloading/consumer/virtual-node/resilience.real.test.ts',
   'agent/offloading/offloading-interrupted.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
+  'test/system/leaving/leaving.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',
 ] as const;
 
