@@ -1,5 +1,6 @@
 // Five test projects: `fast` for every save, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
 // waits, `examples` for the pages of examples/.
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
@@ -42,6 +43,7 @@ export default defineConfig({
       {
         test: {
           name: 'fast',
+          maxWorkers: Math.max(2, availableParallelism() - 1),
           chaiConfig,
           setupFiles,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
