@@ -2,6 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildAgentImage } from '#scripts/image/agent-image.ts';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { withFileLock } from '#scripts/setup/file-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { groupProcesses, nodeGroup } from '#test/testbed/cgroups.ts';
 import { endProcess, killAll } from '#test/testbed/processes.ts';
@@ -64,10 +66,14 @@ export async function openProductClusters(options: ProductClustersOptions): Prom
   opened.add(dir);
   const image = await buildAgentImage(root, { unique: true, log });
   const clusters = options.clusters.map((cluster) => (typeof cluster === 'string' ? { name: cluster } : cluster));
-  const bed = await up({ dir, clusters, log });
-  mkdirSync(state, { recursive: true });
-  log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
-  await Promise.all(bed.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
+  // Machine-wide: worlds that boot together take as long as one after the other, and every deadline near them suffers.
+  const bed = await withFileLock(path.join(cacheDir(), 'locks', 'world-boots'), async () => {
+    const booted = await up({ dir, clusters, log });
+    mkdirSync(state, { recursive: true });
+    log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
+    await Promise.all(booted.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
+    return booted;
+  });
 
   const listen = `${bed.hostAddress}:${options.brokerPort ?? 7443}`;
   const { broker, isthmus, mustIsthmus } = await openBroker({ root, state, listen });
