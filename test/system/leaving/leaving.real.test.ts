@@ -16,6 +16,7 @@ import {
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything } from '../world/inventory.ts';
 import { runWithCrash } from './crashing-client.ts';
 import { type PlayedCluster, startPlayedCluster } from './simulated-kubelet.ts';
@@ -34,7 +35,7 @@ beforeAll(async () => {
   kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io);
   await cluster.makeNamespace(offloaded);
   await cluster.makeNamespace(labelled, { 'liqo.io/scheduling-enabled': 'true' });
-  start = await objects();
+  start = await settled();
 }, 900_000);
 afterAll(async () => await cluster?.stop());
 
@@ -81,6 +82,21 @@ async function objects(): Promise<Map<string, string>> {
   );
 }
 
+/** All objects once kube-controller-manager has put its own into each namespace and nothing changes any more. */
+async function settled(): Promise<ReadonlyMap<string, string>> {
+  await eventually('each namespace to have its account and its certificate authority', async () => {
+    const names = (await kube.list<KubeObject>(namespacesType)).map(({ metadata }) => metadata.name);
+    const now = await objects();
+    return names.every(
+      (name) => now.has(`configmaps ${name}/kube-root-ca.crt`) && now.has(`serviceaccounts ${name}/default`),
+    );
+  });
+  const entries = await waitUntilStable('the cluster before the first installation', async () =>
+    [...(await objects())].sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+  return new Map(entries);
+}
+
 async function differences(): Promise<string[]> {
   const now = await objects();
   const all = [...new Set([...start.keys(), ...now.keys()])].sort();
@@ -115,7 +131,7 @@ async function tryPod(namespace: string): Promise<void> {
 
 /** As the agent registers where the API server reaches Services. */
 async function leaveBehindWebhooks(): Promise<void> {
-  const endpoint = { bundle: cluster.server.ca, namespace: 'liqo' };
+  const endpoint = { bundle: cluster.server.ca, secretPath: 'x', namespace: 'liqo' };
   await cluster.api.create(mutatingWebhookConfigurations, mutatingConfiguration(endpoint));
   await cluster.api.create(validatingWebhookConfigurations, validatingConfiguration(endpoint));
   await eventually('the API server to ask them', async () => {
