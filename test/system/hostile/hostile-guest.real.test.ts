@@ -1,11 +1,13 @@
 /** A consumer whose pods and objects are hostile, each of a shape that the provider could mistake for ordinary work. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { lostKubeletMs } from '#agent/model/forced-end.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { clusterRoles, ingresses, nodes, pods, services } from '#shared/domain/core-kinds.ts';
+import { clusterRoles, ingresses, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { container, guest, identity, shadow } from './hosted-consumers.ts';
@@ -175,3 +177,26 @@ test('a pod that tolerates every taint tolerates none that the provider did not 
   expect(keys).toEqual(expect.arrayContaining(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']));
   expect(keys).not.toContain(undefined);
 });
+
+test('the end of the mapping does not wait for a pod that nothing ends', async () => {
+  await admin.mergePatch(
+    peeringPolicies,
+    { name: 'hosts' },
+    { spec: { asProvider: { guests: { maxGracePeriodSeconds: 1 } } } },
+  );
+  const target = { kind: 'Node', name: 'worker' };
+  await admin.post(pods, inApps('tolerant'), 'binding', {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: inApps('tolerant'),
+    target,
+  });
+  const startedAt = Date.now();
+  await admin.delete(namespaceMaps, { namespace: 'liqo-tenant-cons', name: 'here' });
+  await vi.waitFor(async () => expect(await admin.get(namespaces, { name: 'apps-cons' })).toBeUndefined(), {
+    timeout: 120_000,
+    interval: 250,
+  });
+  // The kubelet had its time to answer.
+  expect(Date.now() - startedAt).toBeGreaterThan(lostKubeletMs);
+}, 180_000);
