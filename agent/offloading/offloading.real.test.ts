@@ -7,7 +7,6 @@ import { clusterRoles, namespaces, nodes, pods, roleBindings } from '#shared/dom
 import type { Namespace, Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
-import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import {
@@ -19,6 +18,7 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadingControllers } from './offloading.ts';
@@ -350,25 +350,18 @@ describe('ShadowPods', () => {
   test('carry over changed labels, annotations, images and accepted tolerations, and leave alone what others added', async () => {
     await cluster.api.mergePatch(pods, at('web'), { metadata: { labels: { injected: 'yes' } } });
     const toleration = { key: 'gpu', operator: 'Exists', effect: 'NoSchedule' };
-    const reserved = { key: 'reserved', operator: 'Exists', effect: 'NoSchedule' };
     await cluster.api.mergePatch(shadowPods, at('web'), {
       metadata: { labels: { tier: 'front' }, annotations: { note: null, hint: 'new' } },
-      spec: { pod: spec('app:2', { tolerations: [reserved, toleration] }) },
+      spec: { pod: spec('app:2', { tolerations: [{ ...toleration, key: 'reserved' }, toleration] }) },
     });
-    await cluster.api.create(peeringPolicies, {
-      apiVersion: 'isthmus.dev/v1alpha1',
-      kind: 'PeeringPolicy',
-      metadata: { name: 'gpu' },
-      spec: { asProvider: { guests: { tolerations: ['gpu'] } } },
-    } as never);
+    await acceptGuests(cluster.api, { tolerations: ['gpu'] });
     await until(async () => {
       const found = await pod('web');
       expect(found?.metadata.labels).toMatchObject({ tier: 'front', injected: 'yes' });
       expect(found?.metadata.annotations).toMatchObject({ hint: 'new' });
       expect(found?.metadata.annotations).not.toHaveProperty('note');
       expect(found?.spec?.containers[0]?.image).toBe('app:2');
-      expect(found?.spec?.tolerations).toContainEqual(toleration);
-      expect(found?.spec?.tolerations).not.toContainEqual(reserved);
+      expect(found?.spec?.tolerations?.filter(({ effect }) => effect === 'NoSchedule')).toEqual([toleration]);
     });
     await cluster.api.mergePatch(shadowPods, at('web'), { metadata: { labels: { tier: null } } });
     await until(async () => expect((await pod('web'))?.metadata.labels).not.toHaveProperty('tier'));

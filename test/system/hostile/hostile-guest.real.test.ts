@@ -9,6 +9,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { container, guest, identity, shadow } from './hosted-consumers.ts';
 
@@ -136,18 +137,22 @@ test('Services and Ingresses give no orders to the controllers of the provider, 
   expect(await refusal(kubelet.create(ingresses, ingress('bank', 'bank.example.com') as never))).toMatch(
     /spec has host bank.example.com: .*accepted hosts are none/,
   );
-  const guests = { ingressHosts: ['*.guests.example.com'] };
-  await admin.create(peeringPolicies, {
-    apiVersion: 'isthmus.dev/v1alpha1',
-    kind: 'PeeringPolicy',
-    metadata: { name: 'hosts' },
-    spec: { asProvider: { guests } },
-  } as never);
+  await acceptGuests(admin, { ingressHosts: ['*.guests.example.com'] });
   await until(() => kubelet.create(ingresses, ingress('own', 'shop.guests.example.com') as never));
   const snippet = { 'nginx.ingress.kubernetes.io/configuration-snippet': 'return 200;' };
   expect(
     await refusal(kubelet.create(ingresses, ingress('snippet', 'a.guests.example.com', snippet) as never)),
   ).toMatch(/configuration-snippet\] is "return 200;"/);
+});
+
+test('no object of a guest keeps its namespace by a finalizer', async () => {
+  const metadata = { ...inApps('stays'), finalizers: ['example.com/stay'] };
+  const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+  expect(await under.create(config, ...asKubelet)).toMatch(/finalizers has example.com\/stay.*\(sandbox_refused\)/);
+  const staying = shadow('apps-cons', 'stays');
+  expect(
+    await refusal(kubelet.create(shadowPods, { ...staying, metadata: { ...staying.metadata, ...metadata } })),
+  ).toMatch(/finalizers has example.com\/stay/);
 });
 
 test('a namespace of a consumer is closed to other guests and to metadata services, and its storage is bounded', async () => {
@@ -181,7 +186,7 @@ test('a pod that tolerates every taint tolerates none that the provider did not 
 test('the end of the mapping does not wait for a pod that nothing ends', async () => {
   await admin.mergePatch(
     peeringPolicies,
-    { name: 'hosts' },
+    { name: 'guests' },
     { spec: { asProvider: { guests: { maxGracePeriodSeconds: 1 } } } },
   );
   const target = { kind: 'Node', name: 'worker' };

@@ -44,13 +44,6 @@ describe('a Service of a guest', () => {
     const before = annotated('cloud.google.com/neg-status');
     expect(validateGuestService(before, undefined).allowed).toBe(true);
     expect(validateGuestService(before, before, safeRules).allowed).toBe(true);
-    const finalizers = ['service.kubernetes.io/load-balancer-cleanup'];
-    expect(validateGuestService({ metadata: { finalizers } }, { metadata: { finalizers } }, safeRules).allowed).toBe(
-      true,
-    );
-    expect(validateGuestService({ metadata: { finalizers: ['mine/stay'] } }, undefined, safeRules)).toMatchObject(
-      refused(/metadata\.finalizers has mine\/stay/),
-    );
   });
 
   test('does not choose the address of its load balancer', () => {

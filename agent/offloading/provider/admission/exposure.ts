@@ -4,10 +4,7 @@ import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { type GuestRules, matchesAny } from '../guests/decide.ts';
 
 const text = z.string().nullish();
-const Metadata = z.looseObject({
-  annotations: z.record(z.string(), z.string()).nullish(),
-  finalizers: z.array(z.string()).nullish(),
-});
+const Metadata = z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() });
 const GuestService = z.looseObject({
   metadata: Metadata.nullish(),
   spec: z.looseObject({ externalIPs: z.array(z.string()).nullish(), loadBalancerIP: text }).nullish(),
@@ -29,7 +26,7 @@ const refuse = (message: string): Verdict => deny('sandbox_refused', message);
 const firstRefusal = (verdicts: Iterable<Verdict>): Verdict => [...verdicts].find(({ allowed }) => !allowed) ?? allow;
 
 /** What was there before stays: the provider's own controllers add to guests' objects, and policies change. */
-function* metadataVerdicts(after: Metadata, before: Metadata, rules: GuestRules): Generator<Verdict> {
+function* annotationVerdicts(after: Metadata, before: Metadata, rules: GuestRules): Generator<Verdict> {
   for (const [key, value] of Object.entries(after?.annotations ?? {})) {
     const isNews = before?.annotations?.[key] !== value;
     if (isNews && key.includes('/') && !matchesAny(rules.annotations, key))
@@ -37,11 +34,6 @@ function* metadataVerdicts(after: Metadata, before: Metadata, rules: GuestRules)
         `metadata.annotations[${key}] is ${JSON.stringify(value.slice(0, 100))}: controllers of the provider obey it; accepted are ${rules.annotations.join(', ')} ${setting('annotations')}`,
       );
   }
-  const added = after?.finalizers?.find((one) => !before?.finalizers?.includes(one) && one.includes('/'));
-  if (added !== undefined)
-    yield refuse(
-      `metadata.finalizers has ${added}, by which the namespace could never be removed; leave it out, accepted are none`,
-    );
 }
 
 /** External IPs: every node would send traffic for these addresses to the guest's pods, and take it from its real destination. */
@@ -68,7 +60,7 @@ export function validateGuestService(service: unknown, before?: unknown, rules?:
     return refuse(
       `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${setting('loadBalancerAddresses')}`,
     );
-  return firstRefusal(metadataVerdicts(metadata, was?.metadata, rules));
+  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
 }
 
 /** `*.` stands for any name in the domain, also a wildcard. */
@@ -92,7 +84,7 @@ export function validateGuestIngress(ingress: unknown, before?: unknown, rules?:
       `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${setting('ingressHosts')}`,
     );
   }
-  return firstRefusal(metadataVerdicts(metadata, was?.metadata, rules));
+  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
 }
 
 const everyHost = '';
