@@ -28,7 +28,6 @@ const patience = { timeout: 90_000, interval: 25 };
 const apiVersion = 'offloading.liqo.io/v1beta1';
 const original = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const replica = { namespace: 'liqo-tenant-cons', name: 'prov' };
-
 let server: ApiServer;
 let cluster: Cluster;
 const end = new AbortController();
