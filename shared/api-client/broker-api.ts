@@ -1179,6 +1179,14 @@ export interface BrokerApi<Options = unknown> {
         /** From the previous answer. */
         cursor?: string | undefined;
         subject?: string | undefined;
+        /** For example `api-key.revoke`. */
+        action?: string | undefined;
+        /** For example `api-key/ak_…` or `operator/ok_…`. */
+        principal?: string | undefined;
+        /** Records of this time or later. */
+        since?: string | undefined;
+        /** Records before this time. */
+        until?: string | undefined;
       };
     },
     options?: Options,
