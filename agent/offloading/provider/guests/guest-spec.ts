@@ -24,7 +24,9 @@ function larger(a: string | number, b: string | number | undefined): string | nu
 
 /** What the pod as a whole requests needs no request of a container. */
 function filled(container: Container, pod: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): Container {
-  const { requests = {}, limits = {} } = container.resources ?? {};
+  // Go clients send `null` for what is not set.
+  const requests = container.resources?.requests ?? {};
+  const limits = container.resources?.limits ?? {};
   const whole = { ...pod.resources?.limits, ...pod.resources?.requests };
   const missing = counted.flatMap((resource) => {
     const amount = limits[resource] ?? rules.defaultRequests[resource];
@@ -57,8 +59,8 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
     enforcement === 'None' ? container : filled(container, spec, rules, enforcement);
   const containers = spec.containers.map(fill);
   const initContainers = spec.initContainers?.map(fill);
-  const isSame = (before: readonly Container[] = [], after: readonly Container[] = []): boolean =>
-    before.every((container, i) => container === after[i]);
+  const isSame = (before: readonly Container[] | undefined, after: readonly Container[] | undefined): boolean =>
+    before == null || before.every((container, i) => container === after?.[i]);
   const tooLong = grace !== undefined && grace > rules.maxGracePeriodSeconds;
   if (
     !tooLong &&
@@ -102,11 +104,14 @@ export function guestAnnotations(annotations: Texts, rules: GuestRules): Texts {
 const named = 5;
 /** However many a hostile client sends, the answer stays short. */
 const some = (names: readonly string[]): string =>
-  [...names.slice(0, named), ...(names.length > named ? [`${names.length - named} more`] : [])].join(', ');
+  [
+    ...names.slice(0, named).map((one) => one.slice(0, 100)),
+    ...(names.length > named ? [`${names.length - named} more`] : []),
+  ].join(', ');
 
 /** What of the pod does not hold here, as sentences for its author. What is filled in is no news. */
 export function limitations(spec: PodSpec, annotations: Texts, rules: GuestRules): string[] {
-  const { terminationGracePeriodSeconds: grace, tolerations = [] } = spec;
+  const { terminationGracePeriodSeconds: grace, tolerations } = spec;
   const setting = (name: keyof GuestRules): string => `(guests.${name} of its PeeringPolicy)`;
   const said: string[] = [];
   if (grace !== undefined && grace > rules.maxGracePeriodSeconds)
@@ -118,7 +123,7 @@ export function limitations(spec: PodSpec, annotations: Texts, rules: GuestRules
     said.push(
       `metadata.annotations ${some(obeyed)} are left out: nodes of the provider would obey them; accepted: ${rules.nodeAnnotations.join(', ') || 'none'} ${setting('nodeAnnotations')}`,
     );
-  const open = tolerations.filter((one) => !tolerated(rules)(one)).map(({ key }) => key || 'every key');
+  const open = (tolerations ?? []).filter((one) => !tolerated(rules)(one)).map(({ key }) => key || 'every key');
   if (open.length > 0)
     said.push(
       `spec.pod.tolerations of ${some(open)} have no effect at this provider: accepted are ${[...ofEveryPod, ...rules.tolerations].join(', ')} ${setting('tolerations')}`,

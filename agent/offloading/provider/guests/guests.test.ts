@@ -133,4 +133,12 @@ describe('of the spec of a guest’s pod', () => {
       ),
     );
   });
+
+  test('with null in the place of what is not set is as without it', () => {
+    const nothing = { terminationGracePeriodSeconds: null, tolerations: null, initContainers: null, resources: null };
+    const given = spec(nothing, { requests: null, limits: null });
+    expect(limitations(given, {}, safeRules)).toEqual([]);
+    expect(resourcesOf(guestSpec(given, safeRules, 'Soft'))?.requests).toEqual({ cpu: '25m', memory: '64Mi' });
+    expect(guestSpec(given, safeRules, 'None')).toBe(given);
+  });
 });
