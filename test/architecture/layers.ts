@@ -78,7 +78,7 @@ const agent: readonly OutageTracker[] = [
   ),
   line('agent/offloading', ''),
   line('agent', 'api-proxy'),
-  line('agent/broker', 'kinds', 'requests', 'session', 'sync', ''),
+  line('agent/broker', 'kinds', 'requests', 'session', 'trust', 'sync', ''),
   line('agent', ''),
 ];
 
@@ -113,7 +113,7 @@ const functions: readonly OutageTracker[] = [
 const cli: readonly OutageTracker[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
-  line('cli', 'broker', 'install', 'gitops', 'network-test', 'offload', 'peerings'),
+  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

@@ -94,6 +94,8 @@ export class RememberingCluster {
     const api = {
       get: async (type: ResourceType, ref: ObjectRef) => this.#objects.get(keyOf(type.kind, ref)),
       list: async (type: ResourceType) => this.#cache(type).list(),
+      appliers: async (type: ResourceType, ref: ObjectRef) =>
+        this.#objects.has(keyOf(type.kind, ref)) ? ['isthmus-broker'] : [],
       getPath: async () => JSON.stringify({ gitVersion: 'v1.34.4' }),
       apply: async (_type: ResourceType, object: Loose, options: { readonly subresource?: string }) => {
         if (options.subresource === undefined) this.applied.add(keyOf(object.kind, refOf(object)));

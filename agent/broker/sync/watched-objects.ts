@@ -4,6 +4,7 @@ import { apiVersionOf, type KubeObject, refOf } from '#shared/domain/kube-object
 import { isthmusAnnotation, isthmusLabel } from '#shared/domain/liqo-keys.ts';
 import type { ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerKind, brokerKinds } from '../kinds/all.ts';
+import { tenantNamespaceOf } from '../kinds/derived.ts';
 import type { PeeringKey } from '../kinds/kind.ts';
 import { observedObject } from './observed-objects.ts';
 import type { LiveObject } from './plan.ts';
@@ -17,6 +18,18 @@ export interface ChannelCaches {
 export const channelCaches = (caches: Caches): ChannelCaches => ({
   all: brokerKinds.flatMap((kind) => kind.caches(caches)),
 });
+
+/** The object of this kind and name in the tenant namespace of the peer, as a cache has it. */
+export const objectOf = (
+  { all }: ChannelCaches,
+  set: Pick<PeeringKey, 'peer'>,
+  kind: string,
+  name: string,
+): KubeObject | undefined =>
+  all
+    .filter(({ type }) => type.kind === kind)
+    .flatMap((cache) => cache.list())
+    .find(({ metadata }) => metadata.name === name && metadata.namespace === tenantNamespaceOf(set));
 
 export interface WatchedObjects {
   readonly live: readonly LiveObject[];
