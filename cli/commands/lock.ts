@@ -1,4 +1,4 @@
-/** isthmus lock: the keys by which the clusters of a tenant trust each other, whatever the broker says. */
+/** isthmus lock: the keys by which the clusters of a tenant trust each other without the broker. */
 import { userInfo } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
@@ -16,7 +16,7 @@ interface Target {
 
 export const lockCommand = (io: CliIo): Command =>
   new Command('lock')
-    .description('say whose clusters a cluster trusts, whatever the broker says: show, sign, trust, distrust, rotate')
+    .description('say whose clusters a cluster trusts, without the word of the broker: show, sign, trust, distrust, rotate')
     .addCommand(showCommand(io))
     .addCommand(signCommand(io))
     .addCommand(trustCommand(io))

@@ -273,10 +273,10 @@ export function createDesiredState({
   async function removeOne(object: LiveObject, signal: AbortSignal): Promise<void> {
     const kind = brokerKind(object.kind);
     if (kind?.removedBy !== 'agent') return;
-    // Whoever may label an object could have it removed otherwise. What controllers derived from the broker's objects is theirs to give up.
+    // A guest that labels an object could have it removed otherwise. What controllers derived from the broker's objects is theirs to give up.
     if (object.peering !== undefined) {
       const appliers = await cluster.api.appliers(kind.type, object.ref, signal);
-      if (appliers.length > 0 && !appliers.includes(fieldManager.broker)) {
+      if (!appliers.includes(fieldManager.broker)) {
         spared.add(object.uid);
         return;
       }

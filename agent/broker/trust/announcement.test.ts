@@ -131,7 +131,7 @@ describe('the first key of a peer', () => {
     expect(by(signedLock(admin.privateKey), { modes: ['Object'] }).refused?.code).toBe('peer_key_refused');
   });
 
-  test('is the one that an administrator named, whatever else is allowed', () => {
+  test('is the one that an administrator named, in every mode', () => {
     expect(decideTrust(input({ known: known({}, { fingerprint }), modes: ['Object'] })).remember.trustedBy).toBe(
       'Object',
     );
