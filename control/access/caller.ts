@@ -80,6 +80,10 @@ export const requiredRole = (permission: Permission): Role => leastRole[permissi
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   roleNames.indexOf(role) >= roleNames.indexOf(leastRole[permission]);
 
+/** Whether role and scopes both allow it. */
+const has = ({ role, scopes }: Caller, permission: Permission): boolean =>
+  roleAllows(role, permission) && (scopes === undefined || scopes.includes(permission));
+
 /** Throws `forbidden` naming what is lacking. */
 export function mustHave(caller: Caller, permission: Permission): void {
   if (!roleAllows(caller.role, permission)) {

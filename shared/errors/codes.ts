@@ -116,6 +116,13 @@ export const codes = {
     cause: 'the cursor is not one that this list handed out',
     remedy: 'read the list from its beginning, without a cursor',
   },
+  cursor_expired: {
+    http: 410,
+    retry: false,
+    exit: 5,
+    cause: 'events after this cursor are older than the event log keeps them, which is 24 hours',
+    remedy: 'read what you follow once more, then follow the feed without a cursor',
+  },
   join_token_unknown: {
     http: 401,
     retry: false,
@@ -378,7 +385,7 @@ export const codes = {
     remedy: 'check the URL and that the broker runs',
   },
   limit_reached: {
-    http: 429,
+    http: 409,
     retry: false,
     exit: 6,
     cause: 'the tenant has as many of these as its limit allows',

@@ -6,7 +6,7 @@ import { newsOf } from './observed-objects.ts';
 /** After this time a report is also sent when only volatile fields differ, such as the latency of a link. */
 const freshMs = 5 * 60_000;
 
-export interface Report {
+interface Report {
   readonly sets: readonly ObservedSet[];
   readonly facts: ClusterFacts;
   readonly asks: readonly PeeringAsk[];

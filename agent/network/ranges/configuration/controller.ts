@@ -13,6 +13,7 @@ import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { NetworkDeps } from '../../model/deps.ts';
@@ -21,6 +22,7 @@ import {
   buildUnknownSource,
   configurationStatus,
   localConfig,
+  namedRanges,
   peerRangesCondition,
   planNetworks,
   rangesDiffer,
@@ -40,6 +42,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const networkCache = caches.cache(networks);
   const ipCache = rangeIps(caches);
   const connections = caches.cache(networkKinds.connections);
+  const policies = caches.cache(peeringPolicies);
   const namespaces = tenantNamespaces(caches);
   const reportWait = createReportWait(events, clock);
 
@@ -54,12 +57,13 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
       return reportWait(found, outcome);
     }
     const configuration = await followLocal(found, signal);
-    const refused = refusedRange(configuration);
+    const named = namedRanges(policies.list(), placement.peer);
+    const refused = refusedRange(configuration, named);
     if (refused !== undefined) {
       await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
       return reportWait(configuration, stalled('RangeRefused', refused));
     }
-    const isClear = await ensureNetworks(configuration, placement.peer, signal);
+    const isClear = await ensureNetworks(configuration, placement.peer, named, signal);
     const verdict = verdictOf(configuration, childrenOf(configuration));
     const written = await report(configuration, verdict, signal);
     if (!isClear) return again(1_000);
@@ -107,12 +111,18 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   }
 
   /** False while something stands in the way that will go by itself. */
-  async function ensureNetworks(configuration: Configuration, peer: string, signal: AbortSignal): Promise<boolean> {
+  async function ensureNetworks(
+    configuration: Configuration,
+    peer: string,
+    named: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { remove, create } = planNetworks(configuration, childrenOf(configuration));
     for (const network of remove) await deleteObject(api, networks, network, signal);
     let isClear = remove.length === 0;
     for (const range of create) {
-      const wanted = buildRemoteNetwork(configuration, range, peer, ownerOf(type, configuration));
+      const owner = ownerOf(type, configuration);
+      const wanted = buildRemoteNetwork(configuration, range, peer, owner, named.has(range.cidr));
       const actual = networkCache.get({ namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name });
       if ((await ensureOwned(api, networks, actual, wanted, signal)) !== 'done') isClear = false;
     }
@@ -155,6 +165,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
             .filter((one) => sameLink(one, connection) && differOf(one) !== saidOf(one))
             .map(keyOf),
         ),
+        watch(policies, () => cache.list().map(keyOf)),
         watch(namespaces, (namespace) =>
           cache
             .list()
