@@ -8,7 +8,7 @@ import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
-import { signCluster } from '#cli/lock/cluster-lock.ts';
+import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
 import { ownLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
@@ -16,7 +16,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Cluster } from '#shared/schema/api/resources.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
 import { installOptions } from './install-options.ts';
-import { holder } from './lock.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
 export const joinCommand = (io: CliIo): Command =>

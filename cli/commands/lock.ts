@@ -1,8 +1,7 @@
 /** isthmus lock: the keys by which the clusters of a tenant trust each other without the broker. */
-import { userInfo } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
-import { changeLock, linkOf, signCluster, withKey, withoutKey } from '#cli/lock/cluster-lock.ts';
+import { changeLock, holder, linkOf, signCluster, withKey, withoutKey } from '#cli/lock/cluster-lock.ts';
 import { lockFile, newLockKey, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -16,7 +15,9 @@ interface Target {
 
 export const lockCommand = (io: CliIo): Command =>
   new Command('lock')
-    .description('say whose clusters a cluster trusts, without the word of the broker: show, sign, trust, distrust, rotate')
+    .description(
+      'say whose clusters a cluster trusts, without the word of the broker: show, sign, trust, distrust, rotate',
+    )
     .addCommand(showCommand(io))
     .addCommand(signCommand(io))
     .addCommand(trustCommand(io))
@@ -117,6 +118,3 @@ Then run \`isthmus lock sign\` on each cluster, and after that \`isthmus lock di
       if (former !== undefined) io.stderr.write(`the former key was ${former.publicKey}\n`);
       io.stderr.write('sign each cluster by the new key: isthmus lock sign --kubeconfig FILE\n');
     });
-
-/** Words for people. */
-export const holder = (): string => userInfo().username;

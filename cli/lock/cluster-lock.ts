@@ -1,4 +1,5 @@
 /** The PeeringLock of a cluster: whose signatures it believes, and what was signed for itself. */
+import { userInfo } from 'node:os';
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { ownKeyOf } from '#cli/install/own-key.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
@@ -9,7 +10,7 @@ import type { LockKey } from './lock-key.ts';
 
 type Spec = PeeringLock['spec'];
 
-export async function lockOf(kube: KubeClient, tenant: string): Promise<Spec> {
+async function lockOf(kube: KubeClient, tenant: string): Promise<Spec> {
   return (await kube.get<PeeringLock>(peeringLocks, { name: tenant }))?.spec ?? { keys: [] };
 }
 
@@ -72,3 +73,6 @@ export async function linkOf(kube: KubeClient): Promise<{ readonly tenant: strin
     detail: { remedy: 'join it first: isthmus join NAME --kubeconfig FILE' },
   });
 }
+
+/** Words for people: whose machine signed. */
+export const holder = (): string => userInfo().username;

@@ -42,6 +42,9 @@ export class RememberingCluster {
   readonly applied = new Set<string>();
   #uid = 0;
 
+  /** `publicKey`: base64 of the PEM text of the cluster's key, as the nonce signer tells it. */
+  constructor(readonly publicKey = 'a2V5') {}
+
   get objects(): readonly KubeObject[] {
     return [...this.#objects.values()];
   }
@@ -145,7 +148,7 @@ export class RememberingCluster {
       return;
     }
     for (const secret of this.#of('Secret')) {
-      const signed = { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: 'a2V5' };
+      const signed = { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: this.publicKey };
       this.put({ ...secret, data: { ...secret.data, ...signed } } as Loose);
     }
     if (this.#of('Identity').length === 0 || peer.#of('Tenant').length === 0) return;

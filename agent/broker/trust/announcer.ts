@@ -15,7 +15,7 @@ export interface AnnouncerDeps {
   readonly clock: Clock;
 }
 
-export interface Announced {
+interface Announced {
   readonly facts: ClusterFacts;
   /** Of this cluster's account. */
   readonly lock: PeeringLock | undefined;

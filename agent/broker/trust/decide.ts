@@ -21,7 +21,7 @@ export interface TrustInput {
 }
 
 /** What is remembered of the peer from now on; absent members stay as they were. */
-export type Remembered = Omit<TrustedPeerStatus, 'conditions' | 'trustedSince'>;
+type Remembered = Omit<TrustedPeerStatus, 'conditions' | 'trustedSince'>;
 
 export interface Refused {
   readonly code: 'peer_unproven' | 'announcement_refused' | 'peer_key_refused' | 'consent_missing';

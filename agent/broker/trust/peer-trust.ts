@@ -11,7 +11,7 @@ import { type AnnouncerDeps, createAnnouncer } from './announcer.ts';
 import { decideTrust, type Refused, type TrustDecision } from './decide.ts';
 import { type ProofInput, type Unproven, unproven } from './proof.ts';
 
-export interface TrustQuestion {
+interface TrustQuestion {
   /** As the PeeringPolicies that allow the peer say. */
   readonly modes: readonly TrustMode[];
   readonly accepts: boolean;
