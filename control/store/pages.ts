@@ -39,13 +39,13 @@ export const listOf = ({ partition, from = '', to = '', reverse = false }: Omit<
   JSON.stringify([partition, from, to, reverse]);
 
 /** Items of one read, regardless of the page: a filter that hides most items must not cost one read for each that it shows. */
-const readAtOnce = 200;
+const readAtOnce = 100;
 /** Reads of one request. A page that they do not fill is short and has a cursor. */
 const maxReads = 5;
 
 /**
  * One page of `query`, of the items that `view` does not drop (by returning undefined). A page may be short, even empty, and yet have a cursor:
- * one request looks at `readAtOnce * maxReads` items at most.
+ * one request looks at `limit + readAtOnce * (maxReads - 1)` items at most.
  */
 export async function pageOf<T, V>(
   store: Store,
@@ -72,6 +72,8 @@ export async function pageOf<T, V>(
     if (items.length === limit) break;
     // Something was hidden: from here on it may be most of them.
     atOnce = readAtOnce;
+    // A store in this process answers without a pause: other requests have their turn between two reads.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return { items, ...(cursor === undefined ? {} : { cursor: encodeCursor(list, cursor) }) };
 }

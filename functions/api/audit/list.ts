@@ -15,7 +15,7 @@ export const handler = http(
     path: '/v1/audit',
     summary: 'Read the audit log',
     description:
-      'Newest first: principal, address, and the object before and after each change. One request looks at 1,000 records at most: with a filter a page may be short, even empty, and have a cursor with which the search goes on.',
+      'Newest first: principal, address, and the object before and after each change. One request looks at some hundreds of records at most: with a filter a page may be short, even empty, and have a cursor with which the search goes on.',
     auth: 'key',
     permission: 'audit:read',
     query: Paging.extend({
