@@ -116,7 +116,7 @@ export async function openBroker({ root, state, listen }: BrokerPlace): Promise<
   const isthmus = (...args: readonly string[]) => run(process.execPath, [cli(root), ...args], options);
   const mustIsthmus = async (...args: readonly string[]) =>
     (await must(process.execPath, [cli(root), ...args], options)).stdout;
-  if (!existsSync(env.ISTHMUS_CONFIG)) await mustIsthmus(...loginArguments(broker.logFile));
+  if (!existsSync(env.ISTHMUS_CONFIG)) await mustIsthmus(...(await loginArguments(broker.logFile)));
   return { broker, isthmus, mustIsthmus };
 }
 
@@ -182,10 +182,13 @@ function createBroker({ root, state, listen }: BrokerPlace): Broker {
   };
 }
 
-/** The login line that the broker printed at its first start, as arguments. */
-function loginArguments(logFile: string): string[] {
-  const line = /isthmus (login \S+.*)/.exec(readFileSync(logFile, 'utf8'))?.[1];
-  if (line === undefined) throw new AppError('not_found', `the broker printed no login line into ${logFile}`);
+/** The login line that the broker prints at its first start, in a write of its own after "listens on", as arguments. */
+async function loginArguments(logFile: string): Promise<string[]> {
+  const line = await eventually(
+    `a login line in ${logFile}`,
+    () => /isthmus (login \S+.*)\n/.exec(readFileSync(logFile, 'utf8'))?.[1],
+    { withinMs: 10_000, everyMs: 50 },
+  );
   return line.trim().split(/\s+/);
 }
 
