@@ -39,6 +39,13 @@ const TrustedPeerStatus = z.object({
     .min(0)
     .optional()
     .describe('Version of the newest announcement; older ones are refused. Milliseconds since the epoch.'),
+  lockedAt: z
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'When the lock signed that key; a key that it signed before does not come back. Milliseconds since the epoch.',
+    ),
   agreed: z
     .array(PeeringRole)
     .optional()
