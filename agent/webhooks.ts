@@ -73,7 +73,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     ['/validate/services', ({ object }) => validateGuestService(object)],
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
-    ...createNetworkHooks(api),
+    ...createNetworkHooks(api, systemNamespace),
   ]);
 
   async function validateOffloading(
