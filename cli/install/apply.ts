@@ -207,8 +207,10 @@ export async function waitForAgent(
       const running = await kube.list(pods, selector);
       pull = watchPulls(running);
       const trouble = running.map(troubleOf).find((text) => text !== undefined);
-      news = `${availableReplicas} of ${wanted} available${trouble ? `, ${trouble}` : ''}`;
-      step.update(news);
+      const count = `${availableReplicas} of ${wanted} available`;
+      news = `${count}${trouble ? `, ${trouble}` : ''}`;
+      // The kubelet alternates between two reasons, with an error in full, which has been printed once.
+      step.update(pull === undefined ? news : `${count}, waiting for image ${pull.image} on node ${pull.node}`);
       return undefined;
     },
     () =>

@@ -64,7 +64,17 @@ const agent: readonly OutageTracker[] = [
     'slices',
     '',
   ),
-  line('agent/offloading/provider', 'model', 'quota', 'endpoints', 'namespaces', 'admission', 'shadow-pods'),
+  line(
+    'agent/offloading/provider',
+    'model',
+    'guests',
+    'departures',
+    'quota',
+    'endpoints',
+    'namespaces',
+    'admission',
+    'shadow-pods',
+  ),
   line(
     'agent/offloading/consumer',
     'claims',

@@ -4,8 +4,7 @@ import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-
-export const managedByShadowPod = 'shadowpod';
+import { managedByShadowPod } from './pod-owner.ts';
 
 type Container = PodSpec['containers'][number];
 

@@ -4,7 +4,7 @@ import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { amountsOf } from '#shared/domain/pod-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { managedByShadowPod } from '../model/caches.ts';
+import { managedByShadowPod } from '../model/pod-owner.ts';
 
 type Texts = Record<string, string>;
 type Spec = NonNullable<Pod['spec']>;
@@ -47,7 +47,10 @@ function aliasesHere(spec: Spec, here: (address: string) => string): Pick<Spec, 
   };
 }
 
-/** `shadow` is the whole object, not the reduced one of the cache. `here`: what this cluster calls an address that the consumer exports. */
+/**
+ * `shadow` is the whole object, not the reduced one of the cache, with its spec as the rules for guests have it. `here`: what this cluster calls an
+ * address that the consumer exports.
+ */
 export const podOf = (shadow: ShadowPod, here: (address: string) => string = (address) => address): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
