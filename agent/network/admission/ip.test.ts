@@ -34,6 +34,11 @@ test('a host outside of the cluster may be given to peers, with a Service of the
   expect(validateIp(ip('192.0.2.12'), guarded)).toMatchObject({ allowed: true });
 });
 
+test('a user does not choose the range from which peers see an address', () => {
+  const verdict = validateIp(ip('172.21.0.9', { networkRef: { name: 'internal-cidr', namespace: 'liqo' } }), guarded);
+  expect(verdict).toMatchObject({ allowed: false, message: expect.stringContaining('spec.networkRef') });
+});
+
 test.each([
   ['externalIPs', { externalIPs: ['10.0.0.2'] }],
   ['type LoadBalancer', { type: 'LoadBalancer' }],

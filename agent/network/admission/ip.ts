@@ -32,6 +32,11 @@ export function validateIp(ip: Ip, guarded: readonly Guarded[]): Verdict {
       'forbidden',
       `spec.ip is ${ip.spec.ip}, in ${hit.range} (${hit.what}): peers would reach it; accepted from ${who}, and from others an address of a host that is not of this cluster`,
     );
+  if (ip.spec.networkRef?.name)
+    return deny(
+      'forbidden',
+      `spec.networkRef is ${ip.spec.networkRef.name}: accepted from ${who}; leave it out, and the address is of the external range`,
+    );
   const service = ip.spec.serviceTemplate?.spec as ServiceFields | undefined;
   if (service?.externalIPs?.length || (service?.type !== undefined && service.type !== 'ClusterIP'))
     return deny(
