@@ -19,7 +19,7 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
-import { validateGuestService } from './offloading/provider/admission/service.ts';
+import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
 
@@ -53,6 +53,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     clock,
     namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
   });
+  const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
     ['/mutate/shadowpods', shadowPods.mutate],
@@ -71,7 +72,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
-    ['/validate/services', ({ object }) => validateGuestService(object)],
+    ...exposure.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, systemNamespace),
   ]);
@@ -134,7 +135,12 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   return {
     routes,
     async synced(signal) {
-      await Promise.all([known.namespaces.synced(signal), known.offloadings.synced(signal), shadowPods.synced(signal)]);
+      await Promise.all([
+        known.namespaces.synced(signal),
+        known.offloadings.synced(signal),
+        shadowPods.synced(signal),
+        exposure.synced(signal),
+      ]);
     },
   };
 }
