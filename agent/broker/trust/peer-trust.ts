@@ -27,8 +27,8 @@ export interface Distrust extends Refused {
 export interface PeerTrust {
   /** Why nothing of the set may be applied, or not yet a part of it; undefined: all of it may. Remembers what it decides. */
   check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined>;
-  /** What this cluster says of itself to a peer. */
-  announcementTo(peer: string, wireGuardKey: string | undefined): string | undefined;
+  /** What this cluster says of itself at present, to each of many peers. */
+  announcements(): (peer: string, wireGuardKey: string | undefined) => string | undefined;
 }
 
 export interface PeerTrustDeps extends AnnouncerDeps {
@@ -151,9 +151,10 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       if (verdict.refused !== undefined || early === undefined) return verdict.refused;
       return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
     },
-    announcementTo(peer, wireGuardKey) {
+    announcements() {
+      const facts = deps.facts();
       const lock = locks.list().find(({ metadata }) => metadata.name === tenant);
-      return announce(peer, { facts: deps.facts(), lock, wireGuardKey });
+      return (peer, wireGuardKey) => announce(peer, { facts, lock, wireGuardKey });
     },
   };
 }
