@@ -173,7 +173,7 @@ describe('a peer whose key is known', () => {
   });
 
   test('is not believed again what it said before something newer', () => {
-    expect(codeOf(input({ known: pinned, text: announced({ at: 999 }) }))).toBe('announcement_refused');
+    expect(codeOf(input({ known: pinned, text: announced({ at: 999 }) }))).toBe('peer_unproven');
     expect(codeOf(input({ known: pinned, text: announced({ at: 1_001 }) }))).toBeUndefined();
   });
 

@@ -65,8 +65,9 @@ export function decideTrust(input: TrustInput): TrustDecision {
   if (typeof trusted !== 'string') return { ...trusted, announcement };
   const last = known?.status?.fingerprint === announcement.fingerprint ? (known.status.announcedAt ?? 0) : 0;
   if (announcement.claims.at < last) {
+    // An honest broker passes a newer one on for one peering of the pair before it does for the other.
     return refuse(
-      'announcement_refused',
+      'peer_unproven',
       `the announcement of ${set.peer} is of ${timeOf(announcement.claims.at)}, and one of ${timeOf(last)} was accepted before`,
     );
   }
