@@ -74,7 +74,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     ...exposure.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
-    ...createNetworkHooks(api),
+    ...createNetworkHooks(api, systemNamespace),
   ]);
 
   async function validateOffloading(

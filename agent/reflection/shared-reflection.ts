@@ -26,11 +26,13 @@ export interface SharedReflection {
   readonly scopes: SharedScopes;
   readonly providerMutex: KeyedMutex;
   options(virtualNode: VirtualNode): ReflectionOptions;
-  /** Undefined: pods at that provider do not use it. */
-  home(provider: string, options: ReflectionOptions): HomeApi | undefined;
+  /** Undefined: pods of that namespace do not use it from that provider. */
+  home(provider: string, options: ReflectionOptions, namespace: string): HomeApi | undefined;
   synced(signal: AbortSignal): Promise<void>;
   /** Calls back when some template changed; returns the function that ends it. */
   follow(onTemplate: () => void): () => void;
+  /** Calls back with a namespace where tokens are switched on or off; returns the function that ends it. */
+  followTokens(onChange: (namespace: string) => void): () => void;
 }
 
 export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
@@ -43,14 +45,15 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
     providerMutex: new KeyedMutex(),
     options: (virtualNode) =>
       reflectionOptions(virtualNode, templates.get(optionsTemplateRef(virtualNode, systemNamespace))),
-    home(provider, { apiSupport, kinds }) {
+    home(provider, { apiSupport, kinds }, namespace) {
       // Without its tokens or the root CA a pod would only wait for them.
       const isServed = kinds.serviceaccount.workers > 0 && kinds.configmap.workers > 0;
-      return apiSupport && isServed ? homeApi.toward(provider) : undefined;
+      return apiSupport && isServed && homeApi.isFor(namespace) ? homeApi.toward(provider) : undefined;
     },
     async synced(signal) {
       await Promise.all([templates.synced(signal), homeApi.synced(signal)]);
     },
     follow: (onTemplate) => templates.subscribe(onTemplate),
+    followTokens: (onChange) => homeApi.follow(onChange),
   };
 }

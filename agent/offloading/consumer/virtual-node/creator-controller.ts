@@ -10,9 +10,11 @@ import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { believedLabels } from './believed-labels.ts';
 import { buildVirtualNode } from './object.ts';
 
 const sliceKeys = (child: KubeObject): string[] => {
@@ -45,6 +47,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   const cache = caches.cache(resourceSlices);
   const identityCache = caches.cache(identities);
   const nodeCache = caches.cache(virtualNodes);
+  const policies = caches.cache(peeringPolicies);
   const reportWait = createReportWait(events, clock);
 
   async function remove(slice: ObjectRef, signal: AbortSignal): Promise<void> {
@@ -76,16 +79,24 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
         `VirtualNode ${keyOf(elsewhere)} already makes a Node named ${slice.metadata.name}; give the slice another name`,
       );
     }
+    const { labels, leftOut } = believedLabels(slice.status?.nodeLabels ?? {}, policies.list(), provider);
     const applied = await applyWanted(
       api,
       virtualNodes,
       current,
-      buildVirtualNode(slice, provider, secret),
+      buildVirtualNode(slice, provider, secret, labels),
       grantedParts,
       signal,
     );
     if (applied && current === undefined)
       events.emit(slice, 'Normal', 'VirtualNodeCreated', `VirtualNode ${slice.metadata.name} created`);
+    if (applied && leftOut.length > 0)
+      events.emit(
+        slice,
+        'Normal',
+        'LabelsNotBelieved',
+        `Node ${slice.metadata.name} does not bear ${leftOut.join(', ')}, which provider ${provider} claims: list what you believe in spec.asConsumer.nodeLabels of a PeeringPolicy for it`,
+      );
     return settled;
   }
 
@@ -96,6 +107,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
         watch(cache, (slice) => (isOriginal(slice) ? [keyOf(slice)] : [])),
         watch(identityCache, sliceKeys),
         watch(nodeCache, sliceKeys),
+        watch(policies, () => cache.list().filter(isOriginal).map(keyOf)),
       ],
       async reconcile(key, signal) {
         const ref = refOfKey(key);
