@@ -12,7 +12,7 @@ import { fabricTenantRole, type NodeProcess } from '#shared/domain/network-keys.
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
-import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { agentRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
@@ -34,6 +34,8 @@ export interface InstallOptions {
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
+  /** Of the first PeeringPolicy; a policy that is there stays as it is. */
+  readonly sharePercent?: number;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
 }
@@ -78,7 +80,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     serverCaBinding(),
     serviceAccount(),
     clusterIdMap(options.clusterId),
-    policy(),
+    policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
     ...(options.network === undefined ? [] : fabricOf(options, options.network)),
@@ -147,7 +149,7 @@ const clusterIdMap = (clusterId: string): ConfigMap => ({
 });
 
 /** Inside one tenant clusters peer without anybody agreeing by hand, until the administrator says otherwise. */
-const policy = (): PeeringPolicy => ({
+const policy = (sharePercent: number): PeeringPolicy => ({
   apiVersion: 'isthmus.dev/v1alpha1',
   kind: 'PeeringPolicy',
   metadata: { name: defaultPolicy, labels: { ...installLabel } },
@@ -160,6 +162,8 @@ const policy = (): PeeringPolicy => ({
       peers: ['*'],
       maxResourcesPerPeer: {},
       classes: ['default'],
+      sharePercent,
+      elastic: false,
     },
     reflectedKinds: [
       'service',

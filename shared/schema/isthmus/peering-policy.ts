@@ -28,6 +28,9 @@ const ReflectedKind = z.enum([
   'event',
 ]);
 
+/** As Liqo's book has it. */
+export const defaultSharePercent = 90;
+
 export const PeeringPolicySpec = z.object({
   tenants: z
     .array(z.string().min(1))
@@ -56,13 +59,19 @@ export const PeeringPolicySpec = z.object({
         'Most that one consumer gets; what is not named is not limited.',
       ),
       classes: z.array(z.string().min(1)).default(['default']).describe('Resource classes that may be asked for.'),
-      overcommitPercent: z
+      sharePercent: z
         .int()
-        .min(1)
+        .min(0)
         .max(10_000)
-        .optional()
+        .default(defaultSharePercent)
         .describe(
-          'Most that all consumers together are granted, in percent of what the nodes of this cluster can allocate; absent: not looked at.',
+          'Most that all consumers together are granted, in percent of what the pods of this cluster itself leave free on its nodes. Slices shrink and grow with it; above 100 is overcommitment.',
+        ),
+      elastic: z
+        .boolean()
+        .default(false)
+        .describe(
+          'True: nodes are added as pods need them, so sharePercent is not looked at; only maxResourcesPerPeer limits.',
         ),
       namespaceDefaults: z
         .object({

@@ -1,4 +1,4 @@
-/** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
+/** Two clusters (API server and controller-manager, a node each that runs nothing) with the peering controllers of both in this process. */
 import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
 import type { ConnectPeer, PeeringConfig } from '#agent/peering/model/deps.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
@@ -7,7 +7,7 @@ import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import { clusterRoles, namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import { clusterRoles, namespaces } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -15,6 +15,7 @@ import { type Log, silentLog } from '#shared/ports/log.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
+import { startSteadyNode } from '#test/harness/steady-node.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 
 export interface TestCluster<S extends ApiServer = ApiServer> {
@@ -25,6 +26,7 @@ export interface TestCluster<S extends ApiServer = ApiServer> {
   startAgent(): Promise<void>;
   /** As a crash would: operations in progress stay half done. */
   stopAgent(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export interface Pair<S extends ApiServer = ApiServer> {
@@ -67,7 +69,8 @@ async function startCluster<S extends ApiServer>(
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
   const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
-  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: `${id}-1`, labels } });
+  const noMoreNode = new AbortController();
+  await startSteadyNode(api, `${id}-1`, labels, noMoreNode.signal);
   let running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   return {
     id,
@@ -87,6 +90,10 @@ async function startCluster<S extends ApiServer>(
       running?.abort.abort(new Error('the test stops the agent'));
       await running?.done;
       running = undefined;
+    },
+    async stop() {
+      noMoreNode.abort();
+      await server.stop();
     },
   };
 }
@@ -113,7 +120,7 @@ async function openPair<S extends ApiServer>(
     clock,
     async stop() {
       await Promise.all([consumer.stopAgent(), provider.stopAgent()]);
-      await Promise.all([consumer.server.stop(), provider.server.stop()]);
+      await Promise.all([consumer.stop(), provider.stop()]);
     },
   };
 }

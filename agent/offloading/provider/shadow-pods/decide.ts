@@ -1,9 +1,8 @@
 /** What to do about one ShadowPod and the pod of its name, from what is. Pure. */
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod, ShadowPodPhase } from '#shared/schema/liqo/shadow-pod.ts';
-import { managedByShadowPod } from '../model/caches.ts';
 import { debugPatch, type JsonPatch, metadataPatch, resizePatch, specPatch } from './pod-object.ts';
 
 export interface Observed {
