@@ -2,7 +2,8 @@
 import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
-import { systemNamespace as defaultNamespace, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import { systemNamespace as defaultNamespace, label, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -19,6 +20,7 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { validateGuestService } from './offloading/provider/admission/service.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
@@ -47,6 +49,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   const known = {
     namespaces: caches.cache(namespaces),
     offloadings: caches.cache(namespaceOffloadings),
+    policies: caches.cache(peeringPolicies),
   };
   const shadowPods = createShadowPodHooks({
     cluster,
@@ -72,6 +75,13 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     ['/validate/services', ({ object }) => validateGuestService(object)],
+    [
+      '/validate/reflected',
+      async (review, signal) => {
+        const guest = await namespaceOf(api, known.namespaces, review.namespace, signal);
+        return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
+      },
+    ],
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api),
   ]);
@@ -134,7 +144,12 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   return {
     routes,
     async synced(signal) {
-      await Promise.all([known.namespaces.synced(signal), known.offloadings.synced(signal), shadowPods.synced(signal)]);
+      await Promise.all([
+        known.namespaces.synced(signal),
+        known.offloadings.synced(signal),
+        known.policies.synced(signal),
+        shadowPods.synced(signal),
+      ]);
     },
   };
 }

@@ -201,7 +201,7 @@ describe('what the default class grants', () => {
     );
     const milli = (amount: Resources | undefined): number => Number(amountsOf(amount).cpu ?? 0n) / 1e6;
 
-    test('whatever comes and goes, all grants together settle within the share, and none grows within five minutes of shrinking', () => {
+    test('for every history of own pods and consumers, all grants together settle within the share, and none grows within five minutes of shrinking', () => {
       fc.assert(
         fc.property(minutes, fc.integer({ min: 0, max: 250 }), (history, sharePercent) => {
           const slices: Held[] = [];

@@ -1,5 +1,6 @@
 /** How much of what a consumer asks the default class grants. Pure. */
 
+import { policiesAbout } from '#agent/model/policies.ts';
 import { shareOf } from '#shared/domain/capacity-share.ts';
 import { amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import {
@@ -54,12 +55,8 @@ const denied = (reason: string, message: string): Grant => ({ accepted: false, r
 
 /** The part of each policy that speaks about this consumer, by policy name. */
 export function termsFor(policies: readonly PeeringPolicy[], consumer: string): (readonly [string, ProviderTerms])[] {
-  return policies
-    .flatMap((policy) => {
-      const terms = policy.spec.asProvider;
-      const speaks = terms?.enabled === true && terms.peers.some((peer) => peer === '*' || peer === consumer);
-      return speaks ? [[policy.metadata.name, terms] as const] : [];
-    })
+  return policiesAbout(policies, 'asProvider', consumer)
+    .flatMap(({ metadata, spec }) => (spec.asProvider ? [[metadata.name, spec.asProvider] as const] : []))
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
@@ -177,7 +174,7 @@ function withinShare(
       share: share[resource] ?? 0n,
       lasting: lasting[resource] ?? 0n,
       ceiling: ceiling[resource] ?? 0n,
-      mayGrow,
+      mayGrow: mayGrow || current === undefined,
     });
     if (gets === amount) continue;
     kept[resource] = showAmount(resource, gets);

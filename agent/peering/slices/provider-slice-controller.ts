@@ -149,7 +149,9 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     await writeStatus(api, resourceSlices, slice, status, signal);
     const verdict = status.conditions?.find(({ type }) => type === 'Resources');
     const now = verdict?.status === 'Accepted' ? resourceTexts(status.resources) : {};
-    if (excessOver(grantedTo(slice), now).length > 0) shrunkAt.set(uid, clock.now());
+    // A consumer that asks for less may have it back at once.
+    const isCut = facts.grant?.accepted === true && facts.grant.less !== undefined;
+    if (isCut && excessOver(grantedTo(slice), now).length > 0) shrunkAt.set(uid, clock.now());
     granted.set(uid, now);
     if (verdict?.status === 'Denied' && before !== 'Denied') {
       events.emit(slice, 'Warning', verdict.reason ?? 'ResourcesDenied', verdict.message ?? 'denied');

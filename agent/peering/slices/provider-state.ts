@@ -9,7 +9,7 @@ const has = (node: Node, type: string): boolean =>
   node.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 const takesPods = (node: Node): boolean => node.spec?.unschedulable !== true;
 
-/** A node that is lost for longer is not counted any more, whatever depends on it. */
+/** A node that is lost for longer is not counted any more. */
 const lostForMs = 5 * 60_000;
 
 /** When the node stopped being ready; undefined when it is, or never was. */

@@ -63,3 +63,11 @@ test('keys of template and patch are joined; of classes the default one is taken
     loadBalancerClass: 'first',
   });
 });
+
+test('a kind that no PeeringPolicy lets go to the provider is forbidden, which no template or argument changes', () => {
+  const from = template({ reflectorsConfig: { secret: { workers: 9 } } });
+  const { kinds } = reflectionOptions(node(withArgs('--secret-reflection-workers=4')), from, new Set(['service']));
+  expect(kinds.secret.forbidden).toBe(true);
+  expect(kinds.endpointslice.forbidden).toBe(true);
+  expect(kinds.service.forbidden).toBeUndefined();
+});

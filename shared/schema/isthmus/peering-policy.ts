@@ -17,7 +17,7 @@ const Peers = z
 
 const loose = z.looseObject({}).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-const ReflectedKind = z.enum([
+export const ReflectedKind = z.enum([
   'service',
   'endpointslice',
   'ingress',
@@ -27,6 +27,8 @@ const ReflectedKind = z.enum([
   'persistentvolumeclaim',
   'event',
 ]);
+
+export type ReflectedKind = z.infer<typeof ReflectedKind>;
 
 /** As Liqo's book has it. */
 export const defaultSharePercent = 90;
@@ -97,7 +99,9 @@ export const PeeringPolicySpec = z.object({
   reflectedKinds: z
     .array(ReflectedKind)
     .default([...ReflectedKind.options])
-    .describe('Kinds, besides pods, whose objects may cross to or from a peer.'),
+    .describe(
+      'Kinds, besides pods, whose objects may cross to or from a peer: as a consumer this cluster sends no others, as a provider it refuses others. `serviceaccount` are the tokens of pods. Events come back to a consumer only.',
+    ),
 });
 export type PeeringPolicySpec = z.infer<typeof PeeringPolicySpec>;
 

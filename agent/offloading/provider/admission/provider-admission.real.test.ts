@@ -1,7 +1,16 @@
 /** Admission at the provider: what a consumer may create there, as the API server asks and kubectl shows. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '#kube/model/types.ts';
-import { clusterRoles, nodes, pods, roleBindings, serviceAccounts } from '#shared/domain/core-kinds.ts';
+import {
+  clusterRoles,
+  configMaps,
+  nodes,
+  pods,
+  roleBindings,
+  roles,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -388,4 +397,52 @@ describe('the control plane kinds', () => {
       await kubectl(['-n', 'liqo-tenant-cons', 'get', 'virtualnode', 'templated', '-o', 'jsonpath={.spec}']),
     ).toMatch(/"createNode":false.*"disableNetworkCheck":true/);
   });
+});
+
+test('a kind that the PeeringPolicy leaves out is refused to the consumer, and to no other writer', async () => {
+  const map = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'apps-cons', name } });
+  const own = { metadata: { namespace: 'apps-cons', name: 'own' } };
+  await cluster.api.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', ...own });
+  await cluster.api.create(roles, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { namespace: 'apps-cons', name: 'fills' },
+    rules: [{ apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: ['*'] }],
+  });
+  await cluster.api.create(roleBindings, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { namespace: 'apps-cons', name: 'fills' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'fills' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'cons' }],
+  });
+  await until(async () => expect(await create(map('before'), ...slice)).toMatch(/created/));
+  await cluster.api.create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'narrow' },
+    spec: {
+      tenants: ['*'],
+      asProvider: {
+        enabled: true,
+        autoAccept: true,
+        peers: ['*'],
+        maxResourcesPerPeer: {},
+        classes: ['default'],
+        sharePercent: 90,
+        elastic: false,
+      },
+      reflectedKinds: ['secret'],
+    },
+  });
+  await until(async () =>
+    expect(await create(map('refused'), '--dry-run=server', ...slice)).toMatch(
+      /kind is ConfigMap \(configmap\).*accept spec.reflectedKinds secret of cons.*\(policy_refused\)/,
+    ),
+  );
+  expect(await create({ ...map('token'), kind: 'Secret' }, ...slice)).toMatch(/created/);
+  expect(await create(map('administrator'))).toMatch(/created/);
+  const { apiVersion, kind } = map('');
+  await cluster.api.apply(configMaps, { apiVersion, kind, ...own, data: { by: 'us' } }, { fieldManager: 'isthmus' });
+  expect(await kubectl(['-n', 'apps-cons', 'delete', 'configmap', 'before', ...slice])).toMatch(/deleted/);
 });
