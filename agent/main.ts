@@ -204,6 +204,7 @@ async function lead(
   const channel = createChannel({
     ...common,
     privateKey,
+    ...(keys.succession === undefined ? {} : { succession: keys.succession }),
     config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
   });
   await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -75,6 +75,8 @@ async function playKubelet(): Promise<void> {
 }
 
 const agentKey = generateKeyPairSync('ed25519').privateKey;
+const inPem = (key: KeyObject, type: 'pkcs8' | 'spki'): string =>
+  Buffer.from(key.export({ type, format: 'pem' })).toString('base64');
 
 /** Does what the agent does with its join Secret. */
 async function playAgent(): Promise<ScriptedAgent | undefined> {
@@ -82,6 +84,16 @@ async function playAgent(): Promise<ScriptedAgent | undefined> {
   const token = secret?.data?.token;
   if (token === undefined) return undefined;
   const agent = new ScriptedAgent(Buffer.from(token, 'base64').toString(), ca, agentKey);
+  await kube.apply(
+    secrets,
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...liqo, name: 'authentication-keys' },
+      data: { privateKey: inPem(agentKey, 'pkcs8'), publicKey: inPem(createPublicKey(agentKey), 'spki') },
+    } as KubeObject,
+    'isthmus',
+  );
   expect((await agent.enroll()).status).toBe(200);
   const { url, tenant, clusterId } = agent.token;
   await kube.apply(

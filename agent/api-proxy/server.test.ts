@@ -233,10 +233,20 @@ test('a consumer that has no certificate is told so', async () => {
   await expect(asked).rejects.toMatchObject({ code: 'kube_unreachable', message: expect.stringContaining('404') });
 });
 
-test('two headers with tokens are none', async () => {
-  const { proxy } = await startProxy();
-  const token = () => `Proxy-Authorization: Bearer ${tokens()('milan', 'a-nonce-of-this-run')}\r\n`;
-  expect(await raw(proxy.port, `${line}${token()}${token()}\r\n`)).toContain(' 407 ');
+test('two headers with tokens are a bad token, also from an address that needs none', async () => {
+  const authorizer = new ProxyAuthorizer({
+    clusterId: 'milan',
+    targets: new Set([`${name}:6443`]),
+    nonce: 'a-nonce-of-this-run',
+    clock: systemClock,
+    keysOf: () => [rome.publicKey],
+    consumerAt: () => 'rome',
+  });
+  const { proxy, server } = await startProxy({ authorizer });
+  const token = async () => `Proxy-Authorization: Bearer ${await tokens()('milan', 'a-nonce-of-this-run')}\r\n`;
+  for (const headers of [`${await token()}${await token()}`, 'Proxy-Authorization: a\r\nProxy-Authorization: b\r\n'])
+    expect(await raw(proxy.port, `${line}${headers}\r\n`)).toMatch(/^HTTP\/1.1 407 /);
+  expect(server.names.size).toBe(0);
 });
 
 test('a caller that sends its headers too slowly is let go', async () => {

@@ -69,7 +69,8 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
   async function authorize(request: IncomingMessage, from: string): ReturnType<ProxyAuthorizer['authorize']> {
     const { method = '', url = '' } = request;
     const all = request.headersDistinct['proxy-authorization'] ?? [];
-    const authorization = all.length === 1 ? all[0] : undefined;
+    // None is another thing than several: a caller without a token may be let in by its address, and one whose token cannot be told may not.
+    const authorization = all.length > 1 ? all.join(', ') : all[0];
     const verdict = await authorizer.authorize({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
     // Logged once a minute per address and verdict: a caller that is refused constantly must not fill the log.

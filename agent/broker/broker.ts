@@ -9,7 +9,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { DesiredAnswer, ObservedAnswer, type ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
+import { DesiredAnswer, ObservedAnswer } from '#shared/schema/protocol/agent-protocol.ts';
 import { createAsks } from './requests/peering-objects.ts';
 import { ensureEnrolled } from './session/enroll.ts';
 import { createLinkStatus } from './session/link-status.ts';
@@ -18,13 +18,15 @@ import { createPace } from './session/poll-interval.ts';
 import { type BrokerClient, createBrokerClient } from './session/signed-client.ts';
 import { createDesiredState } from './sync/apply-desired.ts';
 import { createFacts } from './sync/facts.ts';
-import { createTold } from './sync/report-diff.ts';
+import { createReportDiff } from './sync/report-diff.ts';
 import { channelCaches } from './sync/watched-objects.ts';
 
 export interface ChannelDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
   readonly privateKey: KeyObject;
+  /** base64: by the key before this one. */
+  readonly succession?: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -175,28 +177,17 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config, 
     await status.exchanged(signal);
   }
 
-  const told = createTold(clock);
-  let toldFacts = '';
-  let toldAsks = '';
+  const reports = createReportDiff(clock);
   async function push(signal: AbortSignal): Promise<void> {
-    const current = sets.observed();
-    const changed = told.news(current);
-    const factsNow = facts.read();
-    const asksNow = [...asks.read()];
-    const batch: ObservedBatch = {
-      sets: [...changed],
-      ...(JSON.stringify(factsNow) === toldFacts ? {} : { facts: factsNow }),
-      ...(JSON.stringify(asksNow) === toldAsks ? {} : { asks: asksNow }),
-    };
-    if (isQuiet() && changed.length === 0 && batch.facts === undefined && batch.asks === undefined) return;
+    const current = { sets: sets.observed(), facts: facts.read(), asks: [...asks.read()] };
+    const batch = reports.send(current);
+    if (isQuiet() && batch.sets.length === 0 && batch.facts === undefined && batch.asks === undefined) return;
     const answer = await client.call('POST', '/v1/agent/observed', batch, ObservedAnswer, signal);
     pace.told({ protocolVersion: 1, ...answer });
     doorbellUrl = answer.doorbellUrl;
     if (answer.revision !== sets.revision()) down.raise();
-    told.remember(changed, current);
-    sets.acknowledged(changed);
-    toldFacts = JSON.stringify(factsNow);
-    toldAsks = JSON.stringify(asksNow);
+    reports.acknowledge(current);
+    sets.acknowledged(batch.sets);
     await status.exchanged(signal);
   }
 

@@ -9,6 +9,7 @@ import {
   verify,
   X509Certificate,
 } from 'node:crypto';
+import { keySuccessionText } from '#shared/domain/key-succession.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { readPem } from './pem.ts';
 
@@ -19,9 +20,11 @@ export interface ClusterKeys {
   readonly publicKey: string;
 }
 
-/** While a new pair takes over, providers still know the one before it. */
 export interface OwnKeys extends ClusterKeys {
+  /** While a new pair takes over, providers still know the one before it. */
   readonly previous?: ClusterKeys;
+  /** base64: by the pair before, which may be forgotten already. */
+  readonly succession?: string;
 }
 
 /** Of the two pairs, the one that a certificate (PEM) was issued for; the new one for any other text. */
@@ -70,9 +73,7 @@ export const publicKeyDer = (key: KeyObject): Uint8Array => key.export({ type: '
 export const fingerprintOf = (key: KeyObject): string =>
   `sha256:${createHash('sha256').update(publicKeyDer(key)).digest('hex')}`;
 
-/** What the former key of a cluster signs to hand over to another one. */
-const successionText = (next: KeyObject): Uint8Array =>
-  Buffer.from(`isthmus.dev/key-succession\n${fingerprintOf(next)}`);
+const successionText = (next: KeyObject): Uint8Array => Buffer.from(keySuccessionText(fingerprintOf(next)));
 
 export const signSuccession = (previous: ClusterKeys, next: ClusterKeys): Uint8Array =>
   signWith(previous.privateKey, successionText(createPublicKey(next.publicKey)));

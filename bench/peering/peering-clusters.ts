@@ -7,8 +7,9 @@ import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
-import { openProductClusters, type ProductClusters } from '#test/harness/product-clusters.ts';
+import { openProductClusters, type ProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import type { ClusterRequest } from '#test/testbed/spec.ts';
+import { endOnInterrupt } from '../interrupt.ts';
 
 export interface BenchClusters {
   readonly world: ProductClusters;
@@ -16,12 +17,14 @@ export interface BenchClusters {
   readonly provider: Cluster;
   /** Asks the broker; rejects with its answer unless the status is below 400. */
   ask<T>(method: 'GET' | 'POST' | 'DELETE', route: string, body?: unknown): Promise<T>;
+  /** What was started beside the clusters, and ends before them. */
+  alsoEnd(end: () => Promise<void>): void;
   close(): Promise<void>;
 }
 
 export const names = { consumer: 'rome', provider: 'milan' } as const;
 
-/** `cluster`: what both are asked to be. */
+/** `cluster`: what both are asked to be. An interrupted bench takes them down. */
 export async function openBenchClusters(
   root: string,
   log: (line: string) => void,
@@ -29,9 +32,13 @@ export async function openBenchClusters(
 ): Promise<BenchClusters> {
   const dir = path.join(root, '.build', 'bench-world');
   const clusters = [names.consumer, names.provider].map((name) => ({ name, ...cluster }));
+  const stop = new AbortController();
+  const started = endOnInterrupt(() => {
+    stop.abort();
+    return removeProductClusters({ root, dir, log });
+  }, log);
   const fixture = await openProductClusters({ root, dir, clusters, log, brokerPort: 7543 });
   await Promise.all([fixture.join(names.consumer), fixture.join(names.provider)]);
-  const stop = new AbortController();
   const open = async (name: string): Promise<Cluster> => {
     const connection = await connectKubeconfig(readFileSync(fixture.cluster(name).kubeconfigPath, 'utf8'));
     return openCluster(connection, { clock: systemClock, log: silentLog }, stop.signal);
@@ -54,9 +61,7 @@ export async function openBenchClusters(
         throw new Error(`${method} ${route} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
-    async close() {
-      stop.abort();
-      await fixture.close();
-    },
+    alsoEnd: started.alsoEnd,
+    close: started.close,
   };
 }

@@ -46,12 +46,6 @@ export async function openScaleClusters(
   log: (line: string) => void,
 ): Promise<ScaleClusters> {
   const bench = await openBenchClusters(root, log, sparing);
-  const closing: (() => Promise<void>)[] = [() => bench.close()];
-  const close = async (): Promise<void> => {
-    for (const end of closing.splice(0).reverse()) await end();
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => void close().finally(() => process.exit(1)));
   const clusters = [names.consumer, names.provider].map((name) => bench.world.cluster(name));
   const limitClients = async (limits: ClientLimits): Promise<void> => {
     for (const cluster of clusters) {
@@ -74,14 +68,14 @@ export async function openScaleClusters(
       gcPercent: sparing.gcPercent,
       log,
     });
-    closing.push(() => hollow.stop());
+    bench.alsoEnd(() => hollow.stop());
     await peer(bench, pods, log);
     // From here on new pods go to the hollow nodes only.
     for (const { name } of provider.nodes) await provider.kubectl('cordon', name);
     await prepareNamespaces(bench);
-    return { ...bench, hollow, limitClients, close };
+    return { ...bench, hollow, limitClients };
   } catch (error) {
-    await close();
+    await bench.close();
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/install/apply.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
+import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
 import { patient } from '#cli/install/patience.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
@@ -25,13 +26,18 @@ export const joinCommand = (io: CliIo): Command =>
       'after',
       `
 Needs a login at the broker and administrator rights in the cluster. Running it again updates the agent and repairs what is missing.
+A cluster that has joined keeps its key. After \`isthmus rotate-key\` the former key proves the new one. A cluster that has lost its key needs
+--replace-key, for which the login needs the permission clusters:replace-key (role admin).
 
 Example:
   isthmus join rome --kubeconfig rome.kubeconfig`,
     )
-    .action((name: string, options: InstallFlags) => join(io, name, options));
+    .option('--replace-key', 'let the cluster of this name have another key, without a proof of the former one')
+    .action((name: string, options: JoinFlags) => join(io, name, options));
 
-async function join(io: CliIo, name: string, options: InstallFlags): Promise<void> {
+type JoinFlags = InstallFlags & { readonly replaceKey?: boolean };
+
+async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> {
   const broker = await openBroker(io);
   try {
     const progress = createProgress(io);
@@ -46,7 +52,11 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
         `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
     );
     const network = await settleRangesOf(progress, kube, name, options);
-    const { token, before } = await tokenIfNeeded(broker, progress, name, state);
+    const { token, before } = await tokenIfNeeded(broker, progress, name, {
+      ...state,
+      key: await ownKeyOf(kube),
+      replaceKey: options.replaceKey === true,
+    });
     const joinStamp =
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
     const deadline = startedAt + timeoutMsOf(options);
@@ -74,22 +84,30 @@ async function join(io: CliIo, name: string, options: InstallFlags): Promise<voi
   }
 }
 
+interface Joining extends Pick<ClusterState, 'link'> {
+  /** Undefined: the cluster has none yet. */
+  readonly key: OwnKey | undefined;
+  readonly replaceKey: boolean;
+}
+
 /** A cluster that the broker knows and that knows the broker needs none: joining again only updates it. */
 async function tokenIfNeeded(
   broker: BrokerClient,
   progress: Progress,
   name: string,
-  { link }: ClusterState,
+  { link, key, replaceKey }: Joining,
 ): Promise<{ readonly token?: string; readonly before?: Cluster }> {
   const [me, known] = await Promise.all([
     broker.api.getMe(),
     orUndefined(orUndefined(broker.api.getCluster({ path: { cluster: name } }), 'not_found'), 'cluster_unknown'),
   ]);
-  if (known?.state === 'joined' && link?.spec.tenant === me.tenant) {
+  const isLinked = link?.spec.tenant === me.tenant;
+  const isKnownKey = key !== undefined && known?.keyThumbprint === key.thumbprint;
+  if (known?.state === 'joined' && isLinked && isKnownKey) {
     progress.note('already joined: updating the agent');
     return { before: known };
   }
-  if (known?.state === 'joined' && known.online) {
+  if (known?.state === 'joined' && known.online && !isLinked) {
     throw new AppError('already_exists', `another cluster is connected to the broker as ${name}`, {
       detail: {
         field: 'name',
@@ -98,8 +116,17 @@ async function tokenIfNeeded(
       },
     });
   }
+  if (known?.state === 'joined' && !isKnownKey && key?.isSuccessor !== true && !replaceKey) {
+    throw new AppError('cluster_key_known', `the broker knows ${name} by another key than this cluster has`, {
+      detail: {
+        field: 'name',
+        value: name,
+        remedy: `choose another name, or, if it is the same cluster and its key is lost, add --replace-key; that needs a login with role admin`,
+      },
+    });
+  }
   const { token } = await during(progress, 'join token', () =>
-    broker.api.createJoinToken({ body: { cluster: name } }, { repeatable: true }),
+    broker.api.createJoinToken({ body: { cluster: name, ...(replaceKey && { replaceKey }) } }, { repeatable: true }),
   );
   return { token, ...(known && { before: known }) };
 }

@@ -1,9 +1,10 @@
 /** isthmus rotate-key: gives a cluster a new key pair, while everything that the former one holds open stays open. */
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { Command } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
+import { keySuccessionText } from '#shared/domain/key-succession.ts';
 import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
@@ -28,13 +29,21 @@ ${systemNamespace}/${authenticationKeysSecret} holds both meanwhile. A second ro
     )
     .action((options: Options) => rotateKey(io, options));
 
-const inPem = (): { readonly privateKey: string; readonly publicKey: string } => {
+const inPem = () => {
   const pair = generateKeyPairSync('ed25519');
   return {
     privateKey: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     publicKey: pair.publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    der: pair.publicKey.export({ type: 'spki', format: 'der' }),
   };
 };
+/** base64: the former key says that the next one is the cluster's, too. */
+function successionOf(former: string, next: Uint8Array): string {
+  const text = Buffer.from(keySuccessionText(`sha256:${createHash('sha256').update(next).digest('hex')}`));
+  const key = createPrivateKey(former);
+  return sign(key.asymmetricKeyType === 'ed25519' ? null : 'sha256', text, key).toString('base64');
+}
+
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 async function rotateKey(io: CliIo, options: Options): Promise<void> {
@@ -64,6 +73,7 @@ async function rotateKey(io: CliIo, options: Options): Promise<void> {
       publicKey: base64(next.publicKey),
       [keyFields.previousPrivate]: privateKey,
       [keyFields.previousPublic]: publicKey,
+      [keyFields.succession]: successionOf(Buffer.from(privateKey, 'base64').toString(), next.der),
     },
   });
   io.stdout.write('the cluster has a new key; its providers are asked to certify it\n');

@@ -43,6 +43,7 @@ export interface AgentCaller extends Principal {
 const leastRole = {
   'clusters:read': 'viewer',
   'clusters:join': 'operator',
+  'clusters:replace-key': 'admin',
   'clusters:label': 'operator',
   'clusters:remove': 'operator',
   'peerings:read': 'viewer',
@@ -78,6 +79,10 @@ export const requiredRole = (permission: Permission): Role => leastRole[permissi
 
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   roleNames.indexOf(role) >= roleNames.indexOf(leastRole[permission]);
+
+/** Whether role and scopes both allow it. */
+export const has = ({ role, scopes }: Caller, permission: Permission): boolean =>
+  roleAllows(role, permission) && (scopes === undefined || scopes.includes(permission));
 
 /** Throws `forbidden` naming what is lacking. */
 export function mustHave(caller: Caller, permission: Permission): void {

@@ -1,3 +1,4 @@
+import { createHash, createPublicKey, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
@@ -9,8 +10,12 @@ const admin = adminOf('default');
 const keys = newAgentKeys();
 const enrolPath = '/v1/agent/enroll';
 
-async function tokenFor(clusters: BrokerClusters, clusterId: string): Promise<string> {
-  const { token } = await clusters.control.clusters.createJoinToken(admin, clusterId);
+async function tokenFor(
+  clusters: BrokerClusters,
+  clusterId: string,
+  options?: { readonly replaceKey: boolean },
+): Promise<string> {
+  const { token } = await clusters.control.clusters.createJoinToken(admin, clusterId, options);
   return (JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as { secret: string })
     .secret;
 }
@@ -18,11 +23,17 @@ async function tokenFor(clusters: BrokerClusters, clusterId: string): Promise<st
 async function enroll(
   clusters: BrokerClusters,
   token: string,
-  options: { keys?: typeof keys; clusterId?: string; tenant?: string } = {},
+  options: { keys?: typeof keys; clusterId?: string; tenant?: string; succession?: string } = {},
 ) {
   const { clusterId = 'rome', tenant = 'default' } = options;
   const by = options.keys ?? keys;
-  const body = { clusterId, token, publicKey: by.publicKey, facts: openFacts };
+  const body = {
+    clusterId,
+    token,
+    publicKey: by.publicKey,
+    facts: openFacts,
+    ...(options.succession && { succession: options.succession }),
+  };
   const request: ToSign = {
     keys: by,
     tenant,
@@ -124,10 +135,49 @@ describe('joining', () => {
     await expect(clusters.control.clusters.enroll(body, signed)).rejects.toMatchObject({ code: 'signature_invalid' });
   });
 
-  test('again with a new token replaces the key', async () => {
+  const succession = (former: typeof keys, next: typeof keys): string => {
+    const der = createPublicKey({ key: { ...next.publicKey }, format: 'jwk' }).export({ type: 'spki', format: 'der' });
+    const text = `isthmus.dev/key-succession\nsha256:${createHash('sha256').update(der).digest('hex')}`;
+    return sign(null, Buffer.from(text), former.privateKey).toString('base64');
+  };
+
+  test('again with another key is refused to a token alone: a key that may only join takes no name from a cluster', async () => {
+    const { world: clusters, sign: signed } = await joined();
+    const thief = newAgentKeys();
+    const token = await tokenFor(clusters, 'rome');
+    for (const proof of [undefined, succession(thief, thief), succession(keys, newAgentKeys()), 'AAAA', '']) {
+      const enrolment = enroll(clusters, token, { keys: thief, ...(proof !== undefined && { succession: proof }) });
+      await expect(enrolment).rejects.toMatchObject({ code: 'cluster_key_known' });
+    }
+    expect((await clusters.control.clusters.authenticateAgent(await signed())).clusterId).toBe('rome');
+  });
+
+  test('again with another key is allowed by the signature of the former one', async () => {
+    const { world: clusters, sign: signed } = await joined();
+    const next = newAgentKeys();
+    await enroll(clusters, await tokenFor(clusters, 'rome'), { keys: next, succession: succession(keys, next) });
+    expect((await clusters.control.clusters.authenticateAgent(await signed({ keys: next }))).clusterId).toBe('rome');
+    const { items } = await clusters.control.audit.list(admin, { subject: 'cluster/rome' });
+    expect(items.find((record) => record.action === 'cluster.enroll')).toMatchObject({
+      after: { keyBy: 'succession' },
+    });
+  });
+
+  test('a token that replaces keys is made for administrators of the tenant alone', async () => {
+    const { world: clusters } = await joined();
+    const operator: Caller = { ...admin, role: 'operator' };
+    await expect(
+      clusters.control.clusters.createJoinToken(operator, 'rome', { replaceKey: true }),
+    ).rejects.toMatchObject({ code: 'forbidden', detail: { permission: 'clusters:replace-key' } });
+    await expect(
+      clusters.control.clusters.createJoinToken({ ...admin, scopes: ['clusters:join'] }, 'rome', { replaceKey: true }),
+    ).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  test('again with a token that was made to replace the key replaces it', async () => {
     const { world: clusters, sign } = await joined();
     const next = newAgentKeys();
-    await enroll(clusters, await tokenFor(clusters, 'rome'), { keys: next });
+    await enroll(clusters, await tokenFor(clusters, 'rome', { replaceKey: true }), { keys: next });
     await expect(clusters.control.clusters.authenticateAgent(await sign())).rejects.toMatchObject({
       code: 'signature_invalid',
     });

@@ -27,6 +27,7 @@ import { pageOf } from '../store/pages.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
+import { mayChangeKey } from './key-change.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
 import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
@@ -39,10 +40,17 @@ export interface IssuedJoinToken {
 }
 
 export interface Clusters {
-  createJoinToken(caller: Caller, clusterId: string, signal?: AbortSignal): Promise<IssuedJoinToken>;
+  /** `replaceKey`: a joined cluster may enrol with another key by it, for which the caller needs `clusters:replace-key`. */
+  createJoinToken(
+    caller: Caller,
+    clusterId: string,
+    options?: { readonly replaceKey?: boolean | undefined },
+    signal?: AbortSignal,
+  ): Promise<IssuedJoinToken>;
   /**
    * Spends the token and pins the key. The request must be signed with that key (header `kid: enroll`). Repeating it with the same token
-   * and key gives the same answer, so that a lost response does no harm; with another key it is `join_token_used`.
+   * and key gives the same answer, so that a lost response does no harm; with another key it is `join_token_used`. A cluster that has joined may
+   * come with another key if the one before signed it, or if the token replaces keys; else it is `cluster_key_known`.
    */
   enroll(request: EnrollRequest, signed: SignedRequest, signal?: AbortSignal): Promise<EnrollResponse>;
   /** Verifies signature, audience, path, body and freshness, and notes that the cluster was heard. */
@@ -134,8 +142,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
     heard,
     lost,
 
-    async createJoinToken(caller, clusterId, signal) {
+    async createJoinToken(caller, clusterId, { replaceKey = false } = {}, signal) {
       mustHave(caller, 'clusters:join');
+      if (replaceKey) mustHave(caller, 'clusters:replace-key');
       const parsed = ClusterId.safeParse(clusterId);
       if (!parsed.success) {
         throw new AppError(
@@ -152,8 +161,13 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const subject = `cluster/${clusterId}`;
       await store.transact(
         [
-          putToken(caller.tenant, secret, { clusterId, createdBy: caller.principal, expiresAt }),
-          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt } }),
+          putToken(caller.tenant, secret, {
+            clusterId,
+            createdBy: caller.principal,
+            expiresAt,
+            ...(replaceKey ? { replacesKey: true } : {}),
+          }),
+          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
         signal,
@@ -198,6 +212,13 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           'the join token was used, and the cluster has left or changed its key since',
         );
       }
+      const change = mayChangeKey({
+        before: before?.value,
+        publicKey,
+        keyThumbprint: thumbprint,
+        succession: request.succession,
+        token: stored.value,
+      });
       if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
       const now = clock.now();
       const record: ClusterRecord = {
@@ -230,7 +251,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
-            after: { state: 'joined', keyThumbprint: thumbprint, tokenBy: stored.value.createdBy },
+            after: {
+              state: 'joined',
+              keyThumbprint: thumbprint,
+              tokenBy: stored.value.createdBy,
+              ...(change && { keyBy: change }),
+            },
           }),
         ],
         [eventOf(deps, tenant, 'cluster.joined', subject, { keyThumbprint: thumbprint })],

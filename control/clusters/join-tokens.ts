@@ -14,6 +14,8 @@ export interface JoinTokenRecord {
   readonly clusterId: string;
   readonly createdBy: string;
   readonly expiresAt: number;
+  /** A joined cluster may enrol with another key, without a proof of the one before. */
+  readonly replacesKey?: true;
   readonly usedAt?: number;
   /** Thumbprint of the key that was enrolled with it. */
   readonly usedBy?: string;

@@ -59,7 +59,7 @@ export function createCapacity({ store, clock }: Pick<ControlDeps, 'store' | 'cl
       const used = entry.count + entry.added;
       if (used >= limit) {
         throw new AppError('limit_reached', `the tenant has ${used} ${what}, its limit is ${limit}`, {
-          detail: { limit, used, of: what, retryAfterSeconds: 60 },
+          detail: { limit, used, of: what },
         });
       }
       entry.added += 1;

@@ -22,7 +22,7 @@ export interface PeeringSpec {
   readonly class: string;
   /** Absent: made before there were links, and has none. */
   readonly network?: NetworkTerms;
-  /** base64 of 64 random bytes: what the consumer signs to prove its key to the provider. */
+  /** base64 of the text that the consumer signs to prove its key to the provider; that text is the base64 of 64 random bytes. */
   readonly nonce: string;
   readonly createdAt: number;
   readonly requestedBy: string;

@@ -30,6 +30,8 @@ interface RulesRecord {
 
 const maxRules = 50;
 
+const listName = ({ tenant }: Caller): string => `approval rules of ${tenant}`;
+
 export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>): ApprovalRules {
   const { store, clock, ids } = deps;
 
@@ -56,8 +58,8 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
         const before = await load(tenant, signal);
         const rules = before?.value.rules ?? [];
         if (rules.length >= maxRules) {
-          throw new AppError('in_use', `a tenant has at most ${maxRules} approval rules; delete one first`, {
-            detail: { limit: maxRules },
+          throw new AppError('limit_reached', `a tenant has at most ${maxRules} approval rules; delete one first`, {
+            detail: { limit: maxRules, of: 'approval rules' },
           });
         }
         await store.transact(
@@ -75,12 +77,12 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
     async list(caller, page = {}, signal) {
       mustHave(caller, 'approval-rules:read');
       const limit = limitOf(page);
-      const after = decodeCursor(page.cursor);
+      const after = decodeCursor(listName(caller), page.cursor);
       const rules = (await load(caller.tenant, signal))?.value.rules ?? [];
       const rest = after === undefined ? rules : rules.filter(({ id }) => id > after);
       const items = rest.slice(0, limit);
       const last = items.at(-1);
-      return { items, ...(rest.length > limit && last ? { cursor: encodeCursor(last.id) } : {}) };
+      return { items, ...(rest.length > limit && last ? { cursor: encodeCursor(listName(caller), last.id) } : {}) };
     },
 
     async delete(caller, id, signal) {

@@ -183,7 +183,7 @@ describe('approval rules', () => {
   test('are listed page by page, and there are at most 50', async () => {
     const { control } = await twoTenants();
     for (let i = 0; i < 50; i += 1) await control.approvalRules.create(bolt, { ...rule, name: `r${i}` });
-    await expect(control.approvalRules.create(bolt, rule)).rejects.toMatchObject({ code: 'in_use' });
+    await expect(control.approvalRules.create(bolt, rule)).rejects.toMatchObject({ code: 'limit_reached' });
     const first = await control.approvalRules.list(bolt, { limit: 30 });
     const second = await control.approvalRules.list(bolt, {
       limit: 30,

@@ -1,5 +1,6 @@
 /** Paging: limits checked once, and pages that hide some items filled up from the next ones. */
 import { AppError } from '#shared/errors/app-error.ts';
+import { sha256Hex } from '../access/secrets.ts';
 import type { PageRequest } from '../model/deps.ts';
 import type { Item, Page, Query, Store } from '../ports/store.ts';
 
@@ -15,19 +16,27 @@ export function limitOf({ limit = defaultLimit }: PageRequest): number {
   return limit;
 }
 
-/** Cursors are base64url, opaque on purpose: clients must not depend on their content. */
-export const encodeCursor = (sk: string): string => Buffer.from(sk).toString('base64url');
+/** Of a list, so that a cursor of another list, or of another tenant's, is told apart from one of this. */
+const tagOf = (list: string): string => sha256Hex(list).slice(0, 8);
 
-export function decodeCursor(cursor: string | undefined): string | undefined {
+/** Cursors are base64url, opaque on purpose: clients must not depend on their content. `list` is the same for every page of one list. */
+export const encodeCursor = (list: string, place: string): string =>
+  tagOf(list) + Buffer.from(place).toString('base64url');
+
+/** The place that was encoded. `cursor_unknown` for a cursor of another list and for what is none. */
+export function decodeCursor(list: string, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
-  const sk = Buffer.from(cursor, 'base64url').toString('latin1');
-  if (!/^[\x20-\x7e]{1,1024}$/.test(sk) || encodeCursor(sk) !== cursor) {
+  const place = Buffer.from(cursor.slice(tagOf(list).length), 'base64url').toString('latin1');
+  if (!/^[\x20-\x7e]{1,1024}$/.test(place) || encodeCursor(list, place) !== cursor) {
     throw new AppError('cursor_unknown', `cursor ${JSON.stringify(cursor)} is not one that this list handed out`, {
       detail: { field: 'cursor', value: cursor },
     });
   }
-  return sk;
+  return place;
 }
+
+export const listOf = ({ partition, from = '', to = '', reverse = false }: Omit<Query, 'limit' | 'cursor'>): string =>
+  JSON.stringify([partition, from, to, reverse]);
 
 /** One page of `query`, of the items that `view` does not drop (by returning undefined). */
 export async function pageOf<T, V>(
@@ -39,17 +48,18 @@ export async function pageOf<T, V>(
 ): Promise<Page<V>> {
   const limit = limitOf(request);
   const items: V[] = [];
-  let cursor = decodeCursor(request.cursor);
+  const list = listOf(query);
+  let cursor = decodeCursor(list, request.cursor);
   for (;;) {
     const page = await store.query<T>({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) }, signal);
     for (const item of page.items) {
-      if (items.length === limit && cursor !== undefined) return { items, cursor: encodeCursor(cursor) };
+      if (items.length === limit && cursor !== undefined) return { items, cursor: encodeCursor(list, cursor) };
       const seen = await view(item);
       cursor = item.sk;
       if (seen !== undefined) items.push(seen);
     }
     if (page.cursor === undefined) return { items };
     cursor = page.cursor;
-    if (items.length === limit) return { items, cursor: encodeCursor(cursor) };
+    if (items.length === limit) return { items, cursor: encodeCursor(list, cursor) };
   }
 }

@@ -94,7 +94,10 @@ export function checkNewKey(input: NewApiKey): void {
   }
 }
 
-/** No privilege escalation: a key grants access - by another key, as a member, through an identity provider - only to rights that it has itself. */
+/**
+ * No privilege escalation: a key grants access - by another key, as a member, through an identity provider - only to rights that it has itself,
+ * and revokes only keys that have no others.
+ */
 export function mustNotExceed(
   maker: { readonly role: Role; readonly scopes?: readonly Permission[] },
   input: Pick<NewApiKey, 'role' | 'scopes'>,
@@ -106,7 +109,7 @@ export function mustNotExceed(
   if (beyond !== undefined) {
     throw new AppError(
       'forbidden',
-      `a key scoped to ${scopes.join(', ')} cannot give ${beyond}, which role ${input.role} has; use a key without scopes`,
+      `a key scoped to ${scopes.join(', ')} can neither give nor take ${beyond}, which role ${input.role} has; use a key without scopes`,
       {
         detail: { scope: beyond, scopes },
       },

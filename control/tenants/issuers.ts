@@ -75,7 +75,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
       }
       if ((await all(caller.tenant, signal)).length >= maxIssuers) {
         throw new AppError('limit_reached', `the tenant has ${maxIssuers} issuers, which is the limit; remove one`, {
-          detail: { limit: maxIssuers, of: 'issuers', retryAfterSeconds: 60 },
+          detail: { limit: maxIssuers, of: 'issuers' },
         });
       }
       await keys.check(url, signal).catch((error: unknown) => {

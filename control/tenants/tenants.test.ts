@@ -113,6 +113,21 @@ describe('an API key', () => {
     await tenants.createKey(scoped, { name: 'same', role: 'admin', scopes: ['keys:read'] });
   });
 
+  test('revokes only keys that have no right beyond its own', async () => {
+    const { tenants, admin, secret } = await started();
+    const scopes = ['keys:write', 'keys:read', 'peerings:read'] as const;
+    const narrow = await tenants.createKey(admin, { name: 'keys', role: 'admin', scopes: [...scopes] });
+    const scoped = await tenants.authenticate(narrow.secret, origin);
+    const equal = await tenants.createKey(admin, { name: 'equal', role: 'admin', scopes: ['peerings:read'] });
+    const wider = await tenants.createKey(admin, { name: 'wider', role: 'operator', scopes: ['peerings:write'] });
+    await tenants.revokeKey(scoped, equal.key.id);
+    for (const id of [wider.key.id, admin.principal.slice('api-key/'.length)]) {
+      await expect(tenants.revokeKey(scoped, id)).rejects.toMatchObject({ code: 'forbidden' });
+    }
+    await tenants.authenticate(wider.secret, origin);
+    await tenants.authenticate(secret, origin);
+  });
+
   test.each([
     { what: 'no name', input: { name: '', role: 'viewer' as const } },
     { what: 'a life of a second', input: { name: 'x', role: 'viewer' as const, expiresInSeconds: 1 } },

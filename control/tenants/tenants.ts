@@ -34,7 +34,10 @@ export interface Tenants {
   createKey(caller: Caller, input: NewApiKey, signal?: AbortSignal): Promise<IssuedKey>;
   /** A new secret with the same rights; the old key keeps working for `overlapSeconds` (default 0). */
   rotateKey(caller: Caller, id: string, overlapSeconds?: number, signal?: AbortSignal): Promise<IssuedKey>;
-  /** `in_use` for the very key that asks, so that no caller locks itself out by accident. */
+  /**
+   * `in_use` for the very key that asks, so that no caller locks itself out by accident; `forbidden` for a key of wider rights, so that a narrow
+   * key cannot lock the wide ones out.
+   */
   revokeKey(caller: Caller, id: string, signal?: AbortSignal): Promise<ApiKeyView>;
   listKeys(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<ApiKeyView>>;
   /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each; `tenant_suspended` for a good one. */
@@ -134,6 +137,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       mustHave(caller, 'keys:write');
       const now = clock.now();
       const { value: old, version } = await load(caller, id, signal);
+      mustNotExceed(caller, old);
       if (old.revokedAt !== undefined && old.revokedAt <= now) return viewOfKey(old);
       if (caller.principal === `api-key/${id}`) {
         throw new AppError('in_use', `API key ${id} is the one that asks: revoke it with another admin key`, {

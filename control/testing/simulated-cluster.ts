@@ -142,11 +142,16 @@ export class SimulatedCluster {
     const changed = sets.filter((set) => this.#reported.get(set.peering) !== JSON.stringify(set));
     const facts = JSON.stringify(this.facts);
     const asks = JSON.stringify(this.asks);
-    await this.#control().exchange.observe(this.#agent, {
+    const batch = {
       sets: changed,
       ...(facts === this.#factsTold ? {} : { facts: this.facts }),
       ...(asks === this.#asksTold ? {} : { asks: this.asks }),
-    });
+    };
+    // As the agent does: a report without an answer may have been taken or not.
+    for (const set of changed) this.#reported.delete(set.peering);
+    if (batch.facts !== undefined) this.#factsTold = '';
+    if (batch.asks !== undefined) this.#asksTold = '';
+    await this.#control().exchange.observe(this.#agent, batch);
     for (const set of changed) this.#reported.set(set.peering, JSON.stringify(set));
     this.#factsTold = facts;
     this.#asksTold = asks;

@@ -1,4 +1,7 @@
-/** Deliveries for the people whose webhooks or event targets they are: listed, read, sent again, made as a test. */
+/**
+ * Deliveries for the people whose webhooks or event targets they are: listed, read, sent again, made as a test. What makes events leave needs
+ * `events:read` besides: a key sends out nothing that it may not read.
+ */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
@@ -6,7 +9,7 @@ import { testType, typeName } from '../events/cloud-event.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import { decodeCursor, encodeCursor, pageOf } from '../store/pages.ts';
+import { decodeCursor, encodeCursor, listOf, pageOf } from '../store/pages.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { moveOps, planOps, replayed } from './deliveries.ts';
 import { loadReceiver, type ReceiverKind, subjectOf } from './receivers.ts';
@@ -131,6 +134,7 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
 
     async replay(caller, receiver, delivery, signal) {
       mustHave(caller, 'webhooks:write');
+      mustHave(caller, 'events:read');
       const { tenant } = caller;
       await mustBeEnabled(tenant, receiver, signal);
       return untilWritten(async () => {
@@ -151,17 +155,19 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
 
     async replayDead(caller, receiver, cursor, signal) {
       mustHave(caller, 'webhooks:write');
+      mustHave(caller, 'events:read');
       const { tenant } = caller;
-      const from = decodeCursor(cursor);
+      const dead = `dead ${listOf(everything(tenant, receiver))}`;
+      const from = decodeCursor(dead, cursor);
       await mustBeEnabled(tenant, receiver, signal);
       return untilWritten(async () => {
         const query = { ...everything(tenant, receiver), limit: 200, ...(from === undefined ? {} : { cursor: from }) };
         const page = await store.query<DeliveryRecord>(query, signal);
-        const dead: Item<DeliveryRecord>[] = page.items.filter(({ value }) => value.state === 'dead');
-        const taken = dead.slice(0, replayedAtOnce);
+        const found: Item<DeliveryRecord>[] = page.items.filter(({ value }) => value.state === 'dead');
+        const taken = found.slice(0, replayedAtOnce);
         const last = taken.at(-1);
         // Where the next call goes on: behind what was taken, or behind all that was looked at.
-        const next = dead.length > taken.length && last ? last.sk : page.cursor;
+        const next = found.length > taken.length && last ? last.sk : page.cursor;
         const now = clock.now();
         const ops: Op[] = taken.flatMap((item) => moveOps({ tenant, now }, item, replayed(item.value, now)));
         if (ops.length > 0) {
@@ -172,7 +178,7 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
             signal,
           );
         }
-        return { replayed: taken.length, ...(next === undefined ? {} : { cursor: encodeCursor(next) }) };
+        return { replayed: taken.length, ...(next === undefined ? {} : { cursor: encodeCursor(dead, next) }) };
       }, signal);
     },
   };

@@ -61,7 +61,7 @@ describe('an event target', () => {
   test('is one of twenty at most, and no webhook counts against it', async () => {
     await w.world.control.webhooks.create(admin, { url: hook, types: ['*'] });
     for (let i = 0; i < 20; i += 1) await make();
-    await expect(make()).rejects.toMatchObject({ code: 'in_use' });
+    await expect(make()).rejects.toMatchObject({ code: 'limit_reached' });
     expect((await targets().list(admin, { limit: 200 })).items).toHaveLength(20);
     expect((await w.world.control.webhooks.list(admin)).items).toHaveLength(1);
   });

@@ -1,4 +1,7 @@
-/** What a tenant does with webhooks and event targets alike: makes, reads, changes, deletes. What only one of them has comes as `Traits`. */
+/**
+ * What a tenant does with webhooks and event targets alike: makes, reads, changes, deletes. What only one of them has comes as `Traits`. To say
+ * where events go needs `events:read` besides `webhooks:write`: a key sends out nothing that it may not read.
+ */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
@@ -67,16 +70,17 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
     find,
     shown,
 
-    /** Throws `in_use` when the tenant has as many as it may. */
+    /** Throws `limit_reached` when the tenant has as many as it may. */
     async mustHaveRoom(tenant: string, signal?: AbortSignal): Promise<void> {
       const { items } = await store.query({ ...ofTenant(tenant), limit: maxReceivers }, signal);
       if (items.length < maxReceivers) return;
-      throw new AppError('in_use', `a tenant has at most ${maxReceivers} ${words}s; delete one first`, {
-        detail: { limit: maxReceivers },
+      throw new AppError('limit_reached', `a tenant has at most ${maxReceivers} ${words}s; delete one first`, {
+        detail: { limit: maxReceivers, of: `${words}s` },
       });
     },
 
     async add(caller: Caller, value: R, signal?: AbortSignal): Promise<V> {
+      mustHave(caller, 'events:read');
       const { tenant } = caller;
       const at = key.webhook(tenant, value.id);
       const subject = subjectOf(value.id);
@@ -107,6 +111,7 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
       signal?: AbortSignal,
     ): Promise<V> {
       mustHave(caller, 'webhooks:write');
+      mustHave(caller, 'events:read');
       const { tenant } = caller;
       const item = await untilWritten(async () => {
         const before = await find(tenant, id, signal);

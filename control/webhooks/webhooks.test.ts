@@ -63,6 +63,17 @@ describe('a webhook', () => {
     expect(JSON.stringify(await refused.catch((error: unknown) => [String(error), error]))).not.toContain('abc');
   });
 
+  test('is neither made, pointed elsewhere nor sent anything again by a key that may not read events', async () => {
+    const { webhook } = await make();
+    const blind = { ...admin, scopes: ['webhooks:write', 'webhooks:read'] as const };
+    const { create, change, deliveries } = webhooks();
+    const refused = { code: 'forbidden', message: expect.stringContaining('events:read') };
+    await expect(create(blind, { url: 'https://hook.example/x', types: ['*'] })).rejects.toMatchObject(refused);
+    await expect(change(blind, webhook.id, { url: 'https://hook.example/y' })).rejects.toMatchObject(refused);
+    await expect(deliveries.replay(blind, webhook.id, 'ev_1')).rejects.toMatchObject(refused);
+    await expect(deliveries.replayDead(blind, webhook.id)).rejects.toMatchObject(refused);
+  });
+
   test('gets nothing of before it was made', async () => {
     await w.happen();
     w.clock.advance(1);
@@ -73,7 +84,7 @@ describe('a webhook', () => {
 
   test('is one of twenty at most', async () => {
     for (let i = 0; i < 20; i += 1) await make();
-    await expect(make()).rejects.toMatchObject({ code: 'in_use' });
+    await expect(make()).rejects.toMatchObject({ code: 'limit_reached' });
   });
 
   test('that is deleted gets nothing, not even what waited', async () => {

@@ -16,6 +16,11 @@ describe('the router', () => {
     expect(route('GET', '/v1/things/special').routeKey).toBe('GET /v1/things/special');
   });
 
+  test('takes HEAD for GET', () => {
+    expect(route('HEAD', '/v1/things/special').routeKey).toBe('GET /v1/things/special');
+    expect(() => route('HEAD', '/v1/things')).toThrow('this path has POST');
+  });
+
   test.each([
     { method: 'DELETE', path: '/v1/things', says: 'this path has POST' },
     { method: 'GET', path: '/v1/things/', says: 'openapi' },

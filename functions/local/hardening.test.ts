@@ -152,6 +152,25 @@ describe('a request that is broken gets its own answer', () => {
     expect([answer.status, codeIn(answer.text)]).toEqual([400, 'malformed_request']);
   });
 
+  test('two hosts, of which a proxy may take the other', async () => {
+    const head = `connection: close\r\nauthorization: Bearer ${key}\r\n`;
+    const answer = await raw(`GET /v1/clusters HTTP/1.1\r\nhost: a\r\nHost: b\r\n${head}\r\n`);
+    expect([answer.status, codeIn(answer.text)]).toEqual([400, 'malformed_request']);
+  });
+
+  test.each(['1e2', '0x10', '', '%201', '+5', '1_0'])('the number %s in a query', async (text) => {
+    const answer = await request('GET', `/v1/clusters?limit=${text}`);
+    expect([answer.status, codeIn(answer.text)]).toEqual([422, 'invalid_input']);
+  });
+
+  test('HEAD gets the headers of GET and no body', async () => {
+    const [head, get] = [await request('HEAD', '/v1/clusters'), await request('GET', '/v1/clusters')];
+    expect(head.status).toBe(200);
+    expect(head.text.split('\r\n\r\n')[1]).toBe('');
+    const lengthOf = (text: string) => /content-length: (\d+)/.exec(text)?.[1];
+    expect(lengthOf(head.text)).toBe(lengthOf(get.text));
+  });
+
   test('an unknown query parameter is named', async () => {
     const { status, text } = await request('GET', '/v1/clusters?includeLeave=true');
     expect([status, text]).toEqual([422, expect.stringContaining('includeLeave')]);

@@ -18,6 +18,7 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
   const answer = async (message: IncomingMessage, requestId: string): Promise<APIGatewayProxyResultV2> => {
     const method = message.method ?? 'GET';
     const url = message.url ?? '/';
+    mustHaveOneHost(message);
     const { run, ...route } = router(method, splitUrl(url).rawPath);
     const body = await readBody(message, maxBodyBytes);
     if (body === undefined) {
@@ -55,6 +56,15 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
   };
 }
 
+/** Of two, a proxy in front may have taken the other one. node:http takes the first, and refuses a request without any. */
+function mustHaveOneHost({ rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts <= 1) return;
+  throw new AppError('malformed_request', `the header host is there ${hosts} times, accepted is once`, {
+    detail: { field: 'host' },
+  });
+}
+
 /** For the client to read what it was told. */
 const lingerMs = 2_000;
 
@@ -88,5 +98,5 @@ function send(response: ServerResponse, message: IncomingMessage, result: APIGat
     ...(!empty && { 'content-length': body.length }),
     ...(unread && { connection: 'close' }),
   });
-  response.end(empty ? undefined : body);
+  response.end(empty || message.method === 'HEAD' ? undefined : body);
 }

@@ -30,6 +30,7 @@ function parametersOf(segments: readonly string[], actual: readonly string[]): R
 /** Throws `not_found`, or `method_not_allowed` naming the methods that the path has. */
 export function createPathRouter<R extends PathRoute>(
   routes: readonly R[],
+  { headIsGet = false }: { readonly headIsGet?: boolean } = {},
 ): (method: string, rawPath: string) => FoundRoute<R> {
   const compiled = routes
     .map((route) => ({ route, segments: route.path.split('/') }))
@@ -41,10 +42,12 @@ export function createPathRouter<R extends PathRoute>(
     for (const { route, segments } of compiled) {
       const pathParameters = parametersOf(segments, actual);
       if (pathParameters === undefined) continue;
-      if (route.method === method) return { route, pathParameters };
+      if (route.method === (headIsGet && method === 'HEAD' ? 'GET' : method)) return { route, pathParameters };
       // Literal segments win here, too: only methods of the path that a client reads in the document.
       nearest ??= route.path;
-      if (route.path === nearest) others.add(route.method);
+      if (route.path !== nearest) continue;
+      others.add(route.method);
+      if (headIsGet && route.method === 'GET') others.add('HEAD');
     }
     if (others.size > 0) {
       const allow = [...others].sort().join(', ');

@@ -2,7 +2,14 @@
 import * as z from 'zod';
 import { parseSelector, selectorPattern } from '#shared/domain/label-selector.ts';
 
-const limit = z.coerce.number().int().min(1).max(200).optional().describe('1 to 200, default 50.');
+/** A number as people write it: no sign, no exponent, no hexadecimal, no blanks, and nothing is not zero. */
+export const decimal = <S extends z.ZodNumber>(schema: S) =>
+  z.preprocess(
+    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : text),
+    schema,
+  );
+
+const limit = decimal(z.number().int().min(1).max(200)).optional().describe('1 to 200, default 50.');
 export const cursor = z
   .string()
   .max(800)

@@ -763,6 +763,8 @@ export interface BrokerApi<Options = unknown> {
       body: {
         /** The name peers know a cluster by. */
         cluster: string;
+        /** The cluster has joined, has lost its key, and may enrol with another one. Its peers still have to agree to that key. */
+        replaceKey?: boolean | undefined;
       };
     },
     options?: Options,
@@ -1195,6 +1197,7 @@ export interface BrokerApi<Options = unknown> {
           | readonly (
               | 'clusters:read'
               | 'clusters:join'
+              | 'clusters:replace-key'
               | 'clusters:label'
               | 'clusters:remove'
               | 'peerings:read'

@@ -83,7 +83,12 @@ export const admission = {
 } as const;
 export const authenticationKeysSecret = 'authentication-keys';
 /** Ours, in that Secret: the pair before the last rotation, for as long as a provider has certified no other. */
-export const keyFields = { previousPrivate: 'previousPrivateKey', previousPublic: 'previousPublicKey' } as const;
+export const keyFields = {
+  previousPrivate: 'previousPrivateKey',
+  previousPublic: 'previousPublicKey',
+  /** By the pair before the present one. Stays when that pair is forgotten: it is public. */
+  succession: 'succession',
+} as const;
 
 export const name = {
   tenantNamespace: (peer: string): string => `liqo-tenant-${peer}`,

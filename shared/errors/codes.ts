@@ -116,6 +116,13 @@ export const codes = {
     cause: 'the cursor is not one that this list handed out',
     remedy: 'read the list from its beginning, without a cursor',
   },
+  cursor_expired: {
+    http: 410,
+    retry: false,
+    exit: 5,
+    cause: 'events after this cursor are older than the event log keeps them, which is 24 hours',
+    remedy: 'read what you follow once more, then follow the feed without a cursor',
+  },
   join_token_unknown: {
     http: 401,
     retry: false,
@@ -143,6 +150,14 @@ export const codes = {
     exit: 3,
     cause: 'the agent request is not signed by the key that the cluster enrolled',
     remedy: 're-enrol the cluster with `isthmus join`',
+  },
+  cluster_key_known: {
+    http: 409,
+    retry: false,
+    exit: 3,
+    cause: 'a cluster of this name has joined with another key, and the request brings no proof of that key',
+    remedy:
+      'choose another name; if it is the same cluster and its key is lost, an administrator of the tenant runs `isthmus join NAME --replace-key`',
   },
   protocol_unsupported: {
     http: 400,
@@ -370,7 +385,7 @@ export const codes = {
     remedy: 'check the URL and that the broker runs',
   },
   limit_reached: {
-    http: 429,
+    http: 409,
     retry: false,
     exit: 6,
     cause: 'the tenant has as many of these as its limit allows',

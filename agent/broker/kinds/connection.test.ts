@@ -1,10 +1,12 @@
 /** Connection: what the broker learns of the state of a link, and when. */
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { newsOf, observedObject, observedSet } from '../sync/observed-objects.ts';
-import { createTold } from '../sync/report-diff.ts';
+import { createReportDiff } from '../sync/report-diff.ts';
 
 const metadata = { name: 'gw-milan', namespace: 'liqo-tenant-milan', uid: 'u1' };
+const facts = {} as ClusterFacts;
 const networking = 'networking.liqo.io/v1beta1';
 const connection = (status: object) =>
   observedObject('Connection', networking, {
@@ -17,11 +19,11 @@ const setOf = (status: object) => observedSet({ peering: 'pe_1', role: 'consumer
 
 test('the first latency that was measured is reported at once', () => {
   const clock = new ManualClock();
-  const told = createTold(clock);
+  const reports = createReportDiff(clock);
   const news = (latency: string) => {
-    const sets = [setOf({ value: 'Connected', latency: { value: latency } })];
-    const found = told.news(sets);
-    told.remember(found, sets);
+    const current = { sets: [setOf({ value: 'Connected', latency: { value: latency } })], facts, asks: [] };
+    const found = reports.send(current).sets;
+    reports.acknowledge(current);
     return found.length;
   };
   expect(['N/A', 'N/A', '12ms', '13ms', 'N/A', '250μs'].map(news)).toEqual([1, 0, 1, 0, 1, 1]);
@@ -41,11 +43,11 @@ test('a field that does not have its form is left out and named as unfit, the ot
 
 test('latency alone is reported every five minutes, a link that goes down at once', () => {
   const clock = new ManualClock();
-  const told = createTold(clock);
+  const reports = createReportDiff(clock);
   const at = (status: object) => {
-    const sets = [setOf(status)];
-    const news = told.news(sets);
-    told.remember(news, sets);
+    const current = { sets: [setOf(status)], facts, asks: [] };
+    const news = reports.send(current).sets;
+    reports.acknowledge(current);
     return news.length;
   };
   const up = { value: 'Connected', latency: { value: '1ms' }, lastHandshakeTime: '2026-01-01T00:00:00Z' };

@@ -29,6 +29,8 @@ export interface EnrollDeps {
   readonly clusterId: string;
   readonly systemNamespace: string;
   readonly privateKey: KeyObject;
+  /** base64: by the key before this one, which the broker may know. */
+  readonly succession?: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -107,7 +109,13 @@ async function enroll(
   signal: AbortSignal,
 ): Promise<void> {
   const publicKey = Ed25519Jwk.parse(createPublicKey(deps.privateKey).export({ format: 'jwk' }));
-  const body = { clusterId: deps.clusterId, token: token.secret, publicKey, facts };
+  const body = {
+    clusterId: deps.clusterId,
+    token: token.secret,
+    publicKey,
+    facts,
+    ...(deps.succession === undefined ? {} : { succession: deps.succession }),
+  };
   try {
     await client.call('POST', '/v1/agent/enroll', body, EnrollResponse, signal);
   } catch (error) {

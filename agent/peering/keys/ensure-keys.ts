@@ -1,5 +1,5 @@
 /** The key pair of the cluster in its Secret: created once, by the first component that needs it. */
-import { type ClusterKeys, generateClusterKeys, type OwnKeys } from '#agent/pki/cluster-keys.ts';
+import { generateClusterKeys, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
@@ -25,11 +25,12 @@ export function readKeys(secret: Secret | undefined): OwnKeys | undefined {
     ...(former !== undefined && formerPublic !== undefined
       ? { previous: { privateKey: fromBase64(former), publicKey: fromBase64(formerPublic) } }
       : {}),
+    ...(secret.data?.[keyFields.succession] === undefined ? {} : { succession: secret.data[keyFields.succession] }),
   };
 }
 
 /** Safe against others doing the same at the same time: all get the pair that was stored first. */
-export async function ensureClusterKeys(api: KubeApi, namespace: string, signal?: AbortSignal): Promise<ClusterKeys> {
+export async function ensureClusterKeys(api: KubeApi, namespace: string, signal?: AbortSignal): Promise<OwnKeys> {
   const ref = { namespace, name: authenticationKeysSecret };
   const existing = readKeys(await api.get(secrets, ref, signal));
   if (existing !== undefined) return existing;

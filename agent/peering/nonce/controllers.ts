@@ -3,7 +3,7 @@ import { controlPlaneSubject } from '#agent/model/peer-user.ts';
 import { keysSecret, peerOf, peerSecrets, tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
-import { type OwnKeys, readPublicKey, signSuccession, signWith, verifyWith } from '#agent/pki/cluster-keys.ts';
+import { type OwnKeys, readPublicKey, signSuccession, verifyWith } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -11,9 +11,10 @@ import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keyOf, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { settled, waiting } from '#shared/domain/outcome.ts';
+import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import type { PeeringDeps } from '../model/deps.ts';
+import { nonceFault, signNonce } from './nonce-form.ts';
 
 const has = (secret: Secret, name: string): boolean => secret.metadata.labels?.[name] !== undefined;
 const dataPatch = (secret: Secret, data: Record<string, string>): unknown => ({
@@ -21,7 +22,7 @@ const dataPatch = (secret: Secret, data: Record<string, string>): unknown => ({
   data,
 });
 
-/** What a signed nonce lacks; undefined when it is complete and by this key. The nonce's text itself is signed, as stored. */
+/** What a signed nonce lacks; undefined when it is complete and by this key. The nonce's text itself is signed, as stored. Fails as `signNonce`. */
 export function signedNonceData(
   data: Readonly<Record<string, string>>,
   clusterId: string,
@@ -36,7 +37,7 @@ export function signedNonceData(
   const isHandedOver = keys.previous === undefined || data.succession !== undefined;
   if (isSigned && hasRequest && isHandedOver && data.publicKey === publicKey) return undefined;
   return {
-    signedNonce: toBase64(signWith(keys.privateKey, nonce)),
+    signedNonce: toBase64(signNonce(keys.privateKey, nonce)),
     csr: toBase64(buildCertificateRequest(controlPlaneSubject(clusterId), keys.privateKey)),
     publicKey,
     // By this a provider takes the new key for ours without anybody's consent.
@@ -97,6 +98,8 @@ export function createNonceSignerController({ cluster, clusterId, config, clock,
         if ('outcome' in placement) return reportWait(secret, placement.outcome);
         if (!secret.data?.nonce)
           return reportWait(secret, waiting(`the nonce of ${placement.peer} in data.nonce`, 60_000));
+        const fault = nonceFault(Buffer.from(secret.data.nonce, 'base64'));
+        if (fault !== undefined) return reportWait(secret, stalled('NonceRefused', fault));
         const own = readKeys(keys.list()[0]);
         if (own === undefined) return reportWait(secret, waiting('the key pair of this cluster', 10_000));
         const data = signedNonceData(secret.data, clusterId, own);

@@ -23,6 +23,7 @@ import {
   buildCertificateSecret,
   buildSigningRequest,
   certificateSecretName,
+  foreignRequest,
   type Holder,
   readIssued,
   requestLabels,
@@ -101,7 +102,20 @@ async function signedBy(
   signal: AbortSignal,
 ): Promise<Step> {
   const { api } = deps;
+  const wanted = buildSigningRequest(holder, name, csrPem, deps.lifetimeSeconds);
   let request = deps.requestCache.get({ name }) ?? (await api.get(certificateSigningRequests, { name }, signal));
+  if (request !== undefined) {
+    const foreign = foreignRequest(request, wanted, await ownName(api, signal));
+    if (foreign !== undefined) {
+      const { uid } = request.metadata;
+      await api.delete(certificateSigningRequests, { name }, uid === undefined ? {} : { uid }, signal);
+      return {
+        state: 'refused',
+        reason: 'ForeignRequest',
+        message: `CertificateSigningRequest ${name} is not the one of this agent: ${foreign}; it was not approved, and deleted. If it comes again, find who may create certificatesigningrequests`,
+      };
+    }
+  }
   if (request === undefined) {
     const [own, wide] = await Promise.all([
       api.list(roleBindings, {}, signal),
@@ -110,7 +124,10 @@ async function signedBy(
     const conflict = foreignGrant(holder.consumer, [holder.consumer, subject.commonName], [...own, ...wide]);
     if (conflict !== undefined) return { state: 'refused', reason: 'NameHasRights', message: conflict };
     await discardRequests(deps, holder, name, signal);
-    request = await createRequest(api, buildSigningRequest(holder, name, csrPem, deps.lifetimeSeconds), signal);
+    const created = await createRequest(api, wanted, signal);
+    // Another request took the name meanwhile: the next pass compares it.
+    if (created === undefined) return { state: 'waiting', on: `CertificateSigningRequest ${name}, made a moment ago` };
+    request = created;
   }
   const refusal = request.status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
   if (refusal !== undefined) {
@@ -143,13 +160,25 @@ async function createRequest(
   api: KubeApi,
   wanted: CertificateSigningRequest,
   signal: AbortSignal,
-): Promise<CertificateSigningRequest> {
+): Promise<CertificateSigningRequest | undefined> {
   try {
     return await api.create(certificateSigningRequests, wanted, {}, signal);
   } catch (error) {
     if (codeOf(error) !== 'kube_already_exists') throw error;
-    return (await api.get(certificateSigningRequests, { name: wanted.metadata.name }, signal)) ?? wanted;
+    return undefined;
   }
+}
+
+/** By which name this API server knows the agent. */
+async function ownName(api: KubeApi, signal: AbortSignal): Promise<string> {
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const { status } = await api.postPath<{ readonly status?: { readonly userInfo?: { readonly username?: string } } }>(
+    path,
+    review,
+    signal,
+  );
+  return status?.userInfo?.username ?? '';
 }
 
 async function approve(

@@ -60,6 +60,29 @@ export function buildSigningRequest(
   };
 }
 
+/**
+ * How `found`, which has the name of `wanted`, differs from it; undefined: it is the same request, made by `self`, the user name of this agent.
+ * Names can be computed by others: what is approved is compared, not found by its name alone.
+ */
+export function foreignRequest(
+  found: CertificateSigningRequest,
+  wanted: CertificateSigningRequest,
+  self: string,
+): string | undefined {
+  const { request, signerName, usages, expirationSeconds, username } = found.spec;
+  const of = wanted.spec;
+  if (request !== of.request) return 'spec.request is not the request that was checked';
+  if (signerName !== of.signerName) return `spec.signerName is ${signerName}, not ${of.signerName}`;
+  const sorted = (all: readonly string[] | undefined): string => [...new Set(all)].sort().join(', ');
+  if (sorted(usages) !== sorted(of.usages))
+    return `spec.usages is ${sorted(usages) || 'empty'}, not ${sorted(of.usages)}`;
+  // Another lifetime may be that of an agent that was configured otherwise before; a longer one is no longer what is granted.
+  if ((expirationSeconds ?? Number.POSITIVE_INFINITY) > (of.expirationSeconds ?? Number.POSITIVE_INFINITY))
+    return `spec.expirationSeconds is ${expirationSeconds ?? 'absent'}, at most ${of.expirationSeconds} is granted`;
+  if (username !== self) return `it was made by ${username ?? 'an unknown user'}, not by ${self}`;
+  return undefined;
+}
+
 export interface IssuedCertificate {
   /** base64 of the PEM request it was issued for. */
   readonly csr: string;

@@ -77,7 +77,7 @@ describe('the desired sets of an agent', () => {
     expect(await kinds('milan')).toEqual(['Namespace/liqo-tenant-rome', 'Secret/liqo-nonce']);
   });
 
-  test('carry the same 64 random bytes to both sides', async () => {
+  test('carry the same nonce, the base64 text of 64 random bytes, to both sides', async () => {
     const { exchange } = await peered();
     const nonce = async (name: string) =>
       (await exchange.desired(agent(name), 0)).sets[0]?.objects.find((o) => o.kind === 'Secret')?.data as {
@@ -85,7 +85,9 @@ describe('the desired sets of an agent', () => {
       };
     const [ofRome, ofMilan] = [await nonce('rome'), await nonce('milan')];
     expect(ofRome).toEqual(ofMilan);
-    expect(Buffer.from(ofRome.nonce, 'base64')).toHaveLength(64);
+    const text = Buffer.from(ofRome.nonce, 'base64').toString();
+    expect(text).toMatch(/^[A-Za-z0-9+/]{86}==$/);
+    expect(Buffer.from(text, 'base64')).toHaveLength(64);
   });
 });
 

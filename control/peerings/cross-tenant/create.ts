@@ -26,8 +26,9 @@ export type CrossTenantDeps = Deps & { readonly capacity: Capacity };
 
 const nonceBytes = 64;
 
+/** For `data` of a Secret, which is base64 once more: the text of a nonce is base64 already, and that text is signed. */
 export const newNonce = ({ ids }: Pick<ControlDeps, 'ids'>): string =>
-  Buffer.from(ids.bytes(nonceBytes)).toString('base64');
+  Buffer.from(Buffer.from(ids.bytes(nonceBytes)).toString('base64')).toString('base64');
 
 export interface CrossTenantRequest {
   readonly who: Principal;

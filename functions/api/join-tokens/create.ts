@@ -8,7 +8,8 @@ export const handler = http(
     method: 'POST',
     path: '/v1/join-tokens',
     summary: 'Make a join token',
-    description: 'The agent of the named cluster enrols with it: once, within 15 minutes.',
+    description:
+      'The agent of the named cluster enrols with it: once, within 15 minutes. `replaceKey` needs `clusters:replace-key`, too.',
     auth: 'key',
     permission: 'clusters:join',
     body: NewJoinToken,
@@ -17,6 +18,6 @@ export const handler = http(
   },
   async ({ control, caller, body, signal }) => ({
     status: 201,
-    body: joinTokenResource(await control.clusters.createJoinToken(caller, body.cluster, signal)),
+    body: joinTokenResource(await control.clusters.createJoinToken(caller, body.cluster, body, signal)),
   }),
 );

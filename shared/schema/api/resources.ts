@@ -165,7 +165,15 @@ export const EventPage = z.object({
 
 export const ClusterChange = z.object({ labels: GivenLabels.describe('All that it is to have.') });
 
-export const NewJoinToken = z.object({ cluster: ClusterId });
+export const NewJoinToken = z.object({
+  cluster: ClusterId,
+  replaceKey: z
+    .boolean()
+    .optional()
+    .describe(
+      'The cluster has joined, has lost its key, and may enrol with another one. Its peers still have to agree to that key.',
+    ),
+});
 
 export const NewPeering = z.object({
   consumer: ClusterId,

@@ -116,6 +116,11 @@ export const EnrollRequest = z.object({
   token: z.string().describe('The one-use secret part of the join token.'),
   publicKey: Ed25519Jwk,
   facts: ClusterFacts,
+  succession: z
+    .string()
+    .max(1024)
+    .optional()
+    .describe('base64: signature by the key that the cluster had before, if it had one.'),
 });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;
 

@@ -34,7 +34,7 @@ export function rotation(on: () => Ground): void {
         'the former key to be forgotten',
         async () => {
           const now = (await keys()) ?? {};
-          expect(Object.keys(now).sort()).toEqual(['privateKey', 'publicKey']);
+          expect(Object.keys(now).sort()).toEqual(['privateKey', 'publicKey', 'succession']);
           return now.publicKey !== former?.publicKey;
         },
         patience,

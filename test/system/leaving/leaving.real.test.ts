@@ -16,6 +16,7 @@ import {
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything } from '../world/inventory.ts';
 import { runWithCrash } from './crashing-client.ts';
 import { type PlayedCluster, startPlayedCluster } from './simulated-kubelet.ts';
@@ -34,7 +35,7 @@ beforeAll(async () => {
   kube = await openCluster({ kubeconfig: cluster.server.kubeconfigPath }, io);
   await cluster.makeNamespace(offloaded);
   await cluster.makeNamespace(labelled, { 'liqo.io/scheduling-enabled': 'true' });
-  start = await objects();
+  start = await settled();
 }, 900_000);
 afterAll(async () => await cluster?.stop());
 
@@ -79,6 +80,21 @@ async function objects(): Promise<Map<string, string>> {
       return [`${resource} ${metadata.namespace ?? ''}/${metadata.name}`, text];
     }),
   );
+}
+
+/** All objects once kube-controller-manager has put its own into each namespace and nothing changes any more. */
+async function settled(): Promise<ReadonlyMap<string, string>> {
+  await eventually('each namespace to have its account and its certificate authority', async () => {
+    const names = (await kube.list<KubeObject>(namespacesType)).map(({ metadata }) => metadata.name);
+    const now = await objects();
+    return names.every(
+      (name) => now.has(`configmaps ${name}/kube-root-ca.crt`) && now.has(`serviceaccounts ${name}/default`),
+    );
+  });
+  const entries = await waitUntilStable('the cluster before the first installation', async () =>
+    [...(await objects())].sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+  return new Map(entries);
 }
 
 async function differences(): Promise<string[]> {
