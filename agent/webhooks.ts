@@ -12,6 +12,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
+import { consumerRefusal } from './model/policies.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
 import {
@@ -71,7 +72,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
     ['/validate/replicas', (review) => (control.isConsumer(review) ? control.validateReplica(review) : allow)],
-    ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
+    ['/validate/resourceslices', (review, signal) => validateSlice(review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     ['/validate/services', ({ object }) => validateGuestService(object)],
@@ -83,7 +84,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       },
     ],
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
-    ...createNetworkHooks(api),
+    ...createNetworkHooks(api, () => known.policies.list()),
   ]);
 
   async function validateOffloading(
@@ -98,6 +99,14 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       clusterId,
       others: known.offloadings.list(),
     });
+  }
+
+  async function validateSlice(review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
+    const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
+    const { object, before, namespace } = review;
+    if (!verdict.allowed || before || !object) return verdict;
+    const named = control.validateSlice(object, namespace, await api.list(resourceSlices, {}, signal));
+    return named.allowed ? control.validateWish(object, known.policies.list()) : named;
   }
 
   async function validateTenant(
@@ -137,6 +146,8 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         `spec.vkOptionsTemplateRef names VkOptionsTemplate ${named}, which does not exist: create it first, or leave the field out`,
       );
     }
+    const refusal = consumerRefusal(known.policies.list(), object.spec.clusterID);
+    if (refusal !== undefined) return deny('policy_refused', refusal);
     const node = await api.get(nodes, { name: object.metadata.name }, signal);
     return control.validateNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
   }
@@ -180,10 +191,4 @@ async function mutatePod(
   }
   if (offloading.metadata.deletionTimestamp) return allow;
   return patched([...podPatch(object, offloading.spec), ...gatePatch(object, offloading)]);
-}
-
-async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
-  const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
-  if (!verdict.allowed || review.before || !review.object) return verdict;
-  return control.validateSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
 }

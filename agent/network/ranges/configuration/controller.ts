@@ -1,6 +1,7 @@
 /** Configurations: asks for a range here for every range of the peer, and says which it got. */
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { linkRefusal } from '#agent/model/policies.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -13,6 +14,7 @@ import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { NetworkDeps } from '../../model/deps.ts';
@@ -41,6 +43,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const ipCache = rangeIps(caches);
   const connections = caches.cache(networkKinds.connections);
   const namespaces = tenantNamespaces(caches);
+  const policies = caches.cache(peeringPolicies);
   const reportWait = createReportWait(events, clock);
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -58,6 +61,15 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     if (refused !== undefined) {
       await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
       return reportWait(configuration, stalled('RangeRefused', refused));
+    }
+    const { pod = [], external = [] } = configuration.spec.remote.cidr;
+    const forbidden = linkRefusal(policies.list(), placement.peer, [...pod, ...external]);
+    if (forbidden !== undefined) {
+      // Ranges that were granted under a former policy are given back: nothing is routed to them any more.
+      for (const network of childrenOf(configuration))
+        if (network.metadata.deletionTimestamp === undefined) await deleteObject(api, networks, network, signal);
+      await report(configuration, { reason: 'PolicyRefused', message: forbidden }, signal);
+      return reportWait(configuration, stalled('PolicyRefused', forbidden));
     }
     const isClear = await ensureNetworks(configuration, placement.peer, signal);
     const verdict = verdictOf(configuration, childrenOf(configuration));
@@ -148,6 +160,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
           network.metadata.labels?.[networkLabel.networkType] ? cache.list().map(keyOf) : owning(network),
         ),
         watch(ipCache, owning),
+        watch(policies, () => cache.list().map(keyOf)),
         // Figures of a link are written all the time; what it tells of ranges changes once in its life.
         watch(connections, (connection) =>
           cache

@@ -1,4 +1,5 @@
 /** Consumer: an accepted slice that asks for it becomes a VirtualNode; the node goes before the slice does. */
+import { consumerRefusal } from '#agent/model/policies.ts';
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import { drainedReason } from '#agent/peering/slices/status.ts';
@@ -10,6 +11,7 @@ import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -45,6 +47,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   const cache = caches.cache(resourceSlices);
   const identityCache = caches.cache(identities);
   const nodeCache = caches.cache(virtualNodes);
+  const policies = caches.cache(peeringPolicies);
   const reportWait = createReportWait(events, clock);
 
   async function remove(slice: ObjectRef, signal: AbortSignal): Promise<void> {
@@ -54,6 +57,8 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   }
 
   async function ensure(slice: ResourceSlice, provider: string, signal: AbortSignal): Promise<Outcome> {
+    const refusal = consumerRefusal(policies.list(), provider);
+    if (refusal !== undefined) return stalled('PolicyRefused', refusal);
     const inTheWay = obstacle(slice, provider);
     if (inTheWay !== undefined) {
       // The node empties itself before it goes, with regard to disruption budgets.
@@ -96,6 +101,7 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
         watch(cache, (slice) => (isOriginal(slice) ? [keyOf(slice)] : [])),
         watch(identityCache, sliceKeys),
         watch(nodeCache, sliceKeys),
+        watch(policies, () => cache.list().filter(isOriginal).map(keyOf)),
       ],
       async reconcile(key, signal) {
         const ref = refOfKey(key);

@@ -446,3 +446,59 @@ test('a kind that the PeeringPolicy leaves out is refused to the consumer, and t
   await cluster.api.apply(configMaps, { apiVersion, kind, ...own, data: { by: 'us' } }, { fieldManager: 'isthmus' });
   expect(await kubectl(['-n', 'apps-cons', 'delete', 'configmap', 'before', ...slice])).toMatch(/deleted/);
 });
+
+test('links and capacity that no PeeringPolicy allows are refused to every writer, an administrator included', async () => {
+  // The policy of the test before this one is about the side of the provider alone.
+  const labels = { 'liqo.io/remote-cluster-id': 'cons' };
+  const metadata = { namespace: 'liqo-tenant-cons', name: 'cons', labels };
+  const gateway = {
+    apiVersion: 'networking.liqo.io/v1beta1',
+    kind: 'GatewayServer',
+    metadata,
+    spec: { endpoint: { port: 51_840, serviceType: 'NodePort' } },
+  };
+  const configuration = {
+    apiVersion: 'networking.liqo.io/v1beta1',
+    kind: 'Configuration',
+    metadata,
+    spec: { remote: { cidr: { pod: ['10.9.0.0/16'], external: ['10.8.0.0/16'] } } },
+  };
+  const network = (of: object) =>
+    cluster.api.mergePatch(peeringPolicies, { name: 'narrow' }, { spec: { network: of } });
+  const dry = '--dry-run=server';
+  await network({ enabled: false });
+  await until(async () =>
+    expect(await create(gateway, dry)).toMatch(
+      /narrow has spec.network.enabled false: no links to cons.*\(policy_refused\)/,
+    ),
+  );
+  expect(await create(configuration, dry)).toMatch(/no links to cons.*\(policy_refused\)/);
+  await network({ enabled: true, remoteCidrs: ['10.9.0.0/16'] });
+  await until(async () =>
+    expect(await create(configuration, dry)).toMatch(
+      /10.8.0.0\/16 is announced for cons; PeeringPolicy narrow accepts spec.network.remoteCidrs 10.9.0.0\/16.*\(policy_refused\)/,
+    ),
+  );
+  await network({ enabled: true, remoteCidrs: [] });
+  await until(async () => expect(await create(configuration, dry)).toMatch(/created/));
+  const takes = {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'ResourceSlice',
+    metadata: { ...metadata, name: 'wanted' },
+    spec: { providerClusterID: 'cons' },
+  };
+  expect(await create(takes, dry)).toMatch(
+    /spec.asConsumer.enabled and cons or \* among its peers.*\(policy_refused\)/,
+  );
+  const node = {
+    apiVersion: offloadingApi,
+    kind: 'VirtualNode',
+    metadata: { ...metadata, name: 'wanted' },
+    spec: { clusterID: 'cons' },
+  };
+  expect(await create(node, dry)).toMatch(/spec.asConsumer.enabled.*\(policy_refused\)/);
+  const asConsumer = { enabled: true, peers: ['cons'] };
+  await cluster.api.mergePatch(peeringPolicies, { name: 'narrow' }, { spec: { asConsumer } });
+  await until(async () => expect(await create(takes, dry)).toMatch(/created/));
+  expect(await create(node, dry)).toMatch(/created/);
+});
