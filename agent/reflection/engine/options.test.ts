@@ -44,7 +44,8 @@ test('the template counts, the arguments of the VirtualNode count more, and slic
 });
 
 test('where addresses mean nothing to the provider, no slices are reflected', () => {
-  const { kinds } = reflectionOptions(node(withArgs('--disable-ip-reflection')), undefined);
+  const { kinds, addresses } = reflectionOptions(node(withArgs('--disable-ip-reflection')), undefined);
+  expect(addresses).toBe(false);
   expect(kinds.endpointslice.workers).toBe(0);
   expect(kinds.service.workers).toBe(10);
 });

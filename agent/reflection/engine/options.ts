@@ -19,6 +19,8 @@ export interface ReflectionOptions extends Shape {
   readonly kinds: Readonly<Record<ReflectorName, ReflectorOptions>>;
   /** Whether offloaded pods may use this cluster's API server. */
   readonly apiSupport: boolean;
+  /** False (`--disable-ip-reflection`): addresses of neither side cross. */
+  readonly addresses: boolean;
 }
 
 const kind = (workers: number): ReflectorOptions => ({ workers, type: 'DenyList' });
@@ -120,6 +122,7 @@ export function reflectionOptions(
     ),
     ingressClass: chosen(ingressClasses)?.ingressClassName,
     loadBalancerClass: chosen(loadBalancerClasses)?.loadBalancerClassName,
+    addresses: !noAddresses,
     apiSupport: (flags.get('enable-apiserver-support') ?? 'true') !== 'false',
   };
 }

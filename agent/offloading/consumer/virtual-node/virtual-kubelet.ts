@@ -263,6 +263,7 @@ export class VirtualKubelet {
         home: reflection.home(this.#virtualNode.spec.clusterID, this.#options),
         hostIp: podIp,
         remoteRanges: this.#link.remoteRanges(),
+        showsAddresses: this.#options.addresses,
       }),
       clock,
       log: this.#log,
