@@ -293,6 +293,7 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
 test('a PeeringPolicy that switches links off takes ranges and gateway back, regardless of the writer, until it allows them', async () => {
   await world.createTemplate('server');
   await world.createServer();
+  await gone();
   await configure(['10.200.0.0/16'], ['10.71.0.0/16']);
   await because('NetworkCIDRsConfigured');
   await world.child(networkKinds.wgGatewayServers);

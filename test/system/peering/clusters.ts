@@ -12,6 +12,7 @@ import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
+import { connectAsAgent, giveAgentRights } from '#test/harness/agent-account.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
@@ -68,6 +69,7 @@ async function startCluster<S extends ApiServer>(
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
+  await giveAgentRights(api);
   const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
   const noMoreNode = new AbortController();
   await startSteadyNode(api, `${id}-1`, labels, noMoreNode.signal);
@@ -78,7 +80,7 @@ async function startCluster<S extends ApiServer>(
     api,
     async startAgent() {
       const abort = new AbortController();
-      const connection = await connectKubeconfig(server.kubeconfig);
+      const connection = await connectAsAgent(server);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
       const deps = { cluster, clusterId: id, config, clock, log, ids: systemIds, ...(connectPeer && { connectPeer }) };
