@@ -62,6 +62,7 @@ export default defineConfig({
         test: {
           name: 'long',
           chaiConfig,
+          setupFiles,
           include: [long],
           globalSetup,
           exclude: ['**/node_modules/**'],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import type { Repeat } from './access/caller.ts';
 import { createLocalBus } from './adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
 import { adminOf, type BrokerClusters, createBrokerClusters } from './testing/broker-clusters.ts';
@@ -88,54 +89,86 @@ describe('an idempotency key', () => {
 
   test('runs the work once and replays its answer', async () => {
     const { once, work, runs } = setUp();
-    expect(await once(admin, 'k', 'f', work)).toEqual({ status: 201, body: { run: 1 }, replayed: false });
-    expect(await once(admin, 'k', 'f', work)).toEqual({ status: 201, body: { run: 1 }, replayed: true });
+    expect(await once(admin, { key: 'k', fingerprint: 'f' }, work)).toEqual({
+      status: 201,
+      body: { run: 1 },
+      replayed: false,
+    });
+    expect(await once(admin, { key: 'k', fingerprint: 'f' }, work)).toEqual({
+      status: 201,
+      body: { run: 1 },
+      replayed: true,
+    });
     expect(runs()).toBe(1);
   });
 
   test('belongs to one caller', async () => {
     const { once, work, runs } = setUp();
-    await once(admin, 'k', 'f', work);
-    await once({ ...admin, principal: 'api-key/other' }, 'k', 'f', work);
-    await once(adminOf('acme'), 'k', 'f', work);
+    await once(admin, { key: 'k', fingerprint: 'f' }, work);
+    await once({ ...admin, principal: 'api-key/other' }, { key: 'k', fingerprint: 'f' }, work);
+    await once(adminOf('acme'), { key: 'k', fingerprint: 'f' }, work);
     expect(runs()).toBe(3);
   });
 
   test('cannot be used for another request', async () => {
     const { once, work } = setUp();
-    await once(admin, 'k', 'f', work);
-    await expect(once(admin, 'k', 'g', work)).rejects.toMatchObject({ code: 'idempotency_mismatch' });
+    await once(admin, { key: 'k', fingerprint: 'f' }, work);
+    await expect(once(admin, { key: 'k', fingerprint: 'g' }, work)).rejects.toMatchObject({
+      code: 'idempotency_mismatch',
+    });
   });
 
   test('forgets work that failed', async () => {
     const { once, work } = setUp();
-    await expect(once(admin, 'k', 'f', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect((await once(admin, 'k', 'f', work)).replayed).toBe(false);
+    await expect(once(admin, { key: 'k', fingerprint: 'f' }, () => Promise.reject(new Error('no')))).rejects.toThrow(
+      'no',
+    );
+    expect((await once(admin, { key: 'k', fingerprint: 'f' }, work)).replayed).toBe(false);
   });
 
   test('holds off a second run until the first has ended or must have crashed', async () => {
     const { once, work, clock } = setUp();
     let finish: () => void = () => undefined;
-    const first = once(admin, 'k', 'f', async () => {
+    const first = once(admin, { key: 'k', fingerprint: 'f' }, async () => {
       await new Promise<void>((resolve) => {
         finish = resolve;
       });
       return { status: 200, body: {} };
     });
-    await expect(once(admin, 'k', 'f', work)).rejects.toMatchObject({ code: 'in_progress' });
+    await expect(once(admin, { key: 'k', fingerprint: 'f' }, work)).rejects.toMatchObject({ code: 'in_progress' });
     clock.advance(60_000);
-    expect((await once(admin, 'k', 'f', work)).replayed).toBe(false);
+    expect((await once(admin, { key: 'k', fingerprint: 'f' }, work)).replayed).toBe(false);
     finish();
     await first;
-    expect((await once(admin, 'k', 'f', work)).body).toEqual({ run: 1 });
+    expect((await once(admin, { key: 'k', fingerprint: 'f' }, work)).body).toEqual({ run: 1 });
   });
 
-  test('stores no secret', async () => {
+  test('keeps a secret only sealed, for a repeat with the same credentials', async () => {
     const { once, store } = setUp();
-    await once(admin, 'k', 'f', async () => ({ status: 201, body: { secret: 'hush' } }), { keep: false });
-    await expect(once(admin, 'k', 'f', async () => ({ status: 201, body: {} }))).rejects.toMatchObject({
+    const request = { key: 'k', fingerprint: 'f', credentials: 'Bearer a' };
+    let runs = 0;
+    const work = async ({ earlier, remember }: Repeat) => {
+      if (earlier !== undefined) return { status: 201, body: earlier };
+      runs += 1;
+      const body = { secret: 'hush' };
+      await store.transact([remember(body)]);
+      return { status: 201, body };
+    };
+    const first = await once(admin, request, work);
+    expect(await once(admin, request, work)).toEqual({ ...first, replayed: true });
+    expect(runs).toBe(1);
+    await expect(once(admin, { ...request, credentials: 'Bearer b' }, work)).rejects.toMatchObject({
       code: 'already_exists',
     });
+    expect(JSON.stringify(await store.query({ partition: 't/default/idempotency', limit: 9 }))).not.toContain('hush');
+  });
+
+  test('never keeps a secret that was not part of the change', async () => {
+    const { once, store } = setUp();
+    const request = { key: 'k', fingerprint: 'f', credentials: 'Bearer a' };
+    const work = async () => ({ status: 201, body: { secret: 'hush' } });
+    await once(admin, request, work);
+    await expect(once(admin, request, work)).rejects.toMatchObject({ code: 'already_exists' });
     expect(JSON.stringify(await store.query({ partition: 't/default/idempotency', limit: 9 }))).not.toContain('hush');
   });
 });

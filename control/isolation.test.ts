@@ -185,8 +185,7 @@ async function perform(
     case 'once':
       return control.idempotency.once(
         { ...caller, principal: 'api-key/same' },
-        `key-${pick % 7}`,
-        'same',
+        { key: `key-${pick % 7}`, fingerprint: 'same' },
         async () => ({ status: 200, body: { of: tenant } }),
       );
     case 'remove':

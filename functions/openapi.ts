@@ -44,7 +44,8 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Repeating the request with the same key within 24 hours gives the same answer and changes nothing.',
+  description:
+    'Repeating the request with the same key within 24 hours gives the same answer and changes nothing, also when the broker died before it could answer. An answer that holds a secret is kept sealed: it opens only for a repeat with the very credentials of the first request, and is `already_exists` for others of the same caller.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]{1,255}$' },
 } as const;
 

@@ -64,6 +64,7 @@ import { handler as deleteTenant } from './api/tenants/delete.ts';
 import { handler as getTenant } from './api/tenants/get.ts';
 import { handler as listTenants } from './api/tenants/list.ts';
 import { handler as getMe } from './api/tenants/me.ts';
+import { handler as recoverTenant } from './api/tenants/recover.ts';
 import { handler as changeWebhook } from './api/webhooks/change.ts';
 import { handler as createWebhook } from './api/webhooks/create.ts';
 import { handler as deleteWebhook } from './api/webhooks/delete.ts';
@@ -122,6 +123,7 @@ export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   getTenant,
   changeTenant,
   deleteTenant,
+  recoverTenant,
   getOwnTenant,
   renameTenant,
   exportTenant,

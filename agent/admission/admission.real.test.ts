@@ -62,15 +62,18 @@ describe('registration', () => {
     const common = { ...deps, cluster, hooks, host: '127.0.0.1', port: 0, callHost: '127.0.0.1' };
     const [a, b] = await Promise.all([startAdmission(common), startAdmission(common)]);
     const stored = await cluster.api.get(secrets, { namespace: 'liqo', name: 'isthmus-webhook-certs' });
-    const ca = Buffer.from(stored?.data?.['ca.crt'] ?? '', 'base64').toString();
+    const [ca = '', path = ''] = ['ca.crt', 'path'].map((key) =>
+      Buffer.from(stored?.data?.[key] ?? '', 'base64').toString(),
+    );
+    const secret = `/${path}/mutate/pod`;
     for (const { port } of [a, b]) {
-      const answer = await fetchStatus(port, ca, '/mutate/pod');
-      expect(answer).toBe(405);
+      expect(await fetchStatus(port, ca, secret)).toBe(405);
+      expect(await fetchStatus(port, ca, '/mutate/pod')).toBe(404);
     }
     stop.abort();
     await Promise.all([a.run(stop.signal), b.run(stop.signal)]);
     // The one that keeps running takes the new certificate over, and the API server goes on calling it throughout.
-    await until(async () => expect(await fetchStatus(under.admission.port, ca, '/mutate/pod')).toBe(405));
+    await until(async () => expect(await fetchStatus(under.admission.port, ca, secret)).toBe(405));
     expect(await create(offloading('plain', {}, 'wrong'))).toMatch(/accepted is "offloading"|must be 'offloading'/);
   });
 });

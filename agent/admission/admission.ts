@@ -63,6 +63,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
   const server = await serveAdmission({
     routes: hooks.routes,
     certificate: serving,
+    secretPath: serving.secretPath,
     log: log.with({ part: 'admission' }),
     port: deps.port ?? webhookPort,
     ...(deps.host !== undefined && { host: deps.host }),
@@ -75,12 +76,14 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     const wanted = await ensureCertificates(api, systemNamespace, hosts, clock.now(), signal);
     // The registration waits for the caches: until they know the cluster, the hooks would refuse valid requests.
     await hooks.synced(signal);
-    const endpoint = { bundle: wanted.bundle, namespace: systemNamespace, ...url };
+    // Before API servers are told of it: from then on both are heard, and after the grace period only this one.
+    server.hearAlso(wanted.secretPath);
+    const endpoint = { bundle: wanted.bundle, secretPath: wanted.secretPath, namespace: systemNamespace, ...url };
     const options = { fieldManager: fieldManager.agent };
     await api.apply(mutatingWebhookConfigurations, mutatingConfiguration(endpoint), options, signal);
     const validating = validatingConfiguration(endpoint, kindsRefusedToSome(policies.list()));
     await api.apply(validatingWebhookConfigurations, validating, options, signal);
-    if (wanted.certificate !== serving.certificate) {
+    if (wanted.certificate !== serving.certificate || wanted.secretPath !== serving.secretPath) {
       // The bundle already trusts both certificates. After the grace period every API server has read it, so the server can present the new one.
       await clock.sleep(graceMs, signal);
       server.use(wanted);

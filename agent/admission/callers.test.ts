@@ -38,7 +38,7 @@ test.each([
     return allowed;
   };
   const host = '127.0.0.1';
-  const options = { routes: new Map(), certificate, log: silentLog, host, port: 0, mayCall: remember };
+  const options = { routes: new Map(), certificate, secretPath: 'x', log: silentLog, host, port: 0, mayCall: remember };
   const server = await serveAdmission(options);
   const target = { host, port: server.port, servername: 'localhost', ca: certificate.certificate, agent: false };
   try {

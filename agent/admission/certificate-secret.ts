@@ -1,4 +1,5 @@
-/** Keeps the serving certificate in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
+/** Keeps the serving certificate and the secret path in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
+import { randomBytes } from 'node:crypto';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import {
   isFresh,
@@ -17,14 +18,18 @@ export const certificateSecret = 'isthmus-webhook-certs';
 export interface Certificates extends ServingCertificate {
   /** What API servers trust: the certificate, and the one before it for as long as a replica may still serve it. */
   readonly bundle: string;
+  /** First part of every webhook path: 64 hexadecimal digits that only this Secret and the webhook configurations hold. */
+  readonly secretPath: string;
 }
 
+const isSecretPath = (text: string | undefined): text is string => /^[0-9a-f]{64}$/.test(text ?? '');
 const attempts = 10;
 
 const read = ({ data = {} }: Secret): Partial<Certificates> => ({
   ...(data['ca.crt'] && { bundle: fromBase64(data['ca.crt']) }),
   ...(data['tls.crt'] && { certificate: fromBase64(data['tls.crt']) }),
   ...(data['tls.key'] && { privateKey: fromBase64(data['tls.key']) }),
+  ...(data.path && { secretPath: fromBase64(data.path) }),
 });
 
 /** Every write is conditional: of two replicas that renew at once, one wins and the other reads what the winner wrote. */
@@ -39,8 +44,10 @@ export async function ensureCertificates(
   for (let attempt = 0; attempt < attempts; attempt++) {
     const found = await api.get(secrets, ref, signal);
     const have = found ? read(found) : {};
-    if (isFresh(have, hosts, now) && have.bundle?.includes(have.certificate ?? '')) return have as Certificates;
+    const isComplete = have.bundle?.includes(have.certificate ?? '') && isSecretPath(have.secretPath);
+    if (isFresh(have, hosts, now) && isComplete) return have as Certificates;
     const issued = issueServingCertificate(hosts, now);
+    const secretPath = isSecretPath(have.secretPath) ? have.secretPath : randomBytes(32).toString('hex');
     const bundle = [issued.certificate, ...validCertificates(have.bundle ?? '', now).slice(0, 2)].join('');
     const secret: Secret = {
       apiVersion: 'v1',
@@ -55,11 +62,12 @@ export async function ensureCertificates(
         'ca.crt': toBase64(bundle),
         'tls.crt': toBase64(issued.certificate),
         'tls.key': toBase64(issued.privateKey),
+        path: toBase64(secretPath),
       },
     };
     try {
       await (found ? api.update(secrets, secret, {}, signal) : api.create(secrets, secret, {}, signal));
-      return { ...issued, bundle };
+      return { ...issued, bundle, secretPath };
     } catch (error) {
       const code = codeOf(error);
       const lostRace = code === 'kube_conflict' || code === 'kube_already_exists' || code === 'kube_not_found';

@@ -11,6 +11,8 @@ const servicePort = 443;
 
 export interface Endpoint {
   readonly bundle: string;
+  /** Before every path, so that only the API server knows where to ask. */
+  readonly secretPath: string;
   /** Where the Service is. */
   readonly namespace: string;
   /** Absent: the Service. Present: API servers that do not reach the cluster network, and tests. */
@@ -274,13 +276,13 @@ const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
 export const failurePolicyOf = (path: string): FailurePolicy =>
   [...mutating, ...validating].find((entry) => entry.path === path)?.failurePolicy ?? 'Fail';
 
-const webhook = (entry: Entry, { bundle, namespace, url }: Endpoint) => ({
+const webhook = (entry: Entry, { bundle, secretPath, namespace, url }: Endpoint) => ({
   name: entry.name,
   clientConfig: {
     caBundle: toBase64(bundle),
     ...(url === undefined
-      ? { service: { namespace, name: webhookService, port: servicePort, path: entry.path } }
-      : { url: `${url}${entry.path}` }),
+      ? { service: { namespace, name: webhookService, port: servicePort, path: `/${secretPath}${entry.path}` } }
+      : { url: `${url}/${secretPath}${entry.path}` }),
   },
   rules: [
     {

@@ -1,9 +1,9 @@
 /**
- * HTTPS server of the webhooks. API servers show no client certificate unless their administrator configured one, so by default a caller
- * cannot be told from any other client in the cluster network: answers therefore contain nothing but the judgement of what was sent, and
- * requests are small, few at a time and short. `clientCa` closes that gap where API servers do have a certificate.
+ * HTTPS server of the webhooks. API servers show no client certificate unless their administrator configured one, so a caller is told from any
+ * other client in the cluster network by the path that it asks: an unguessable one, which only the webhook configurations name. Any other caller gets a
+ * 404 before its body is read, and its connection ends. Bodies share one budget of bytes. `clientCa` asks for a certificate as well.
  */
-
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -19,6 +19,8 @@ import { allow, answer, deny, parseReview, type Verdict } from './review.ts';
 export interface ServerOptions {
   readonly routes: ReadonlyMap<string, Hook>;
   readonly certificate: ServingCertificate;
+  /** What precedes the paths of `routes`; without slashes. */
+  readonly secretPath: string;
   readonly log: Log;
   readonly host?: string;
   readonly port: number;
@@ -26,18 +28,27 @@ export interface ServerOptions {
   readonly clientCa?: string;
   /** Asked for each new connection; those of others end before TLS begins. */
   readonly mayCall?: MayCall;
+  /** Of all bodies that are read or judged at a time. */
+  readonly budgetBytes?: number;
+  /** For the TLS handshake, for headers, and for a whole request. */
+  readonly patienceMs?: number;
 }
 
 export interface AdmissionServer {
   readonly port: number;
-  /** New connections get this certificate; those that are open stay. */
-  use(certificate: ServingCertificate): void;
+  /** New connections get this certificate, those that are open stay; only this secret path is heard from now on. */
+  use(next: ServingCertificate & { readonly secretPath: string }): void;
+  /** Besides the secret path in use, until the next call or `use`. */
+  hearAlso(secretPath: string): void;
   close(): Promise<void>;
 }
 
 /** An object and its predecessor, of at most 1.5 MiB each as etcd takes them, in JSON. */
 const maxBodyBytes = 8 * 1024 * 1024;
 const maxInFlight = 500;
+/** Text and objects of a body take several times its size; the container has 512 MiB. */
+const defaultBudgetBytes = 32 * 1024 * 1024;
+const defaultPatienceMs = 5_000;
 /** Below the 5 s that the API server waits, so that the reason gets through. */
 const deadlineMs = 4_000;
 
@@ -51,8 +62,14 @@ export async function serveAdmission({
   port,
   clientCa,
   mayCall,
+  secretPath,
+  budgetBytes = defaultBudgetBytes,
+  patienceMs = defaultPatienceMs,
 }: ServerOptions): Promise<AdmissionServer> {
   let inFlight = 0;
+  let bytesLeft = budgetBytes;
+  let current = digestOf(secretPath);
+  let next = current;
   const context = ({ certificate: cert, privateKey: key }: ServingCertificate) => ({
     cert,
     key,
@@ -60,39 +77,49 @@ export async function serveAdmission({
     ...(clientCa !== undefined && { ca: clientCa }),
   });
   const server = https.createServer(
-    { ...context(certificate), ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: true }) },
+    {
+      ...context(certificate),
+      handshakeTimeout: patienceMs,
+      connectionsCheckingInterval: Math.min(1_000, patienceMs),
+      ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: true }),
+    },
     (request, response) => {
       const reply = ([status, body]: Reply): void => {
         const text = JSON.stringify(body);
         response.writeHead(status, {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(text),
-          // The server does not read the rest of a body that is too long.
-          ...(status === 413 && { connection: 'close' }),
+          // The server does not read what is left of a body.
+          ...(status !== 200 && { connection: 'close' }),
         });
         response.end(text);
       };
-      const [path = ''] = (request.url ?? '').split('?');
-      const hook = routes.get(path);
-      if (!hook || request.method !== 'POST')
-        return reply([hook ? 405 : 404, { error: 'POST an AdmissionReview to a webhook path' }]);
+      const [, secret = '', path = ''] = /^\/([^/?]*)(\/[^?]*)/.exec(request.url ?? '') ?? [];
+      const digest = digestOf(secret);
+      const hook = [current, next].some((one) => timingSafeEqual(one, digest)) ? routes.get(path) : undefined;
+      if (!hook) return reply([404, { error: 'nothing is here' }]);
+      if (request.method !== 'POST') return reply([405, { error: 'POST an AdmissionReview to a webhook path' }]);
+      const size = Number(request.headers['content-length'] ?? Number.NaN);
+      if (Number.isNaN(size)) return reply([411, { error: 'Content-Length is missing' }]);
+      if (size > maxBodyBytes) return reply([413, { error: `at most ${maxBodyBytes} bytes` }]);
       if (inFlight >= maxInFlight) return reply([429, { error: 'too many reviews at a time' }]);
+      if (size > bytesLeft) return reply([429, { error: 'too many bytes of reviews at a time' }]);
       inFlight++;
+      bytesLeft -= size;
       readBody(request)
-        .then((body) =>
-          body === undefined
-            ? ([413, { error: `at most ${maxBodyBytes} bytes` }] as const)
-            : review(path, hook, body, log),
-        )
+        .then((body) => review(path, hook, body, log))
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
           response.destroy();
         })
-        .finally(() => inFlight--);
+        .finally(() => {
+          inFlight--;
+          bytesLeft += size;
+        });
     },
   );
-  server.requestTimeout = 10_000;
-  server.headersTimeout = 5_000;
+  server.requestTimeout = patienceMs;
+  server.headersTimeout = patienceMs;
   server.keepAliveTimeout = 120_000;
   if (mayCall !== undefined) {
     server.prependListener('connection', (socket: Socket) => {
@@ -105,7 +132,13 @@ export async function serveAdmission({
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    use: (next) => server.setSecureContext(context(next)),
+    use(following) {
+      current = next = digestOf(following.secretPath);
+      server.setSecureContext(context(following));
+    },
+    hearAlso(other) {
+      next = digestOf(other);
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -114,19 +147,14 @@ export async function serveAdmission({
   };
 }
 
-/** Undefined: too long; what is left of it is not kept. */
-function readBody(request: IncomingMessage): Promise<string | undefined> {
+/** Of one length, so that comparing takes the same time for every guess. */
+const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** Node ends the body at its Content-Length, and the connection when that takes longer than `requestTimeout`. */
+function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    let size = 0;
-    request.on('data', (piece: Buffer) => {
-      size += piece.length;
-      if (size <= maxBodyBytes) pieces.push(piece);
-      else {
-        pieces.length = 0;
-        resolve(undefined);
-      }
-    });
+    request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', reject);
     request.once('close', () => reject(new Error('the question broke off')));
     request.once('end', () => resolve(Buffer.concat(pieces).toString('utf8')));

@@ -6,6 +6,7 @@ import { createOffloadedClaimController } from './consumer/claims/controller.ts'
 import { createNamespaceOffloadingController } from './consumer/namespaces/controller.ts';
 import { createSchedulingGateController } from './consumer/scheduling-gate/controller.ts';
 import { createVirtualNodeCreatorController } from './consumer/virtual-node/creator-controller.ts';
+import { createDepartureController } from './provider/departures/controller.ts';
 import { createShadowEndpointSliceController } from './provider/endpoints/controller.ts';
 import { createNamespaceMapController } from './provider/namespaces/controller.ts';
 import { createNamespaceDefaultsController } from './provider/namespaces/defaults-controller.ts';
@@ -33,6 +34,7 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createOffloadedClaimController(deps),
   createNamespaceMapController(deps),
   createShadowPodController(deps),
+  createDepartureController(deps),
   createNamespaceDefaultsController(deps),
   ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
   createShadowEndpointSliceController(deps),

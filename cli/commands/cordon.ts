@@ -1,7 +1,7 @@
 /** isthmus cordon, uncordon, drain: what a provider does with consumers and their slices. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
-import { poll } from '#cli/install/apply.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import { consumerOf, findGuestSlice, findTenant } from '#cli/offload/guests.ts';
 import { parseDuration } from '#cli/output/duration.ts';
 import type { CliIo } from '#cli/output/io.ts';

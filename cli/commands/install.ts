@@ -1,11 +1,11 @@
 /** isthmus install: the agent without a broker. Peerings come from manifests or liqoctl. */
 import { Command } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
+import { retryReads } from '#cli/cluster/retry.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
-import { patient } from '../install/patience.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
@@ -29,7 +29,7 @@ Example:
     .action(async (options: InstallOptions) => install(io, await openCluster(options, io), options));
 
 export async function install(io: CliIo, client: KubeClient, options: InstallOptions): Promise<void> {
-  const kube = patient(io, client);
+  const kube = retryReads(io, client);
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);

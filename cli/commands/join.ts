@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import { openCluster } from '#cli/cluster/open.ts';
-import { poll } from '#cli/install/apply.ts';
+import { poll } from '#cli/cluster/poll.ts';
+import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
-import { patient } from '#cli/install/patience.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -42,7 +42,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
   try {
     const progress = createProgress(io);
     const startedAt = io.clock.now();
-    const kube = patient(io, await openCluster(options, io));
+    const kube = retryReads(io, await openCluster(options, io));
     const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
     const state = await lookAt(
       progress,

@@ -1,7 +1,7 @@
 /** isthmus slice create, isthmus slice list: capacity asked for and granted, from inside a cluster. */
 import { Command } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
-import { poll } from '#cli/install/apply.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import { consumerOf, isGuestSlice } from '#cli/offload/guests.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';

@@ -69,6 +69,17 @@ export const operatorCommands = (io: CliIo): readonly Command[] => [
     .description('end a suspension (operator)')
     .argument('<name>', 'name of the tenant')
     .action((name: string) => change(io, name, { state: 'active' })),
+  new Command('recover')
+    .description('make an admin key of a tenant whose own ones are lost, for a day; it is printed once (operator)')
+    .argument('<name>', 'name of the tenant')
+    .requiredOption('--reason <text>', 'why; the tenant finds it in its audit log')
+    .action((name: string, { reason }: { reason: string }) =>
+      withBroker(io, async (broker) => {
+        const { key, secret } = await broker.api.recoverTenant({ path: { tenant: name }, body: { reason } });
+        io.stdout.write(`${secret}\n`);
+        io.stderr.write(`an admin key of tenant ${name} until ${key.expiresAt}; it is not shown again\n`);
+      }),
+    ),
   new Command('limit')
     .description('set limits of a tenant (operator)')
     .argument('<name>', 'name of the tenant')

@@ -1,7 +1,7 @@
 /** A client certificate of a cluster: the key is made here and never leaves, the cluster's own signer signs. */
 import { randomBytes, webcrypto } from 'node:crypto';
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { poll } from '#cli/install/apply.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { type CertificateSigningRequest, certificateSigningRequests } from '#shared/domain/core-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';

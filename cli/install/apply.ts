@@ -1,5 +1,6 @@
 /** Applies the manifests, waits for what the next ones need, and watches the agent come up. */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import {
@@ -55,22 +56,6 @@ export function typeOf(object: KubeObject): ResourceType {
 
 const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
-
-/** `ask` until it answers; fails with `deadline_exceeded` in the words of `late`. */
-export async function poll<T>(
-  io: Pick<CliIo, 'clock' | 'signal'>,
-  timeoutMs: number,
-  ask: () => Promise<T | undefined>,
-  late: () => AppError,
-): Promise<T> {
-  const deadline = io.clock.now() + timeoutMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (io.clock.now() >= deadline) throw late();
-    await io.clock.sleep(lookAgainMs, io.signal);
-  }
-}
 
 /** Brings the cluster to the state of the manifests. */
 export async function applyManifests(
@@ -207,8 +192,10 @@ export async function waitForAgent(
       const running = await kube.list(pods, selector);
       pull = watchPulls(running);
       const trouble = running.map(troubleOf).find((text) => text !== undefined);
-      news = `${availableReplicas} of ${wanted} available${trouble ? `, ${trouble}` : ''}`;
-      step.update(news);
+      const count = `${availableReplicas} of ${wanted} available`;
+      news = `${count}${trouble ? `, ${trouble}` : ''}`;
+      // The kubelet alternates between two reasons, with an error in full, which has been printed once.
+      step.update(pull === undefined ? news : `${count}, waiting for image ${pull.image} on node ${pull.node}`);
       return undefined;
     },
     () =>

@@ -86,6 +86,8 @@ describe('an image that nodes cannot get', () => {
     expect(first.map(({ at }) => at)).toEqual([0]);
     expect(said('node n2 cannot get')).toHaveLength(1);
     expect(said('cannot get the image')).toHaveLength(2);
+    expect(said('not found')).toHaveLength(2);
+    expect(said(`waiting for image ${image} on node n1`)).not.toHaveLength(0);
     expect(said('to do: ').map(({ text }) => text)).toEqual([
       expect.stringMatching(/--image.*npm run image.*goes on as soon as the image is there\n$/),
     ]);

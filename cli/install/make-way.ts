@@ -1,5 +1,6 @@
 /** Before anything is written: what an earlier installation left behind, and what is still going of it. */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { customResourceDefinitions, namespaces } from '#shared/domain/core-kinds.ts';
@@ -8,7 +9,6 @@ import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
-import { poll } from './apply.ts';
 import { removeOrphanedWebhooks } from './webhooks.ts';
 
 /** `deadline` by the clock of `io`. Fails with `deadline_exceeded` that names what does not go away. */

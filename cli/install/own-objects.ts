@@ -3,6 +3,7 @@
  * that the removal works off, and by which it looks whether anything is left.
  */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { retryReads } from '#cli/cluster/retry.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { table } from '#cli/output/table.ts';
 import {
@@ -33,7 +34,6 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { defaultPolicy, installLabel } from './manifests.ts';
-import { listPatiently } from './patience.ts';
 import { ourConfigurations } from './webhooks.ts';
 
 /** `unmark`: an object of another owner, from which our mark is taken. */
@@ -111,7 +111,7 @@ async function ofOurKinds(
       metadata.namespace === systemNamespace ||
       [...made, brokerLinks].some((one) => isSame(one, type)) ||
       (isSame(peeringPolicies, type) && metadata.name === defaultPolicy);
-    for (const object of await listPatiently(io, kube, type))
+    for (const object of await retryReads(io, kube).list<KubeObject>(type))
       found.push(goes(object) ? { type, object, fate: 'remove' } : otherwise(type, object));
   }
   return found;

@@ -1,5 +1,6 @@
 /** What still ties a cluster to its peers, so that an agent is not taken away under it. */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { retryReads } from '#cli/cluster/retry.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
@@ -12,7 +13,6 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { listPatiently } from './patience.ts';
 
 /** Kinds of which every object belongs to a peering or an offloaded namespace. */
 const tying: readonly ResourceType[] = [
@@ -52,7 +52,7 @@ const named = (type: ResourceType, objects: readonly KubeObject[]): string[] =>
 
 /** Kinds that the cluster does not know count as empty. */
 export async function remainingPeerings(io: CliIo, kube: KubeClient): Promise<Remaining> {
-  const list = (type: ResourceType): Promise<KubeObject[]> => listPatiently(io, kube, type);
+  const list = (type: ResourceType): Promise<KubeObject[]> => retryReads(io, kube).list<KubeObject>(type);
   const foreign = (await list(foreignClusters)) as ForeignCluster[];
   const tied = await Promise.all(tying.map(async (type) => named(type, await list(type))));
   const users = await Promise.all(

@@ -3,6 +3,7 @@
  * again goes on where it was interrupted; what is absent already is fine. The name of the cluster, in the system namespace, goes last.
  */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress, type Step } from '#cli/output/progress.ts';
 import { customResourceDefinitions, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
@@ -11,7 +12,7 @@ import { finalizer, isthmusLabel, label, offloadingGate, systemNamespace } from 
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
-import { pastWebhooks, poll } from './apply.ts';
+import { pastWebhooks } from './apply.ts';
 import { orUndefined, readCluster } from './cluster-state.ts';
 import { isKept, nameOf, type OwnObject, ownObjects } from './own-objects.ts';
 import { agentRuns, stopAgent } from './stop-agent.ts';

@@ -3,6 +3,7 @@
  * the controllers may be one of them. Processes that have already ended are no error.
  */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import { daemonSets, deployments, pods } from '#shared/domain/core-kinds.ts';
@@ -10,7 +11,6 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { poll } from './apply.ts';
 import { fabricLabels } from './fabric-manifests.ts';
 import { agentName, controllerLabels } from './manifests.ts';
 

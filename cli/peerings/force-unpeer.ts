@@ -1,14 +1,15 @@
 /** `isthmus unpeer --force --kubeconfig`: takes one side of a peering down without the other, and says what that leaves behind. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { openCluster } from '#cli/cluster/open.ts';
-import { poll } from '#cli/install/apply.ts';
+import { poll } from '#cli/cluster/poll.ts';
+import { retryAll } from '#cli/cluster/retry.ts';
 import { elapsed } from '#cli/output/duration.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
 import { configMaps, namespaces, pods } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { annotation, clusterIdConfigMap, isthmusLabel, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
@@ -34,7 +35,7 @@ interface Side {
 
 export async function forceUnpeer(io: CliIo, consumer: string, provider: string, target: ForceTarget): Promise<void> {
   const progress = createProgress(io);
-  const kube = patient(io, await openCluster(target, io));
+  const kube = retryAll(io, await openCluster(target, io));
   const self = (await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap }))?.data?.CLUSTER_ID;
   if (self !== consumer && self !== provider) {
     throw new AppError(
@@ -66,38 +67,6 @@ export async function forceUnpeer(io: CliIo, consumer: string, provider: string,
   io.stderr.write(
     `should ${side.peer} come back, free it too: isthmus unpeer ${consumer} ${provider} --force --yes --kubeconfig FILE-OF-${side.peer.toUpperCase()}\n`,
   );
-}
-
-const patienceMs = 15_000;
-const passing = new Set(['kube_unreachable', 'kube_throttled']);
-
-/** What is begun here must not stop half-way because the API server was busy, or just back: it is asked again for a while. */
-function patient(io: CliIo, kube: KubeClient): KubeClient {
-  async function again<T>(ask: () => Promise<T>): Promise<T> {
-    let last: unknown;
-    const { answer } = await poll(
-      io,
-      patienceMs,
-      async () => {
-        try {
-          return { answer: await ask() };
-        } catch (error) {
-          if (!passing.has(codeOf(error) ?? '')) throw error;
-          last = error;
-          return undefined;
-        }
-      },
-      () => last as AppError,
-    );
-    return answer;
-  }
-  return {
-    ...kube,
-    get: (type, ref) => again(() => kube.get(type, ref)),
-    list: (type, selector) => again(() => kube.list(type, selector)),
-    delete: (type, ref) => again(() => kube.delete(type, ref)),
-    mergePatch: (type, ref, patch, subresource) => again(() => kube.mergePatch(type, ref, patch, subresource)),
-  };
 }
 
 const foreignOf = async ({ kube, peer }: Side): Promise<ForeignCluster | undefined> =>

@@ -1,5 +1,6 @@
 /** The authenticated caller and its rights. Every use case takes a caller and can only reach the caller's tenant. */
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Op } from '../ports/store.ts';
 
 export const roleNames = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof roleNames)[number];
@@ -9,6 +10,16 @@ export interface Origin {
   /** Network address of the caller, as the edge saw it. */
   readonly from: string;
   readonly requestId: string;
+  /** Came with an Idempotency-Key: use cases heed it by `control/store/repeat.ts`. */
+  readonly repeat?: Repeat;
+}
+
+/** One request that may come again. */
+export interface Repeat {
+  /** What the use case remembered when it came before. */
+  readonly earlier?: unknown;
+  /** The operation that remembers what the use case makes, for the transaction that makes it. `result` is JSON. */
+  remember(result: unknown): Op;
 }
 
 export interface Principal extends Origin {
@@ -79,10 +90,6 @@ export const requiredRole = (permission: Permission): Role => leastRole[permissi
 
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   roleNames.indexOf(role) >= roleNames.indexOf(leastRole[permission]);
-
-/** Whether role and scopes both allow it. */
-export const has = ({ role, scopes }: Caller, permission: Permission): boolean =>
-  roleAllows(role, permission) && (scopes === undefined || scopes.includes(permission));
 
 /** Throws `forbidden` naming what is lacking. */
 export function mustHave(caller: Caller, permission: Permission): void {

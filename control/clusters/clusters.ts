@@ -24,6 +24,7 @@ import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
 import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './join-tokens.ts';
@@ -155,9 +156,19 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           },
         );
       }
+      const before = earlier<IssuedJoinToken>(caller);
+      if (before) return before;
       const { url, caHash } = deps.broker();
       const secret = newSecret(ids);
       const expiresAt = clock.now() + joinTokenLifeMs;
+      const token = tokenText({
+        url,
+        tenant: caller.tenant,
+        clusterId,
+        secret,
+        ...(caHash === undefined ? {} : { caHash }),
+      });
+      const issued: IssuedJoinToken = { token, clusterId, expiresAt };
       const subject = `cluster/${clusterId}`;
       await store.transact(
         [
@@ -168,18 +179,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             ...(replaceKey ? { replacesKey: true } : {}),
           }),
           auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
+          ...remembered(caller, issued),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
         signal,
       );
-      const token = tokenText({
-        url,
-        tenant: caller.tenant,
-        clusterId,
-        secret,
-        ...(caHash === undefined ? {} : { caHash }),
-      });
-      return { token, clusterId, expiresAt };
+      return issued;
     },
 
     async enroll(request, signed, signal) {

@@ -9,6 +9,7 @@ import type { DirectoryEntry, NewEntry } from '../model/directory-entry.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { checkEntry } from './entry.ts';
 
@@ -20,13 +21,14 @@ interface DirectoryFilter extends PageRequest {
   readonly mine?: boolean;
 }
 
+interface Published {
+  readonly entry: DirectoryEntry;
+  readonly created: boolean;
+}
+
 export interface Directory {
   /** Publishes a cluster of the caller's tenant, or replaces its description (`created: false`). */
-  publish(
-    caller: Caller,
-    input: NewEntry,
-    signal?: AbortSignal,
-  ): Promise<{ readonly entry: DirectoryEntry; readonly created: boolean }>;
+  publish(caller: Caller, input: NewEntry, signal?: AbortSignal): Promise<Published>;
   /** From then on no tenant sees it or can ask for it. Peerings stay. */
   unpublish(caller: Caller, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
   list(caller: Caller, filter?: DirectoryFilter, signal?: AbortSignal): Promise<Page<DirectoryEntry>>;
@@ -67,6 +69,7 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
     }
     const now = clock.now();
     const entry: DirectoryEntry = { tenant, ...checked, publishedAt: before?.value.publishedAt ?? now, updatedAt: now };
+    const published: Published = { entry, created: before === undefined };
     const subject = `cluster/${checked.cluster}`;
     const where = key.published(tenant, checked.cluster);
     await store.transact(
@@ -84,17 +87,18 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
           ...(before ? { before: before.value } : {}),
           after: entry,
         }),
+        ...remembered(caller, published),
       ],
       [eventOf(deps, tenant, 'directory.published', subject, { region: entry.region, classes: entry.classes })],
       signal,
     );
-    return { entry, created: before === undefined };
+    return published;
   }
 
   return {
     async publish(caller, input, signal) {
       mustHave(caller, 'directory:write');
-      return untilWritten(() => publishOnce(caller, input, signal), signal);
+      return earlier<Published>(caller) ?? untilWritten(() => publishOnce(caller, input, signal), signal);
     },
 
     async unpublish(caller, cluster, signal) {

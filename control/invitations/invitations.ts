@@ -16,6 +16,7 @@ import { peeringView } from '../peerings/use-cases/peerings.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import {
   checkNew,
@@ -38,13 +39,19 @@ interface Redeem {
   readonly class?: string;
 }
 
+interface Redeemed {
+  readonly id: string;
+  readonly created: boolean;
+}
+
+interface IssuedInvitation {
+  readonly invitation: InvitationView;
+  readonly code: string;
+}
+
 export interface Invitations {
   /** `code` is shown once and stored as a hash. */
-  create(
-    caller: Caller,
-    input: NewInvitation,
-    signal?: AbortSignal,
-  ): Promise<{ readonly invitation: InvitationView; readonly code: string }>;
+  create(caller: Caller, input: NewInvitation, signal?: AbortSignal): Promise<IssuedInvitation>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<InvitationView>;
   list(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<InvitationView>>;
   /** Revokes it: it cannot be used any more. Peerings that both clusters have agreed to stay; the others end. */
@@ -122,6 +129,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
           { tenant: provider, principal: `tenant/${caller.tenant}`, from: 'broker', requestId: caller.requestId },
           { action: 'invitation.redeem', subject, after: redemption },
         ),
+        ...remembered(caller, { id: plan.id, created: true }),
       ],
       [...plan.events, eventOf(deps, provider, 'invitation.redeemed', subject, redemption)],
       signal,
@@ -132,6 +140,8 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
   return {
     async create(caller, input, signal) {
       mustHave(caller, 'invitations:write');
+      const before = earlier<IssuedInvitation>(caller);
+      if (before) return before;
       const { lifeMs, ...checked } = checkNew(input);
       const { tenant } = caller;
       const at = key.cluster(tenant, checked.cluster);
@@ -157,6 +167,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
       };
       const subject = `invitation/${id}`;
       const { cluster: name, limits, classes, uses, note } = checked;
+      const answer: IssuedInvitation = { invitation: invitationView(record, 1, now), code };
       await store.transact(
         [
           { op: 'put', ...key.invitation(tenant, id), value: record, expiresAt: expiresAt + keptAfterMs },
@@ -165,11 +176,12 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
             subject,
             after: { cluster: name, limits, classes, uses, note, expiresAt },
           }),
+          ...remembered(caller, answer),
         ],
         [eventOf(deps, tenant, 'invitation.created', subject, { cluster: name, uses, expiresAt })],
         signal,
       );
-      return { invitation: invitationView(record, 1, now), code };
+      return answer;
     },
 
     async get(caller, id, signal) {
@@ -213,7 +225,8 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
 
     async redeem(caller, input, signal) {
       mustHave(caller, 'peerings:write');
-      const { id, created } = await untilWritten(() => redeemOnce(caller, input, signal), signal);
+      const { id, created } =
+        earlier<Redeemed>(caller) ?? (await untilWritten(() => redeemOnce(caller, input, signal), signal));
       await coordinator.look(caller.tenant, id, signal);
       const { pk, sk } = key.peering(caller.tenant, id);
       const copy = await store.get<PeeringRecord>(pk, sk, signal);

@@ -9,6 +9,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import { decodeCursor, encodeCursor, limitOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { type ApprovalRule, checkRule, type NewApprovalRule, type RuleInput, ruleAllows } from './approval-rule.ts';
 
@@ -49,6 +50,8 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
   return {
     async create(caller, input, signal) {
       mustHave(caller, 'approval-rules:write');
+      const done = earlier<ApprovalRule>(caller);
+      if (done) return done;
       const checked = checkRule(input);
       const { tenant } = caller;
       const id = ids.next('ar');
@@ -66,6 +69,7 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
           [
             writeOp(tenant, before, [...rules, rule]),
             auditOp(deps, caller, { action: 'approval-rule.create', subject, after: checked }),
+            ...remembered(caller, rule),
           ],
           [eventOf(deps, tenant, 'approval-rule.created', subject, { name: rule.name })],
           signal,

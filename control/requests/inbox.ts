@@ -15,6 +15,7 @@ import { checkTerms } from '../peerings/terms/terms.ts';
 import type { Item, Key, NewEvent, Op, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import type { ApprovalRules } from './approval-rules.ts';
 import {
@@ -55,6 +56,13 @@ export interface Inbox {
   withdraw(caller: Caller, id: string, signal?: AbortSignal): Promise<RequestView>;
   /** Closes a request whose time is over; for the sweep. */
   lapse(tenant: string, due: Item<DueRecord>, signal?: AbortSignal): Promise<void>;
+}
+
+interface Asked {
+  readonly item: Pick<Item<RequestRecord>, 'value' | 'version'>;
+  readonly created: boolean;
+  /** When a rule approved it at once. */
+  readonly peering?: string;
 }
 
 type InboxDeps = CrossTenantDeps;
@@ -117,7 +125,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     );
   }
 
-  async function askOnce(caller: Caller, input: NewRequest, signal?: AbortSignal) {
+  async function askOnce(caller: Caller, input: NewRequest, signal?: AbortSignal): Promise<Asked> {
     const { providerTenant } = input;
     const consumerTenant = caller.tenant;
     const terms = checkTerms({ ...input, resources: input.resources ?? {} });
@@ -158,6 +166,11 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
     const record = decided?.record ?? pending;
     const about = aboutOf(record, { resources: record.resources, class: record.class, reason });
     const waits = record.state === 'pending';
+    const asked: Asked = {
+      item: { value: copyForAsker(record), version: 1 },
+      created: true,
+      ...(record.peering === undefined ? {} : { peering: record.peering }),
+    };
     await store.transact(
       [
         { op: 'put', ...key.inbox(providerTenant, id), value: copyForProvider(record) },
@@ -165,6 +178,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
         { op: 'check', pk: entry.pk, sk: entry.sk, ifVersion: entry.version },
         ...(waits ? waitOps(record, openAt, open) : (decided?.ops ?? [])),
         ...auditBoth(deps, caller, tenantsOf(record), { action: 'request.ask', ...pickAudit(about) }),
+        ...remembered(caller, asked),
       ],
       [
         ...eventBoth(deps, [providerTenant], 'request.received', about),
@@ -173,7 +187,7 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
       ],
       signal,
     );
-    return { item: { value: copyForAsker(record), version: 1 }, created: true, peering: record.peering };
+    return asked;
   }
 
   const pickAudit = (about: ReturnType<typeof aboutOf>) => ({ subject: about.subject, after: about.data });
@@ -292,7 +306,8 @@ export function createInbox(deps: InboxDeps, { coordinator, rules }: Parts): Inb
   return {
     async ask(caller, input, signal) {
       mustHave(caller, 'requests:write');
-      const { item, created, peering } = await untilWritten(() => askOnce(caller, input, signal), signal);
+      const { item, created, peering } =
+        earlier<Asked>(caller) ?? (await untilWritten(() => askOnce(caller, input, signal), signal));
       if (peering !== undefined) await coordinator.look(caller.tenant, peering, signal);
       return { request: viewFor(caller.tenant, item), created };
     },

@@ -17,6 +17,7 @@ import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import { hasEnded } from '../peerings/core/ended.ts';
 import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
 
 interface DeletionRequest {
@@ -244,23 +245,27 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     async request(caller, signal) {
       mustHave(caller, 'tenant:delete');
       const { tenant } = caller;
+      const done = earlier<DeletionRequest>(caller);
+      if (done) return done;
       await load(tenant, signal);
       const confirmation = `del_${newSecret(ids)}`;
       const at = key.deletion(tenant);
       const before = await store.get(at.pk, at.sk, signal);
       const expiresAt = clock.now() + wishLifeMs;
       const value: DesiredCopy = { hash: sha256Hex(confirmation), by: caller.principal };
+      const asked: DeletionRequest = { confirmation, expiresAt, peerings: await livePeerings(tenant, signal) };
       await store.transact(
         [
           before
             ? { op: 'update', ...at, value, expiresAt, ifVersion: before.version }
             : { op: 'put', ...at, value, expiresAt },
           auditOp(deps, caller, { action: 'tenant.request-deletion', subject: `tenant/${tenant}` }),
+          ...remembered(caller, asked),
         ],
         [],
         signal,
       );
-      return { confirmation, expiresAt, peerings: await livePeerings(tenant, signal) };
+      return asked;
     },
 
     async confirm(caller, { name, confirmation, force = false }, signal) {

@@ -7,6 +7,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { mustNotExceed } from './api-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -62,6 +63,8 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
       mustHave(caller, 'issuers:write');
       // A caller that chooses the issuer of identities can become any member.
       mustNotExceed(caller, { role: 'admin' });
+      const before = earlier<IssuerView>(caller);
+      if (before) return before;
       const refusal = documents ? documents.refusal(url) : 'this broker accepts no identity providers';
       if (refusal !== undefined) {
         throw new AppError('url_refused', `url is ${JSON.stringify(url)}: ${refusal}`, {
@@ -91,6 +94,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
           [
             { op: 'put', ...key.issuer(caller.tenant, id), value: record },
             auditOp({ clock, ids }, caller, { action: 'issuer.register', subject, after: record }),
+            ...remembered(caller, { ...record, version: 1 } satisfies IssuerView),
           ],
           [eventOf({ clock, ids }, caller.tenant, 'issuer.registered', subject, { url, audience })],
           signal,

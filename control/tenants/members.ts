@@ -7,6 +7,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { mustNotExceed } from './api-key.ts';
 
 interface MemberRecord {
@@ -89,6 +90,8 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
           detail: { field: email === undefined ? 'subject' : 'email' },
         });
       }
+      const before = earlier<MemberView>(caller);
+      if (before) return before;
       const id = ids.next('mb');
       const record: MemberRecord = {
         id,
@@ -104,6 +107,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
             { op: 'put', ...key.identity(caller.tenant, hashOf(input)), value: { id } },
             { op: 'put', ...key.member(caller.tenant, id), value: record },
             auditOp(deps, caller, { action: 'member.add', subject: about, after: record }),
+            ...remembered(caller, { ...record, version: 1 } satisfies MemberView),
           ],
           [eventOf(deps, caller.tenant, 'member.added', about, { role })],
           signal,

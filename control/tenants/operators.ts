@@ -10,6 +10,7 @@ import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { buildKey, putKey, viewOfKey } from './api-key.ts';
 import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
 import type { IssuedKey } from './tenants.ts';
@@ -20,6 +21,11 @@ interface NewTenant {
   readonly limits?: Partial<Limits>;
 }
 
+interface NewTenantAnswer {
+  readonly tenant: TenantView;
+  readonly issued: IssuedKey;
+}
+
 export interface Operators {
   /** The first operator key of this deployment, or undefined when there is one already. */
   bootstrap(origin: Origin, signal?: AbortSignal): Promise<string | undefined>;
@@ -27,13 +33,14 @@ export interface Operators {
   issue(origin: Origin, signal?: AbortSignal): Promise<string>;
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<OperatorCaller>;
   /** The tenant and its first admin key; `already_exists` also for the name of one that was deleted. */
-  create(
-    operator: OperatorCaller,
-    input: NewTenant,
-    signal?: AbortSignal,
-  ): Promise<{ readonly tenant: TenantView; readonly issued: IssuedKey }>;
+  create(operator: OperatorCaller, input: NewTenant, signal?: AbortSignal): Promise<NewTenantAnswer>;
   get(operator: OperatorCaller, name: string, signal?: AbortSignal): Promise<TenantView>;
   list(operator: OperatorCaller, page?: PageRequest, signal?: AbortSignal): Promise<Page<TenantView>>;
+  /**
+   * One more admin key of a tenant whose own ones are lost, for a day: time enough to make another with it. The tenant finds operator and reason in
+   * its audit log. `tenant_deleting` when it is being deleted.
+   */
+  recover(operator: OperatorCaller, name: string, reason: string, signal?: AbortSignal): Promise<IssuedKey>;
   /** Renames, suspends, resumes, sets limits. */
   change(
     operator: OperatorCaller,
@@ -113,6 +120,8 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
     async create(operator, { name, displayName, limits }, signal) {
       checkTenantName(name);
       if (limits) checkLimits(limits);
+      const before = earlier<NewTenantAnswer>(operator);
+      if (before) return before;
       const actor = inside(operator, name);
       const { record, secret } = buildKey(deps, name, actor, { name: 'first admin', role: 'admin' });
       const tenant: TenantRecord = {
@@ -123,6 +132,10 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
         ...(limits === undefined ? {} : { limits }),
       };
       const subject = `tenant/${name}`;
+      const answer: NewTenantAnswer = {
+        tenant: tenantView(tenant, 1, defaults),
+        issued: { key: viewOfKey(record), secret },
+      };
       try {
         await store.transact(
           [
@@ -131,6 +144,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
             { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
             auditOp(deps, actor, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
+            ...remembered(operator, answer),
           ],
           [eventOf(deps, name, 'tenant.created', subject)],
           signal,
@@ -141,7 +155,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
           detail: { field: 'name', value: name },
         });
       }
-      return { tenant: tenantView(tenant, 1, defaults), issued: { key: viewOfKey(record), secret } };
+      return answer;
     },
 
     async get(_operator, name, signal) {
@@ -161,6 +175,31 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
         },
         signal,
       );
+    },
+
+    async recover(operator, name, reason, signal) {
+      const before = earlier<IssuedKey>(operator);
+      if (before) return before;
+      const tenant = await load(name, signal);
+      if (tenant.value.state === 'deleting') {
+        throw new AppError('tenant_deleting', `tenant ${name} is being deleted; it gets no key any more`);
+      }
+      const actor = inside(operator, name);
+      const input = { name: 'admin (recovered by the operator)', role: 'admin', expiresInSeconds: 86_400 } as const;
+      const { record, secret } = buildKey(deps, name, actor, input);
+      const issued: IssuedKey = { key: viewOfKey(record), secret };
+      const subject = `api-key/${record.id}`;
+      await store.transact(
+        [
+          putKey(name, record),
+          { op: 'check', pk: tenant.pk, sk: tenant.sk, ifVersion: tenant.version },
+          auditOp(deps, actor, { action: 'tenant.recover', subject, after: { ...issued.key, reason } }),
+          ...remembered(operator, issued),
+        ],
+        [eventOf(deps, name, 'api-key.created', subject, { name: record.name, role: record.role })],
+        signal,
+      );
+      return issued;
     },
 
     async change(operator, name, change, { ifVersion } = {}, signal) {

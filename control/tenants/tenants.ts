@@ -9,6 +9,7 @@ import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import {
   type ApiKeyRecord,
   buildKey,
@@ -87,11 +88,17 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       mustHave(caller, 'keys:write');
       checkNewKey(input);
       mustNotExceed(caller, input);
+      const before = earlier<IssuedKey>(caller);
+      if (before) return before;
       const { record, secret } = buildKey(deps, caller.tenant, caller, input);
       const subject = `api-key/${record.id}`;
       const view = viewOfKey(record);
       await store.transact(
-        [putKey(caller.tenant, record), auditOp(deps, caller, { action: 'api-key.create', subject, after: view })],
+        [
+          putKey(caller.tenant, record),
+          auditOp(deps, caller, { action: 'api-key.create', subject, after: view }),
+          ...remembered(caller, { key: view, secret } satisfies IssuedKey),
+        ],
         [eventOf(deps, caller.tenant, 'api-key.created', subject, { name: view.name, role: view.role })],
         signal,
       );
@@ -109,6 +116,8 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
           },
         );
       }
+      const before = earlier<IssuedKey>(caller);
+      if (before) return before;
       const now = clock.now();
       const { value: old, version } = await load(caller, id, signal);
       mustNotExceed(caller, old);
@@ -126,6 +135,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
           putKey(caller.tenant, next),
           { op: 'update', ...key.apiKey(caller.tenant, id), value: retired, ifVersion: version },
           auditOp(deps, caller, { action: 'api-key.rotate', subject, before: viewOfKey(old), after: viewOfKey(next) }),
+          ...remembered(caller, { key: viewOfKey(next), secret } satisfies IssuedKey),
         ],
         [eventOf(deps, caller.tenant, 'api-key.rotated', subject, { replacedBy: next.id })],
         signal,

@@ -10,6 +10,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { decodeCursor, encodeCursor, listOf, pageOf } from '../store/pages.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { moveOps, planOps, replayed } from './deliveries.ts';
 import { loadReceiver, type ReceiverKind, subjectOf } from './receivers.ts';
@@ -43,12 +44,12 @@ export interface DeliveryLog {
   /** Replays from the first attempt and at once, regardless of the earlier outcome. Refused while the receiver is disabled. */
   replay(caller: Caller, receiver: string, delivery: string, signal?: AbortSignal): Promise<DeliveryView>;
   /** The dead letters, some at a time: ask again with the cursor until there is none. Refused while it is disabled. */
-  replayDead(
-    caller: Caller,
-    receiver: string,
-    cursor?: string,
-    signal?: AbortSignal,
-  ): Promise<{ readonly replayed: number; readonly cursor?: string }>;
+  replayDead(caller: Caller, receiver: string, cursor?: string, signal?: AbortSignal): Promise<Replayed>;
+}
+
+interface Replayed {
+  readonly replayed: number;
+  readonly cursor?: string;
 }
 
 /** Three operations each, and an audit record and an event beside them. */
@@ -116,15 +117,27 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
     async test(caller, receiver, signal) {
       mustHave(caller, 'webhooks:write');
       const { tenant } = caller;
+      const before = earlier<DeliveryView>(caller);
+      if (before) return before;
       await find(tenant, receiver, signal);
       const now = clock.now();
       const subject = subjectOf(receiver);
       const data = { message: `a test of this ${kind.words}` };
       const event = { id: ids.next('ev'), type: testType, subject, at: now, data };
+      const pending = {
+        receiver,
+        event,
+        createdAt: now,
+        state: 'pending',
+        attempts: 0,
+        failures: 0,
+        dueAt: now,
+      } as const;
       await store.transact(
         [
           ...planOps({ tenant, now }, { receiver, event, createdAt: now }),
           auditOp(deps, caller, { action: `${kind.name}.test`, subject, after: { delivery: event.id } }),
+          ...remembered(caller, viewOf(pending)),
         ],
         [dueEvent(tenant, receiver)],
         signal,
@@ -136,6 +149,8 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
       mustHave(caller, 'webhooks:write');
       mustHave(caller, 'events:read');
       const { tenant } = caller;
+      const before = earlier<DeliveryView>(caller);
+      if (before) return before;
       await mustBeEnabled(tenant, receiver, signal);
       return untilWritten(async () => {
         const item = await load(tenant, receiver, delivery, signal);
@@ -145,6 +160,7 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
           [
             ...moveOps({ tenant, now }, item, value),
             auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after: { delivery } }),
+            ...remembered(caller, viewOf(value)),
           ],
           [dueEvent(tenant, receiver)],
           signal,
@@ -157,6 +173,8 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
       mustHave(caller, 'webhooks:write');
       mustHave(caller, 'events:read');
       const { tenant } = caller;
+      const before = earlier<Replayed>(caller);
+      if (before) return before;
       const dead = `dead ${listOf(everything(tenant, receiver))}`;
       const from = decodeCursor(dead, cursor);
       await mustBeEnabled(tenant, receiver, signal);
@@ -169,16 +187,24 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
         // Where the next call goes on: behind what was taken, or behind all that was looked at.
         const next = found.length > taken.length && last ? last.sk : page.cursor;
         const now = clock.now();
+        const answer: Replayed = {
+          replayed: taken.length,
+          ...(next === undefined ? {} : { cursor: encodeCursor(dead, next) }),
+        };
         const ops: Op[] = taken.flatMap((item) => moveOps({ tenant, now }, item, replayed(item.value, now)));
         if (ops.length > 0) {
           const after = { deliveries: taken.length };
           await store.transact(
-            [...ops, auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after })],
+            [
+              ...ops,
+              auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after }),
+              ...remembered(caller, answer),
+            ],
             [dueEvent(tenant, receiver)],
             signal,
           );
         }
-        return { replayed: taken.length, ...(next === undefined ? {} : { cursor: encodeCursor(dead, next) }) };
+        return answer;
       }, signal);
     },
   };

@@ -4,6 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
+import { earlier } from '../store/repeat.ts';
 import { createReceiverRegistry } from './receiver-registry.ts';
 import { eventTargetKind } from './receivers.ts';
 import type { EventTargetRecord, EventTargetView } from './records.ts';
@@ -107,6 +108,8 @@ export function createEventTargetRegistry(
     async create(caller, { arn, roleArn, types, description = '' }, signal) {
       mustHave(caller, 'webhooks:write');
       mustBeAble();
+      const before = earlier<EventTargetView>(caller);
+      if (before) return before;
       const { tenant } = caller;
       checkArns(arn, roleArn);
       const wanted = checkTypes(types);
@@ -120,7 +123,7 @@ export function createEventTargetRegistry(
         createdAt: clock.now(),
         createdBy: caller.principal,
       };
-      return registry.add(caller, value, signal);
+      return registry.add(caller, value, (shown) => shown, signal);
     },
 
     get: registry.get,

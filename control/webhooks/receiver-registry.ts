@@ -9,6 +9,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
+import { remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import {
   changeEvents,
@@ -79,17 +80,23 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
       });
     },
 
-    async add(caller: Caller, value: R, signal?: AbortSignal): Promise<V> {
+    /** Answers with what `answer` makes of it, which is what a repeated request gets. */
+    async add<A>(caller: Caller, value: R, answer: (view: V) => A, signal?: AbortSignal): Promise<A> {
       mustHave(caller, 'events:read');
       const { tenant } = caller;
       const at = key.webhook(tenant, value.id);
       const subject = subjectOf(value.id);
+      const result = answer(view(tenant, { ...at, value, version: 1 }));
       await store.transact(
-        [{ op: 'put', ...at, value }, auditOp(deps, caller, { action: `${name}.create`, subject, after: told(value) })],
+        [
+          { op: 'put', ...at, value },
+          auditOp(deps, caller, { action: `${name}.create`, subject, after: told(value) }),
+          ...remembered(caller, result),
+        ],
         [eventOf(deps, tenant, `${name}.created`, subject, { types: value.types })],
         signal,
       );
-      return view(tenant, { ...at, value, version: 1 });
+      return result;
     },
 
     async get(caller: Caller, id: string, signal?: AbortSignal): Promise<V> {

@@ -4,6 +4,7 @@ import { type Caller, mustHave } from '../access/caller.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
+import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import { createReceiverRegistry } from './receiver-registry.ts';
 import { subjectOf, webhookKind } from './receivers.ts';
@@ -103,6 +104,8 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
   return {
     async create(caller, input, signal) {
       mustHave(caller, 'webhooks:write');
+      const before = earlier<IssuedWebhook>(caller);
+      if (before) return before;
       const { tenant } = caller;
       const id = ids.next('wh');
       const url = checkUrl(input.url);
@@ -118,7 +121,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
         createdAt: clock.now(),
         createdBy: caller.principal,
       };
-      return { webhook: await registry.add(caller, webhook, signal), secret };
+      return registry.add(caller, webhook, (shown): IssuedWebhook => ({ webhook: shown, secret }), signal);
     },
 
     get: registry.get,
@@ -132,6 +135,8 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
 
     async rotate(caller, id, overlapSeconds, signal) {
       mustHave(caller, 'webhooks:write');
+      const before = earlier<IssuedWebhook>(caller);
+      if (before) return before;
       const { tenant } = caller;
       return untilWritten(async () => {
         const item = await registry.find(tenant, id, signal);
@@ -144,15 +149,17 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
         const value: WebhookRecord = { ...item.value, secrets: [record, ...old].slice(0, maxSecrets) };
         const { pk, sk, version } = item;
         const subject = subjectOf(id);
+        const webhook = await registry.shown(tenant, { ...item, value, version: version + 1 }, signal);
         await store.transact(
           [
             { op: 'update', pk, sk, value, ifVersion: version },
             auditOp(deps, caller, { action: 'webhook.rotate', subject, after: { oldSecretExpiresAt: until } }),
+            ...remembered(caller, { webhook, secret } satisfies IssuedWebhook),
           ],
           [eventOf(deps, tenant, 'webhook.secret-rotated', subject, { oldSecretExpiresAt: until })],
           signal,
         );
-        return { webhook: await registry.shown(tenant, { ...item, value, version: version + 1 }, signal), secret };
+        return { webhook, secret };
       }, signal);
     },
   };

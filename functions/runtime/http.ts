@@ -10,7 +10,7 @@ import type {
   Context,
 } from 'aws-lambda';
 import * as z from 'zod';
-import { type AgentCaller, type Caller, mustHave, type OperatorCaller } from '#control/access/caller.ts';
+import { type AgentCaller, type Caller, mustHave, type OperatorCaller, type Repeat } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
 import type { SignedRequest } from '#control/model/cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -133,7 +133,9 @@ export function http<
       headers: event.headers,
       signal,
     } as unknown as Input<A, z.output<P>, z.output<Q>, z.output<B>>;
-    const reply = await runOnce({ route, event, principal, control, signal, body }, () => work(input));
+    const reply = await runOnce({ route, event, principal, control, signal, body }, (repeat) =>
+      work(repeat ? repeatable(input, repeat) : input),
+    );
     return respond(await settle(reply, input), event);
   };
 
@@ -151,6 +153,16 @@ export function http<
     route: { ...route, query, body: bodySchema } as unknown as AnyRoute,
   });
 }
+/** The same input, whose caller or operator tells the use case of the repetition. */
+const repeatable = <I>(input: I, repeat: Repeat): I => {
+  const { caller, operator } = input as AnyPrincipal;
+  return {
+    ...input,
+    ...(caller && { caller: { ...caller, repeat } }),
+    ...(operator && { operator: { ...operator, repeat } }),
+  };
+};
+
 /** From the authentication step to the work of the same event, without widening the event's own shape. */
 const principals = new WeakMap<APIGatewayProxyEventV2, AnyPrincipal>();
 

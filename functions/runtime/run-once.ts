@@ -1,7 +1,7 @@
 /** POST under an Idempotency-Key: the work runs once, a repeat gets the same answer. */
 import { createHash } from 'node:crypto';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
-import type { Caller } from '#control/access/caller.ts';
+import type { Caller, Repeat } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AnyPrincipal, AnyRoute, Reply } from './route.ts';
@@ -15,7 +15,8 @@ interface Attempt {
   readonly body: unknown;
 }
 
-export async function runOnce(attempt: Attempt, work: () => Promise<Reply>): Promise<Reply> {
+/** `work` gets what tells the use case that the request may have come before; without it, it may not. */
+export async function runOnce(attempt: Attempt, work: (repeat?: Repeat) => Promise<Reply>): Promise<Reply> {
   const { route, event, principal, control, signal, body } = attempt;
   const key = event.headers['idempotency-key'];
   const who = rememberedAs(principal);
@@ -37,13 +38,15 @@ export async function runOnce(attempt: Attempt, work: () => Promise<Reply>): Pro
     replayed,
   } = await control.idempotency.once(
     who,
-    key,
-    fingerprint,
-    async () => {
-      const reply = await work();
+    {
+      key,
+      fingerprint,
+      ...(route.answerHolds === 'secret' && { credentials: event.headers.authorization ?? '' }),
+    },
+    async (repeat) => {
+      const reply = await work(repeat);
       return { status: reply.status ?? 200, body: reply.body ?? null };
     },
-    { keep: route.answerHolds !== 'secret' },
     signal,
   );
   return {

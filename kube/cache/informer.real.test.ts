@@ -208,7 +208,7 @@ describe('a line that fails', () => {
       patient.cache(configMaps, { namespace, ...selection }),
     );
     await patient.synced();
-    proxy.newLines('refuse');
+    proxy.newConnections('refuse');
     proxy.cut();
     await change('a', { meanwhile: 'changed' });
     const cutAt = performance.now();
@@ -218,7 +218,7 @@ describe('a line that fails', () => {
         return performance.now() - cutAt;
       }, patience)
       .toBeGreaterThan(1_200);
-    proxy.newLines('pass');
+    proxy.newConnections('pass');
     await asking.list(configMaps, { namespace });
     const colors = () => [plain, labelled].map((cache) => cache?.get({ namespace, name: 'a' })?.data?.meanwhile);
     await expect.poll(colors, { timeout: 25_000, interval: 20 }).toEqual(['changed', 'changed']);
@@ -240,7 +240,7 @@ describe('a line that fails', () => {
       500,
     );
     const { resourceVersion } = await listWatch.page(undefined, stop.signal);
-    proxy.newLines('refuse');
+    proxy.newConnections('refuse');
     proxy.cut();
     await remove('vanished');
     await remove('reborn');
@@ -255,7 +255,7 @@ describe('a line that fails', () => {
     ).rejects.toMatchObject({
       code: 'kube_gone',
     });
-    proxy.newLines('pass');
+    proxy.newConnections('pass');
     await expectEqualToServer(cache);
     expect(seen.slice(3).sort()).toEqual(['+reborn', '-reborn', '-vanished', '~kept']);
     expect(seen.indexOf('-reborn')).toBeLessThan(seen.lastIndexOf('+reborn'));

@@ -253,7 +253,7 @@ describe('a list', () => {
 describe('a line that fails', () => {
   test('is reported within the deadline when the server accepts but never answers', async () => {
     const proxy = await startTcpProxy(Number(new URL(server.url).port));
-    proxy.newLines('stall');
+    proxy.newConnections('stall');
     const stalled = await connectKubeconfig(
       server.kubeconfig.replaceAll(server.url, `https://127.0.0.1:${proxy.port}`),
     );

@@ -99,7 +99,7 @@ test('a leader whose line to the server stalls steps down before its lease runs 
   const cutOff = candidate(await open(proxy), 'stalling', 'cut-off', history, fast);
   await expect.poll(() => cutOff.leading(), patience).toBe(true);
   const other = candidate(await open(), 'stalling', 'other', history, fast);
-  proxy.newLines('stall');
+  proxy.newConnections('stall');
   proxy.stall();
   await expect.poll(() => other.leading(), patience).toBe(true);
   // On a machine that stands still for seconds each of them may have had another term before.

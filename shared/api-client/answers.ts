@@ -46,6 +46,7 @@ export const answers = {
   getTenant: tenancy.TenantResource,
   changeTenant: tenancy.TenantResource,
   deleteTenant: tenancy.DeletionProgress,
+  recoverTenant: resources.IssuedApiKey,
   getOwnTenant: tenancy.OwnTenantResource,
   renameTenant: tenancy.OwnTenantResource,
   requestDeletion: tenancy.DeletionRequested,

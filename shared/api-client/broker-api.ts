@@ -626,6 +626,7 @@ export const operations = {
   getTenant: ['GET', '/v1/tenants/{tenant}'],
   changeTenant: ['PATCH', '/v1/tenants/{tenant}'],
   deleteTenant: ['DELETE', '/v1/tenants/{tenant}'],
+  recoverTenant: ['POST', '/v1/tenants/{tenant}/recovery'],
   getOwnTenant: ['GET', '/v1/tenant'],
   renameTenant: ['PATCH', '/v1/tenant'],
   exportTenant: ['GET', '/v1/tenant/export'],
@@ -1417,6 +1418,20 @@ export interface BrokerApi<Options = unknown> {
     /** Peerings that still have to end. */
     peerings: string[];
   }>;
+
+  /** Give a tenant a key whose own ones are lost */
+  recoverTenant(
+    input: {
+      path: {
+        tenant: string;
+      };
+      body: {
+        /** Why the tenant needs a key from outside; it finds this in its audit log. */
+        reason: string;
+      };
+    },
+    options?: Options,
+  ): Promise<IssuedApiKey>;
 
   /** Read the own tenant */
   getOwnTenant(input?: Record<string, never>, options?: Options): Promise<OwnTenant>;

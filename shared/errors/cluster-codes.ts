@@ -35,8 +35,8 @@ export const clusterCodes = {
     http: 403,
     retry: false,
     exit: 6,
-    cause: 'the pod asks for rights on the provider node that a guest does not get',
-    remedy: 'remove the field that the message names from the pod',
+    cause: 'the pod or object asks for what a guest does not get at this provider',
+    remedy: 'remove the field that the message names, or have the provider allow it (docs/guests.md)',
   },
   owned_by_object: {
     http: 409,

@@ -6,18 +6,18 @@
 import path from 'node:path';
 import type { Import } from './import-graph.ts';
 
-type OutageTracker = readonly string[];
+type Layer = readonly string[];
 
-const line = (room: string, ...folders: readonly string[]): OutageTracker =>
+const line = (room: string, ...folders: readonly string[]): Layer =>
   folders.map((folder) => (folder === '' ? room : `${room}/${folder}`));
 
-const shared: readonly OutageTracker[] = [
+const shared: readonly Layer[] = [
   line('shared', 'errors', 'domain', 'ports'),
   line('shared/schema', 'protocol', 'definition', 'api', 'isthmus', 'liqo', ''),
   line('shared', 'async', 'api-client'),
 ];
 
-const kube: readonly OutageTracker[] = [
+const kube: readonly Layer[] = [
   line('kube', 'model'),
   line('kube', 'http'),
   line('kube', 'cache'),
@@ -26,7 +26,7 @@ const kube: readonly OutageTracker[] = [
   line('kube', ''),
 ];
 
-const agent: readonly OutageTracker[] = [
+const agent: readonly Layer[] = [
   line('agent', 'runtime'),
   line('agent', 'pki'),
   line('agent', 'model'),
@@ -64,7 +64,17 @@ const agent: readonly OutageTracker[] = [
     'slices',
     '',
   ),
-  line('agent/offloading/provider', 'model', 'quota', 'endpoints', 'namespaces', 'admission', 'shadow-pods'),
+  line(
+    'agent/offloading/provider',
+    'model',
+    'guests',
+    'departures',
+    'quota',
+    'endpoints',
+    'namespaces',
+    'admission',
+    'shadow-pods',
+  ),
   line(
     'agent/offloading/consumer',
     'claims',
@@ -82,7 +92,7 @@ const agent: readonly OutageTracker[] = [
   line('agent', ''),
 ];
 
-const control: readonly OutageTracker[] = [
+const control: readonly Layer[] = [
   line('control', 'ports', 'access'),
   line('control', 'model'),
   line('control', 'store'),
@@ -103,14 +113,14 @@ const control: readonly OutageTracker[] = [
   line('control', ''),
 ];
 
-const functions: readonly OutageTracker[] = [
+const functions: readonly Layer[] = [
   line('functions', 'runtime'),
   line('functions', 'api', 'channel', 'events', 'schedule'),
   line('functions', ''),
   line('functions', 'local'),
 ];
 
-const cli: readonly OutageTracker[] = [
+const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
   line('cli', 'broker', 'install', 'gitops', 'network-test', 'offload', 'peerings'),
@@ -118,10 +128,10 @@ const cli: readonly OutageTracker[] = [
   line('cli', ''),
 ];
 
-const infra: readonly OutageTracker[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
+const infra: readonly Layer[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
 
 /** By root folder. What a root may import of another one is said by `importLaw`. */
-const layers: readonly (readonly OutageTracker[])[] = [shared, kube, agent, control, functions, infra, cli];
+const layers: readonly (readonly Layer[])[] = [shared, kube, agent, control, functions, infra, cli];
 
 interface Place {
   readonly folder: string;

@@ -49,11 +49,11 @@ export async function openCutOffClusters<S extends ApiServer>(
       return node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
     },
     cutOff() {
-      line.newLines('stall');
+      line.newConnections('stall');
       line.stall();
     },
     heal() {
-      line.newLines('pass');
+      line.newConnections('pass');
       line.cut();
     },
     async runningPod(name, tolerates) {

@@ -1,14 +1,14 @@
-/** A TCP line for tests that can be made to stall (half-open), trickle, or break, while both ends stay alive. */
+/** A TCP connection for tests that can be made to stall (half-open), trickle, or break, while both ends stay alive. */
 import net from 'node:net';
 
 export interface TcpProxy {
   readonly port: number;
   /** How many connections were opened so far. */
   readonly opened: () => number;
-  /** Existing connections become black holes: nothing passes, and neither end gets FIN or RST. New connections follow `newLines`. */
+  /** Existing connections become black holes: nothing passes, and neither end gets FIN or RST. New connections follow `newConnections`. */
   stall(): void;
   /** What happens to connections that are opened from now on. */
-  newLines(mode: 'pass' | 'stall' | 'refuse'): void;
+  newConnections(mode: 'pass' | 'stall' | 'refuse'): void;
   /** Cuts all connections. */
   cut(): void;
   /** From now on at most `bytes` pass per `everyMs` and connection towards the client; undefined: at full speed. */
@@ -16,61 +16,61 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-interface OutageTracker {
+interface ProxiedConnection {
   readonly client: net.Socket;
   readonly server: net.Socket;
   stalled: boolean;
 }
 
 export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Promise<TcpProxy> {
-  const lines = new Set<OutageTracker>();
+  const connections = new Set<ProxiedConnection>();
   let mode: 'pass' | 'stall' | 'refuse' = 'pass';
   let pace: { readonly bytes: number; readonly everyMs: number } | undefined;
   let opened = 0;
 
-  async function forward(line: OutageTracker, data: Buffer): Promise<void> {
-    line.server.pause();
-    for (let from = 0; from < data.length && !line.stalled; ) {
+  async function forward(connection: ProxiedConnection, data: Buffer): Promise<void> {
+    connection.server.pause();
+    for (let from = 0; from < data.length && !connection.stalled; ) {
       const size = pace === undefined ? data.length : pace.bytes;
-      line.client.write(data.subarray(from, from + size));
+      connection.client.write(data.subarray(from, from + size));
       from += size;
       if (pace !== undefined) await new Promise((resolve) => setTimeout(resolve, pace?.everyMs ?? 0));
     }
-    line.server.resume();
+    connection.server.resume();
   }
 
   const listener = net.createServer((client) => {
     opened++;
     if (mode === 'refuse') return void client.destroy();
-    const line: OutageTracker = { client, server: net.connect(targetPort, host), stalled: mode === 'stall' };
-    lines.add(line);
-    client.on('data', (data) => void (line.stalled || line.server.write(data)));
-    line.server.on('data', (data) => void forward(line, data));
+    const connection: ProxiedConnection = { client, server: net.connect(targetPort, host), stalled: mode === 'stall' };
+    connections.add(connection);
+    client.on('data', (data) => void (connection.stalled || connection.server.write(data)));
+    connection.server.on('data', (data) => void forward(connection, data));
     const end = (): void => {
-      // A line that is silently broken does not pass the end on either.
-      if (line.stalled) return;
-      lines.delete(line);
+      // A connection that is silently broken does not pass the end on either.
+      if (connection.stalled) return;
+      connections.delete(connection);
       client.destroy();
-      line.server.destroy();
+      connection.server.destroy();
     };
-    for (const socket of [client, line.server]) socket.on('error', end).on('close', end);
+    for (const socket of [client, connection.server]) socket.on('error', end).on('close', end);
   });
   await new Promise<void>((resolve) => listener.listen(0, host, resolve));
 
   const cut = (): void => {
-    for (const { client, server } of lines) {
+    for (const { client, server } of connections) {
       client.destroy();
       server.destroy();
     }
-    lines.clear();
+    connections.clear();
   };
   return {
     port: (listener.address() as net.AddressInfo).port,
     opened: () => opened,
     stall() {
-      for (const line of lines) line.stalled = true;
+      for (const connection of connections) connection.stalled = true;
     },
-    newLines(next) {
+    newConnections(next) {
       mode = next;
     },
     cut,

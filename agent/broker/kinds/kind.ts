@@ -14,7 +14,7 @@ export type PeeringKey = Pick<DesiredSet, 'peering' | 'role' | 'peer' | 'state'>
 /** What a manifest from the broker may contain. The agent refuses a manifest that contains anything else. */
 export interface Accepted {
   readonly roles: readonly PeeringRole[];
-  readonly names: (set: DesiredSet) => readonly string[];
+  readonly names: (set: Pick<DesiredSet, 'role' | 'peer'>) => readonly string[];
   readonly labels: readonly string[];
   readonly annotations: readonly string[];
   /** Top-level members besides apiVersion, kind and metadata, each with the fields it may hold. */

@@ -19,7 +19,7 @@ export const secret: BrokerKind<'Secret'> = {
   },
   caches: watched(
     secrets,
-    { labelSelector: isthmusLabel.peering, transform: withinBounds },
+    { labelSelector: isthmusLabel.peering, transform: ofHandshake },
     { labelSelector: `${networkLabel.gatewayResource}=true`, transform: publicPart },
   ),
   isDerived: isOfGateway,
@@ -27,6 +27,12 @@ export const secret: BrokerKind<'Secret'> = {
   takedown: { consumer: 'namespace', provider: 'namespace' },
   removedBy: 'agent',
 };
+
+/** Guests may put the label on Secrets of theirs: of those, no data enters the cache. */
+function ofHandshake(stored: Secret): Secret {
+  const isOurs = [name.signedNonceSecret, name.nonceSecret].some((one) => one === stored.metadata.name);
+  return isOurs ? withinBounds(stored) : { ...stored, data: {} };
+}
 
 /** The private key of a gateway does not even enter the cache. */
 function publicPart(stored: Secret): Secret {

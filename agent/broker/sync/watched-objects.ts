@@ -1,9 +1,10 @@
 /** The caches in which the broker's room sees the objects of peerings, and the view of one peering in them. */
 import type { Cache, Caches } from '#kube/model/types.ts';
-import { apiVersionOf, type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import { apiVersionOf, type KubeObject, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, isthmusLabel } from '#shared/domain/liqo-keys.ts';
 import type { ObservedObject } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerKind, brokerKinds } from '../kinds/all.ts';
+import { tenantNamespaceOf } from '../kinds/derived.ts';
 import type { PeeringKey } from '../kinds/kind.ts';
 import { observedObject } from './observed-objects.ts';
 import type { LiveObject } from './plan.ts';
@@ -33,13 +34,25 @@ export function watchedObjects({ all }: ChannelCaches, set: PeeringKey, supersed
   for (const cache of all) {
     const { type } = cache;
     for (const object of cache.list()) {
-      const isApplied = object.metadata.labels?.[isthmusLabel.peering] === set.peering;
+      const isApplied = isAppliedFor(type, object, set);
       if (!isApplied && (superseded || !brokerKind(type.kind)?.isDerived(object, set))) continue;
       live.push(liveObject(type.kind, object));
       observed.push(observedObject(type.kind, apiVersionOf(type), object));
     }
   }
   return { live, observed };
+}
+
+/**
+ * The label alone proves nothing: a guest may put it on Secrets of its namespaces, and a consumer on slices in its tenant namespace. What was applied is
+ * where the peering has its objects, under a name that the broker may use.
+ */
+function isAppliedFor({ kind, namespaced }: ResourceType, { metadata }: KubeObject, set: PeeringKey): boolean {
+  return (
+    metadata.labels?.[isthmusLabel.peering] === set.peering &&
+    (!namespaced || metadata.namespace === tenantNamespaceOf(set)) &&
+    (brokerKind(kind)?.accepted?.names(set).includes(metadata.name) ?? true)
+  );
 }
 
 function liveObject(kind: string, object: KubeObject): LiveObject {

@@ -115,6 +115,41 @@ describe('ranges', () => {
     );
   });
 
+  test.each([
+    ['of one address is moved to where no host is', '10.0.0.2/32', 'announced', '198.18.0.0/32'],
+    ['of a few addresses, too', '192.168.7.0/29', 'announced', '198.18.0.0/29'],
+    ['large enough stays as it is', '10.50.0.0/24', 'announced', '10.50.0.0/24'],
+    ['that this cluster names stays, however small', '10.0.0.2/32', 'named', '10.0.0.2/32'],
+    ['that this cluster names stays, even a public one', '203.0.113.0/24', 'named', '203.0.113.0/24'],
+    ['public without a name is moved', '203.0.113.0/24', 'announced', '10.9.1.0/24'],
+    ['that a node is connected to is moved, also when a policy names it', '10.9.0.0/24', 'named', '10.9.1.0/24'],
+  ] as const)('a range of a peer %s', (_what, wanted, origin, expected) => {
+    const ipam = new Ipam();
+    ipam.occupy('what Node n1 is connected to', ['10.9.0.0/24', '10.9.0.1/32']);
+    expect(granted(ipam.grantPrefix({ owner: 'peer', wanted, origin }))).toBe(expected);
+  });
+
+  test('ranges of peers never hold what a node is connected to, for any announcement', () => {
+    const address = fc
+      .tuple(fc.constantFrom('10.0.0', '10.0.1', '192.168.7'), fc.nat(255))
+      .map(([a, b]) => `${a}.${b}`);
+    const announced = fc.tuple(address, fc.integer({ min: 8, max: 32 }));
+    fc.assert(
+      fc.property(fc.array(address, { maxLength: 4 }), fc.array(announced, { maxLength: 12 }), (hosts, wishes) => {
+        const ipam = new Ipam();
+        const ours = [...hosts.map((one) => `${one}/32`), '192.168.7.0/24'];
+        ipam.occupy('node', ours);
+        for (const [i, [base, length]] of wishes.entries()) {
+          const wanted = formatCidr(range(`${base}/${length}`));
+          const answer = ipam.grantPrefix({ owner: `peer ${i}`, wanted, origin: 'announced' });
+          if ('granted' in answer)
+            for (const one of ours) expect(overlap(range(answer.granted), range(one)), answer.granted).toBe(false);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test('fill parts that are already split before a whole one is broken', () => {
     const ipam = new Ipam(['10.0.0.0/8']);
     ipam.grantPrefix({ owner: 'x', wanted: '10.128.0.0/16' });

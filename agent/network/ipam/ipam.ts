@@ -17,6 +17,11 @@ import { isInPools, PrefixTree } from './prefix-tree.ts';
 
 /** Where ranges are granted from unless the installation says otherwise. */
 const defaultPools: readonly string[] = ['10.0.0.0/8', '192.168.0.0/16', '172.16.0.0/12'];
+/**
+ * What a peer announces is kept only up to this prefix length. A smaller range can be aimed at one address, such as that of a resolver: it is moved to
+ * a pool of its own, of the benchmark space (RFC 2544), where no host is.
+ */
+const aimed = { longerThan: 24, pool: '198.18.0.0/15' } as const;
 
 type RefusalReason =
   | 'RangeRefused'
@@ -45,6 +50,8 @@ export interface PrefixRequest {
   readonly immutable?: boolean;
   /** May overlap others that are shared. */
   readonly shared?: boolean;
+  /** `announced`: by a peer, so that it may be aimed at a host of ours; `named`: announced, and named by this cluster's policy. Absent: our own. */
+  readonly origin?: 'announced' | 'named';
   /** So many of its first addresses are never granted. */
   readonly preAllocated?: number;
   /** What it was granted before, by its status: kept if at all possible. */
@@ -66,8 +73,13 @@ export class Ipam {
   /** Address owner to the owner of its range. */
   readonly #networks = new Map<string, string>();
   readonly #occupied = new Map<string, readonly CidrRange[]>();
+  readonly #aimed: { readonly longerThan: number; readonly pool: string };
 
-  constructor(pools: readonly string[] = defaultPools) {
+  constructor(
+    pools: readonly string[] = defaultPools,
+    small: { readonly longerThan: number; readonly pool: string } = aimed,
+  ) {
+    this.#aimed = small;
     this.#pools = pools.map((text) => parseCidr(text)).filter((range) => range !== undefined);
     this.#poolNames = pools.join(', ');
     this.#pools.forEach((pool, i) => {
@@ -92,7 +104,7 @@ export class Ipam {
       );
     const before = current === undefined ? undefined : parseCidr(current);
     if (before && this.#fits(before, request)) return this.#keep(request, before);
-    const found = request.immutable ? this.#exactly(range, request) : this.#anywhere(range);
+    const found = request.immutable ? this.#exactly(range, request) : this.#anywhere(range, request.origin);
     return 'refused' in found ? found : this.#keep(request, found);
   }
 
@@ -176,16 +188,19 @@ export class Ipam {
     };
   }
 
-  #anywhere(range: CidrRange): CidrRange | { refused: Refusal } {
-    if (isInPools(range, this.#pools) && this.#tree.isFree(range)) return range;
-    for (const pool of this.#pools) {
+  #anywhere(range: CidrRange, origin: PrefixRequest['origin']): CidrRange | { refused: Refusal } {
+    const isAimed = origin === 'announced' && range.length > this.#aimed.longerThan;
+    const mayStay = origin === 'named' || (isInPools(range, this.#pools) && !isAimed);
+    if (mayStay && this.#tree.isFree(range)) return range;
+    const small = parseCidr(this.#aimed.pool);
+    for (const pool of isAimed && small ? [small] : this.#pools) {
       const found = this.#tree.findFree(pool, range.length);
       if (found) return found;
     }
     return {
       refused: {
         reason: 'PoolExhausted',
-        message: `${formatCidr(range)} is not free, and no other /${range.length} is in the pools ${this.#poolNames}`,
+        message: `${formatCidr(range)} is not free, and no other /${range.length} is in the pools ${isAimed ? this.#aimed.pool : this.#poolNames}`,
       },
     };
   }

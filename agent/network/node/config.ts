@@ -18,6 +18,8 @@ export interface NodeAgentEnvironment {
   readonly serviceAccountDirectory?: string;
   /** Where the CNI configuration of the node is seen. */
   readonly cniDirectory: string;
+  /** Where the resolvers of the node are named; those that do not exist are skipped. */
+  readonly resolverFiles: readonly string[];
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -57,5 +59,7 @@ export function loadNodeAgentEnvironment(env: Env): NodeAgentEnvironment {
       ? { serviceAccountDirectory: env.ISTHMUS_SERVICE_ACCOUNT_DIRECTORY }
       : {}),
     cniDirectory: env.ISTHMUS_CNI_DIRECTORY || '/proc/1/root/etc/cni/net.d',
+    // With systemd-resolved, the first names only its stub on loopback.
+    resolverFiles: ['/proc/1/root/etc/resolv.conf', '/proc/1/root/run/systemd/resolve/resolv.conf'],
   });
 }

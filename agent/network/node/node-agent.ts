@@ -43,6 +43,8 @@ export interface NodeAgentDeps {
   readonly resolve: Resolve;
   /** In the node's namespace. */
   readonly commands: Commands;
+  /** The resolv.conf files of this node, read now. */
+  readonly resolverTexts?: () => readonly string[];
   /** Told whenever other gateway pods may be on this node. */
   readonly onLocalPods?: (pods: readonly { readonly uid: string }[]) => void;
 }
@@ -108,7 +110,7 @@ export async function runNodeAgent(deps: NodeAgentDeps, signal: AbortSignal): Pr
   });
   sizes.register(reconciler);
   bridgePorts.serves(reconciler);
-  const reporter = createNodeReporter({ ...deps, log }, node, watch.objects);
+  const reporter = createNodeReporter({ ...deps, log }, node, watch.objects, deps.resolverTexts ?? (() => []));
   const neighbours = createNeighbourKeeper({ ...deps, log }, node, watch.objects, signal);
   const runners = createRunners(signal);
 

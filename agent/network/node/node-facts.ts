@@ -1,4 +1,7 @@
-/** What only the node itself can find out, for its InternalNode: its addresses towards gateways, and whether its kernel has WireGuard. */
+/**
+ * What only the node itself can find out, for its InternalNode: its addresses towards gateways, whether its kernel has WireGuard, and what it is
+ * connected to.
+ */
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { isthmusNetworkAnnotation } from '#shared/domain/network-keys.ts';
@@ -10,6 +13,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../kernel/commands.ts';
 import { type GatewayPod, linksOf } from '../objects/link-objects.ts';
 import type { NodeAgentObjects } from '../objects/objects.ts';
+import { surroundingsIn } from './surroundings.ts';
 
 type WireGuardImplementation = 'kernel' | 'userspace';
 
@@ -54,7 +58,11 @@ function sourceIn(json: string): string | undefined {
 async function reportNode(
   api: KubeApi,
   known: InternalNode,
-  found: { readonly addresses: NodeAddresses | undefined; readonly wireGuard: WireGuardImplementation },
+  found: {
+    readonly addresses: NodeAddresses | undefined;
+    readonly wireGuard: WireGuardImplementation;
+    readonly surroundings: readonly string[];
+  },
   signal: AbortSignal,
 ): Promise<void> {
   const ref = { name: known.metadata.name };
@@ -70,15 +78,10 @@ async function reportNode(
       { subresource: 'status' },
       signal,
     );
-  const key = isthmusNetworkAnnotation.wireGuard;
-  if (known.metadata.annotations?.[key] !== found.wireGuard)
-    await api.mergePatch(
-      networkKinds.internalNodes,
-      ref,
-      { metadata: { annotations: { [key]: found.wireGuard } } },
-      {},
-      signal,
-    );
+  const { wireGuard, surroundings } = isthmusNetworkAnnotation;
+  const annotations = { [wireGuard]: found.wireGuard, [surroundings]: found.surroundings.join(',') };
+  if (Object.entries(annotations).some(([key, value]) => known.metadata.annotations?.[key] !== value))
+    await api.mergePatch(networkKinds.internalNodes, ref, { metadata: { annotations } }, {}, signal);
 }
 
 export interface NodeReporter {
@@ -104,6 +107,7 @@ export function createNodeReporter(
   { cluster, clock, log, commands }: ReporterDeps,
   node: string,
   objects: () => NodeAgentObjects,
+  resolverTexts: () => readonly string[],
 ): NodeReporter {
   let dirty = true;
   let wake: (() => void) | undefined;
@@ -125,7 +129,9 @@ export function createNodeReporter(
             const links = linksOf(all);
             const pods = links.flatMap((link) => link.pods);
             const addresses = links.length === 0 ? undefined : await addressesTowards(pods, node, commands);
-            await reportNode(cluster.api, self, { wireGuard, addresses }, signal);
+            const { code, stdout } = await commands.run('ip', ['-4', '-j', 'route', 'show', 'table', 'main']);
+            const surroundings = surroundingsIn(code === 0 ? stdout : '', resolverTexts());
+            await reportNode(cluster.api, self, { wireGuard, addresses, surroundings }, signal);
           }
         } catch (error) {
           if (!signal.aborted) log.warn('the InternalNode was not written', { code: codeOf(error) });

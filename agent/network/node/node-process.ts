@@ -1,4 +1,5 @@
 /** What a node's process does from start to end, whether it is alone in its process or beside the controllers. */
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { acquireHostMutex } from '#agent/runtime/host-mutex.ts';
 import { createProcessFinder } from '#agent/runtime/pod-processes.ts';
@@ -53,6 +54,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     pings: createPingSocket(log),
     resolve: resolveHost,
     commands: commandsIn(undefined),
+    resolverTexts: () => env.resolverFiles.flatMap(readIfThere),
     onLocalPods: (pods) => {
       localPods = pods;
     },
@@ -70,6 +72,14 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
   await running.catch(() => undefined);
   await sweepNode(deps, pods);
   await held.release();
+}
+
+function readIfThere(file: string): string[] {
+  try {
+    return [readFileSync(file, 'utf8')];
+  } catch {
+    return [];
+  }
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -1,8 +1,10 @@
 /** The one IPAM of the controllers: rebuilt from the API server before its first use, and told of node changes from then on. */
 import type { Cache, Cluster } from '#kube/model/types.ts';
-import { nodes } from '#shared/domain/core-kinds.ts';
+import { isExact, parseCidr } from '#shared/domain/cidr.ts';
+import { type EndpointSlice, endpointSlices, nodes } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type Node } from '#shared/domain/kube-object.ts';
 import { isthmusNetworkAnnotation, networkAnnotation, networkLabel, networkType } from '#shared/domain/network-keys.ts';
+import type { InternalNode } from '#shared/schema/liqo/internal-node.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -14,6 +16,9 @@ export const owner = {
   node: (name: string): string => `InternalNode ${name}`,
   /** Of what a node has for itself: its addresses and the range of its pods. */
   host: (name: string): string => `Node ${name}`,
+  /** Of what a node is connected to: its networks, gateways and resolvers. */
+  surroundings: (name: string): string => `what Node ${name} is connected to`,
+  apiServers: 'the API servers',
   /** Of the InternalFabric, which is named like its gateway. */
   fabric: (key: string): string => `InternalFabric ${key}`,
 };
@@ -56,8 +61,15 @@ export function reservationOrder(networks: readonly Network[]): readonly Network
     );
 }
 
+const originOf = ({ metadata }: Network): { readonly origin?: 'announced' | 'named' } => {
+  if (metadata.labels?.[networkLabel.cidrType] === undefined) return {};
+  const isNamed = metadata.annotations?.[isthmusNetworkAnnotation.rangeNamed] === 'true';
+  return { origin: isNamed ? 'named' : 'announced' };
+};
+
 export const requestOf = (network: Network) => ({
   owner: owner.network(keyOf(network)),
+  ...originOf(network),
   wanted: network.spec.cidr,
   immutable: network.metadata.labels?.[networkLabel.networkNotRemapped] === 'true',
   shared: network.metadata.labels?.[networkLabel.networkShared] === 'true',
@@ -81,31 +93,44 @@ export function nodeRanges({ spec, status }: Node): readonly string[] {
   return [...own.map(({ address }) => `${address}/32`), ...(spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : []))];
 }
 
-export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): NetworkIpam {
+/** As its node process reported it. */
+const surroundingsOf = ({ metadata }: InternalNode): readonly string[] =>
+  (metadata.annotations?.[isthmusNetworkAnnotation.surroundings] ?? '')
+    .split(',')
+    .filter((text) => parseCidr(text) !== undefined && isExact(text));
+
+/** The Service by which every cluster finds its API servers; they keep its endpoints themselves. */
+const apiServers = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' } as const;
+
+export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>): NetworkIpam {
   const ipam = new Ipam();
+  const internalNodes = caches.cache(networkKinds.internalNodes);
+  const apiServerSlices = caches.cache(endpointSlices, apiServers);
   const tunnelIds = new Map<number, string>();
   let rebuilt: Promise<void> | undefined;
 
   async function rebuild(signal: AbortSignal): Promise<void> {
     // From the API server itself: a cache may lag behind what the leader before this one wrote last.
-    const [networks, ips, internalNodes, fabrics, all] = await Promise.all([
+    const [networks, ips, nodesHere, fabrics, all, servers] = await Promise.all([
       api.list(networkKinds.networks, {}, signal),
       api.list(networkKinds.ips, {}, signal),
       api.list(networkKinds.internalNodes, {}, signal),
       api.list(networkKinds.internalFabrics, {}, signal),
       api.list(nodes, {}, signal),
+      api.list(endpointSlices, apiServers, signal),
     ]);
     const inOrder = reservationOrder(networks);
     for (const network of inOrder.filter(({ status }) => status?.cidr !== undefined))
       ipam.grantPrefix(requestOf(network));
     for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
+    for (const one of nodesHere) ipam.occupy(owner.surroundings(one.metadata.name), surroundingsOf(one));
+    ipam.occupy(owner.apiServers, addressesOf(servers));
     for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     const internal = networkOfType(networks, networkType.internal);
     const from = internal && owner.network(keyOf(internal));
     for (const ip of ips) restoreIp(ipam, ip);
     if (from) {
-      for (const one of internalNodes)
-        ipam.grantAddress(owner.node(one.metadata.name), from, one.spec.interface.node.ip);
+      for (const one of nodesHere) ipam.grantAddress(owner.node(one.metadata.name), from, one.spec.interface.node.ip);
       for (const one of fabrics) ipam.grantAddress(owner.fabric(keyOf(one)), from, one.spec.interface.gateway.ip);
     }
     for (const one of fabrics) {
@@ -115,6 +140,15 @@ export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): Network
     hosts.subscribe(({ before, after }) => {
       const name = (after ?? before)?.metadata.name ?? '';
       ipam.occupy(owner.host(name), after === undefined ? [] : nodeRanges(after));
+    });
+    internalNodes.subscribe(({ before, after }) => {
+      const name = (after ?? before)?.metadata.name ?? '';
+      ipam.occupy(owner.surroundings(name), after === undefined ? [] : surroundingsOf(after));
+    });
+    // Between two lists of a watch there may be none: what was known then stays.
+    apiServerSlices.subscribe(() => {
+      const known = addressesOf(apiServerSlices.list());
+      if (known.length > 0) ipam.occupy(owner.apiServers, known);
     });
   }
 
@@ -132,6 +166,11 @@ export function createNetworkIpam({ api }: Cluster, hosts: Cache<Node>): Network
     },
   };
 }
+
+const addressesOf = (slices: readonly EndpointSlice[]): readonly string[] =>
+  slices.flatMap(({ endpoints }) =>
+    (endpoints ?? []).flatMap(({ addresses }) => (addresses ?? []).map((address) => `${address}/32`)),
+  );
 
 function restoreIp(ipam: Ipam, ip: Ip): void {
   const { [networkLabel.networkName]: name, [networkLabel.networkNamespace]: namespace } = ip.metadata.labels ?? {};

@@ -3,7 +3,6 @@ import type { Caches, Cluster, KubeApi } from '#kube/model/types.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { LimitsEnforcement } from '#shared/schema/liqo/quota.ts';
 
 export interface PeeringConfig {
   /** How peers reach the API server of this cluster. */
@@ -15,8 +14,6 @@ export interface PeeringConfig {
   readonly certificateLifetimeSeconds?: number;
   /** Of the virtual nodes that stand for this cluster at its consumers. */
   readonly clusterLabels?: Readonly<Record<string, string>>;
-  /** Of new Quotas; default None, as in Liqo. */
-  readonly limitsEnforcement?: LimitsEnforcement;
 }
 
 /** The provider's API server as one consumer identity sees it. */

@@ -1,8 +1,11 @@
 /** A slice that the provider's administrator cordons or drains: what its copy here says, and how a drain ends. */
+
+import { hurriedGrace } from '#agent/model/forced-end.ts';
 import { sliceUser } from '#agent/model/peer-user.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { isCordoned } from '#agent/model/slice-roles.ts';
 import type { Cluster } from '#kube/model/types.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome } from '#shared/domain/outcome.ts';
@@ -28,7 +31,7 @@ export function drainOf({ metadata }: ResourceSlice): number | undefined {
 
 const lookMs = 10_000;
 
-/** Undefined: nothing to wait for. The consumer empties its node itself; what is still here at the deadline is deleted. */
+/** Undefined: nothing to wait for. The consumer empties its node itself; what is still here at the deadline is deleted, and not waited for. */
 export async function endDrain(
   { api, clock, events }: Pick<Cluster, 'api' | 'events'> & { readonly clock: Clock },
   slice: ResourceSlice,
@@ -41,10 +44,18 @@ export async function endDrain(
   if (waitMs > 0) return again(waitMs);
   const labelSelector = `${label.creatorUser}=${creatorOf(sliceUser(slice.metadata.name, consumer))}`;
   const left = await api.list(shadowPods, { labelSelector }, signal);
-  if (left.length === 0) return undefined;
+  const running = await api.list(pods, { labelSelector }, signal);
+  if (left.length + running.length === 0) return undefined;
   for (const shadow of left) {
     if (shadow.metadata.deletionTimestamp === undefined) await api.delete(shadowPods, refOf(shadow), {}, signal);
   }
-  events.emit(slice, 'Warning', 'Drained', `the deadline of the drain has passed: ${left.length} pods are deleted`);
+  for (const pod of running) {
+    const gracePeriodSeconds = hurriedGrace(pod, deadline, clock.now());
+    if (gracePeriodSeconds === undefined) continue;
+    const { uid } = pod.metadata;
+    await api.delete(pods, refOf(pod), { gracePeriodSeconds, ...(uid && { uid }) }, signal);
+  }
+  const count = Math.max(left.length, running.length);
+  events.emit(slice, 'Warning', 'Drained', `the deadline of the drain has passed: ${count} pods are deleted`);
   return again(lookMs);
 }

@@ -11,6 +11,7 @@ import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../../m
 import type { TenantRecord } from '../../model/tenant.ts';
 import type { Item, NewEvent, Op } from '../../ports/store.ts';
 import { key } from '../../store/keys.ts';
+import { remembered } from '../../store/repeat.ts';
 import { isEnding } from '../core/ended.ts';
 import { initialState } from '../core/peering-state.ts';
 import { roles } from '../core/roles.ts';
@@ -235,6 +236,7 @@ export async function changeCrossTenant(
         before,
         after: { ...terms },
       }),
+      ...remembered(actor, { id: spec.id, created: false }),
     ],
     eventBoth(deps, tenants, 'peering.changed', about),
     signal,

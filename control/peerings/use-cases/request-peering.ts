@@ -12,6 +12,7 @@ import type { LookRecord, PairRecord, PeeringRecord, PeeringSpec } from '../../m
 import type { Ask, Requests, RequestWithOrigin } from '../../model/peering-requests.ts';
 import type { Item, Op } from '../../ports/store.ts';
 import { key } from '../../store/keys.ts';
+import { earlier, remembered } from '../../store/repeat.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { hasEnded, isEnding } from '../core/ended.ts';
 import { initialState, ownsTerms } from '../core/peering-state.ts';
@@ -22,6 +23,11 @@ import { ownersOf, type Terms, validateConsumer, validateProvider } from '../ter
 import { settleNetwork } from '../terms/network-terms.ts';
 import { type CheckedTerms, checkTerms, refuseSelf } from '../terms/terms.ts';
 import { requestUnpeer } from './request-unpeer.ts';
+
+interface Requested {
+  readonly id: string;
+  readonly created: boolean;
+}
 
 type RequestDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids'> & { readonly capacity: Capacity };
 
@@ -74,7 +80,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     terms: CheckedTerms,
     { ask, class: named, network, labels }: Pick<RequestWithOrigin, 'ask' | 'class' | 'network' | 'labels'>,
     signal?: AbortSignal,
-  ): Promise<{ readonly id: string; readonly created: boolean }> {
+  ): Promise<Requested> {
     const { tenant } = actor;
     const found = await loadPair(store, tenant, terms, signal);
     if (found && sideOf(tenant, found.value.spec) === 'consumer' && !hasEnded(found.value)) {
@@ -179,6 +185,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
           subject,
           after: { ...terms, ...(labelled ? { labels } : {}) },
         }),
+        ...remembered(actor, { id, created: true } satisfies Requested),
       ],
       [
         eventOf(deps, tenant, 'peering.requested', subject, { ...terms }),
@@ -248,6 +255,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         unchanged(consumer),
         unchanged(provider),
         auditOp(deps, actor, { action: 'peering.change', subject, before, after: { ...terms } }),
+        ...remembered(actor, { id: spec.id, created: false } satisfies Requested),
       ],
       [eventOf(deps, actor.tenant, 'peering.changed', subject, { ...terms })],
       signal,
@@ -271,7 +279,8 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     async request(actor, input, signal) {
       const terms = checkTerms(input);
       refuseSelf(terms);
-      const done = await untilWritten(() => requestOnce(actor, terms, input, signal), signal);
+      const done =
+        earlier<Requested>(actor) ?? (await untilWritten(() => requestOnce(actor, terms, input, signal), signal));
       await coordinator.look(actor.tenant, done.id, signal);
       return done;
     },

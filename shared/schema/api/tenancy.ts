@@ -47,6 +47,10 @@ export const NewTenant = z.object({
   limits: z.strictObject(ServiceLimits.partial().shape).optional(),
 });
 
+export const TenantRecovery = z.object({
+  reason: Text(500).describe('Why the tenant needs a key from outside; it finds this in its audit log.'),
+});
+
 export const NewTenantAnswer = z.object({
   tenant: TenantResource,
   firstKey: IssuedApiKey.describe('The first admin key of the tenant, to be handed to its owner.'),

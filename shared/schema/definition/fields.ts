@@ -41,6 +41,9 @@ export type Quantity = z.infer<typeof Quantity>;
 export const ResourceList = z.record(z.string(), Quantity).describe('Resource name to quantity.');
 export type ResourceList = z.infer<typeof ResourceList>;
 
+export const LimitsEnforcement = z.enum(['Hard', 'Soft', 'None']);
+export type LimitsEnforcement = z.infer<typeof LimitsEnforcement>;
+
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A core type that we pass on whole: typed for the compiler, an object for the API server. */

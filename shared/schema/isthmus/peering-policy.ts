@@ -4,6 +4,7 @@ import type { KubeResource } from '#shared/domain/kube-object.ts';
 import { Cidr } from '../definition/addresses.ts';
 import { ResourceList } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
+import { GuestPolicy } from './guest-policy.ts';
 
 const Peers = z
   .array(
@@ -83,6 +84,9 @@ export const PeeringPolicySpec = z.object({
         })
         .optional()
         .describe('Put into every namespace of these consumers, and kept there; guests cannot change it.'),
+      guests: GuestPolicy.optional().describe(
+        'What pods and objects of these consumers may do here. Of several policies, each field counts as the first by name says that has it.',
+      ),
     })
     .optional()
     .describe('Giving capacity to others; absent: refused.'),

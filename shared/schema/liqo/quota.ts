@@ -1,11 +1,8 @@
 /** offloading.liqo.io Quota: what one consumer identity may use on this provider. One for each accepted slice. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ResourceList } from '../definition/fields.ts';
+import { LimitsEnforcement, ResourceList } from '../definition/fields.ts';
 import { ageColumn, defineKind } from '../definition/kind.ts';
-
-export const LimitsEnforcement = z.enum(['Hard', 'Soft', 'None']);
-export type LimitsEnforcement = z.infer<typeof LimitsEnforcement>;
 
 const QuotaSpec = z.object({
   user: z.string().min(1).describe('User (or its sanitised name) that this quota limits.'),

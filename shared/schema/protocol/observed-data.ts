@@ -31,14 +31,17 @@ const Latency = z
 /** What a link's end is called; a Connection of another value is read as Unknown. */
 export const linkValues = ['Connected', 'Connecting', 'Error'] as const;
 
+/** base64 of a key, a signature or a PKCS#10 request; the longest, of RSA with 8,192 bits, take 6 KB. */
+const secretText = z.string().max(8_192);
+
 const byKind = {
   Namespace: z.object({}),
   /** `publicKey` of a gateway's Secret is `WireGuardKey`; of the one that answers a nonce it is a PEM block. */
   Secret: z.object({
-    signedNonce: z.string(),
-    csr: z.string(),
-    publicKey: z.string(),
-    succession: z.string(),
+    signedNonce: secretText,
+    csr: secretText,
+    publicKey: secretText,
+    succession: secretText,
   }),
   Tenant: z.object({
     tenantNamespace: z.string(),

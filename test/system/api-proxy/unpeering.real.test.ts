@@ -89,7 +89,7 @@ async function connect(): Promise<void> {
   await make(configurations, { remote });
   await api.mergePatch(configurations, metadata, { status: { remote: views } }, { subresource: 'status' });
   await make(gatewayClients, { endpoint: { addresses: ['192.0.2.21'], port: 51_840, protocol: 'UDP' } });
-  line.newLines('pass');
+  line.newConnections('pass');
 }
 
 async function peerInBand(): Promise<void> {
@@ -141,7 +141,7 @@ test.each(endings)(
     await peerInBand();
     const api = beforeDeletion(pair.consumer.api, {
       identities() {
-        line.newLines('stall');
+        line.newConnections('stall');
         line.stall();
       },
       async gatewayclients() {

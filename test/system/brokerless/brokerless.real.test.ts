@@ -24,7 +24,6 @@ import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
 import { openOutside } from './outside.ts';
 import { rotation } from './rotation.ts';
-import { separation } from './separation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -143,8 +142,6 @@ const isNodeReady = async (name: string): Promise<boolean | undefined> =>
   (await ground.stage.api('rome').get(nodes, { name }))?.status?.conditions?.some(
     ({ type, status }) => type === 'Ready' && status === 'True',
   );
-
-separation(() => ground);
 
 describe('liqoctl', () => {
   const [rome, milan] = [() => ground.target('rome'), () => ground.target('milan')];

@@ -1,4 +1,7 @@
-/** More orders of the same manifests than `npm test` has, and peerings made and ended in mixed ways on clusters that no broker knew at first. */
+/**
+ * More orders of the same manifests than `npm test` has, certificates that end during a separation, and peerings made and ended in mixed ways on
+ * clusters that no broker knew at first.
+ */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
@@ -7,6 +10,7 @@ import { isAsBefore, isPeered, runRounds, tracesAtRest } from '../rounds/rounds.
 import type { Traces } from '../rounds/traces.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
+import { separation } from './separation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless-orders');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -38,6 +42,8 @@ describe.each([2, 3])("the manifests of Liqo's guide in an order drawn by seed %
     await isAsBefore(ground, unlinked);
   });
 });
+
+separation(() => ground);
 
 describe('clusters that join a broker later', () => {
   test('peer by the broker, by a Peering object, by manifests and by liqoctl, end it in other ways, and keep no byte of it', async () => {

@@ -7,6 +7,7 @@ import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { certificateSigningRequests, roleBindings, serviceAccounts } from '#shared/domain/core-kinds.ts';
+import type { LimitsEnforcement } from '#shared/schema/definition/fields.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -18,6 +19,8 @@ export interface Grant {
   /** The user of its virtual kubelet. */
   readonly slice: string;
   readonly resources: Readonly<Record<string, string>>;
+  /** Default None. */
+  readonly limitsEnforcement?: LimitsEnforcement;
 }
 
 /** With a certificate that the provider signed. */
@@ -50,7 +53,10 @@ export async function identity(
 }
 
 /** Its namespace `apps` is `apps-CONSUMER` here. */
-export async function guest(under: WebhookCluster, { consumer, slice, resources }: Grant): Promise<void> {
+export async function guest(
+  under: WebhookCluster,
+  { consumer, slice, resources, limitsEnforcement = 'None' }: Grant,
+): Promise<void> {
   const { api: admin } = under.cluster;
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': consumer, 'liqo.io/remote-cluster-id': consumer };
   const tenant = `liqo-tenant-${consumer}`;
@@ -78,7 +84,7 @@ export async function guest(under: WebhookCluster, { consumer, slice, resources 
     apiVersion: offloadingApi,
     kind: 'Quota',
     metadata: { namespace: tenant, name: slice },
-    spec: { user: slice, limitsEnforcement: 'None', resources: { ...resources } },
+    spec: { user: slice, limitsEnforcement, resources: { ...resources } },
   });
   await admin.create(roleBindings, {
     apiVersion: 'rbac.authorization.k8s.io/v1',

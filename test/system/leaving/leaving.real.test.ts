@@ -131,7 +131,7 @@ async function tryPod(namespace: string): Promise<void> {
 
 /** As the agent registers where the API server reaches Services. */
 async function leaveBehindWebhooks(): Promise<void> {
-  const endpoint = { bundle: cluster.server.ca, namespace: 'liqo' };
+  const endpoint = { bundle: cluster.server.ca, secretPath: 'x', namespace: 'liqo' };
   await cluster.api.create(mutatingWebhookConfigurations, mutatingConfiguration(endpoint));
   await cluster.api.create(validatingWebhookConfigurations, validatingConfiguration(endpoint));
   await eventually('the API server to ask them', async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configMaps, coreEvents, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
@@ -21,6 +22,15 @@ let pair: Pair<TestApiServer>;
 const remote = 'demo-rome';
 beforeAll(async () => {
   pair = await startOwnOffloadingPair();
+  const runtimeClasses = ['patched', 'own', 'annotated'];
+  await there().create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'guests' },
+    spec: {
+      asProvider: { guests: { nodeLabels: ['disk', 'pool'], tolerations: ['gpu', 'guests'], runtimeClasses } },
+    },
+  } as never);
   await offloadedNamespace(pair, 'demo');
 }, 900_000);
 afterAll(async () => await pair?.stop());

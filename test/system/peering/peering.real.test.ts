@@ -68,7 +68,7 @@ describe('a peering', () => {
     const [quota] = await pair.provider.api.list(quotas);
     expect(quota?.spec).toMatchObject({
       user: expect.stringMatching(/^milan-[0-9a-f]{12}$/),
-      limitsEnforcement: 'None',
+      limitsEnforcement: 'Soft',
       resources: { cpu: '2' },
     });
   });

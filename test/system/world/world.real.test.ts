@@ -6,9 +6,7 @@ import { openProductClusters, removeProductClusters } from '#test/harness/produc
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';
-import { cutOffProvider } from './scenarios/cut-off.ts';
 import { firstPeering } from './scenarios/first-peering.ts';
-import { killedAgents } from './scenarios/killed-agents.ts';
 import { kubeletEndpoint } from './scenarios/kubelet-endpoint.ts';
 import { oneProcess } from './scenarios/one-process.ts';
 import { refusals } from './scenarios/refusals.ts';
@@ -46,6 +44,4 @@ refusals(onStage);
 kubeletEndpoint(onStage);
 credentials(onStage);
 brokerDown(onStage);
-cutOffProvider(onStage);
 unpeering(onStage);
-killedAgents(onStage, 1);

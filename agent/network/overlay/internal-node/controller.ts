@@ -74,7 +74,12 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
 
   /** Emits one Event per node and text. The ranges of a node are not requested from the IPAM, so a collision can only be reported. */
   function reportCollisions(name: string, node: Node | undefined): void {
-    const text = node && collisionMessage(name, state.ipam.collisionsOf(owner.host(name)));
+    const text =
+      node &&
+      collisionMessage(name, [
+        ...state.ipam.collisionsOf(owner.host(name)),
+        ...state.ipam.collisionsOf(owner.surroundings(name)),
+      ]);
     if (node !== undefined && text !== undefined && told.get(name) !== text)
       events.emit(node, 'Warning', 'RangeTaken', text);
     if (text === undefined) told.delete(name);

@@ -23,6 +23,7 @@ import {
   buildUnknownSource,
   configurationStatus,
   localConfig,
+  namedRanges,
   peerRangesCondition,
   planNetworks,
   rangesDiffer,
@@ -42,8 +43,8 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   const networkCache = caches.cache(networks);
   const ipCache = rangeIps(caches);
   const connections = caches.cache(networkKinds.connections);
-  const namespaces = tenantNamespaces(caches);
   const policies = caches.cache(peeringPolicies);
+  const namespaces = tenantNamespaces(caches);
   const reportWait = createReportWait(events, clock);
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -57,7 +58,8 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
       return reportWait(found, outcome);
     }
     const configuration = await followLocal(found, signal);
-    const refused = refusedRange(configuration);
+    const named = namedRanges(policies.list(), placement.peer);
+    const refused = refusedRange(configuration, named);
     if (refused !== undefined) {
       await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
       return reportWait(configuration, stalled('RangeRefused', refused));
@@ -71,7 +73,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
       await report(configuration, { reason: 'PolicyRefused', message: forbidden }, signal);
       return reportWait(configuration, stalled('PolicyRefused', forbidden));
     }
-    const isClear = await ensureNetworks(configuration, placement.peer, signal);
+    const isClear = await ensureNetworks(configuration, placement.peer, named, signal);
     const verdict = verdictOf(configuration, childrenOf(configuration));
     const written = await report(configuration, verdict, signal);
     if (!isClear) return again(1_000);
@@ -119,12 +121,18 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
   }
 
   /** False while something stands in the way that will go by itself. */
-  async function ensureNetworks(configuration: Configuration, peer: string, signal: AbortSignal): Promise<boolean> {
+  async function ensureNetworks(
+    configuration: Configuration,
+    peer: string,
+    named: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { remove, create } = planNetworks(configuration, childrenOf(configuration));
     for (const network of remove) await deleteObject(api, networks, network, signal);
     let isClear = remove.length === 0;
     for (const range of create) {
-      const wanted = buildRemoteNetwork(configuration, range, peer, ownerOf(type, configuration));
+      const owner = ownerOf(type, configuration);
+      const wanted = buildRemoteNetwork(configuration, range, peer, owner, named.has(range.cidr));
       const actual = networkCache.get({ namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name });
       if ((await ensureOwned(api, networks, actual, wanted, signal)) !== 'done') isClear = false;
     }

@@ -2,10 +2,20 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { configurationStatus, planNetworks, rangesDiffer, refusedRange, verdictOf } from './decide.ts';
+import { requestOf } from '../cluster-ipam.ts';
+import {
+  buildRemoteNetwork,
+  configurationStatus,
+  namedRanges,
+  planNetworks,
+  rangesDiffer,
+  refusedRange,
+  verdictOf,
+} from './decide.ts';
 
 const configuration = (pod: string[], external: string[] = [], status?: Configuration['status']): Configuration => ({
   apiVersion: apiVersionOf(networkKinds.configurations),
@@ -38,6 +48,35 @@ describe('ranges of a peer', () => {
   });
   test.each([['10.0.0.0/8'], ['100.64.0.0/12'], ['198.18.0.0/16'], ['192.168.1.0/24']])('%s may be had', (cidr) => {
     expect(refusedRange(configuration([cidr]))).toBeUndefined();
+  });
+});
+
+describe('ranges that a policy names', () => {
+  const policy = (peers: string[], remoteCidrs: string[]): PeeringPolicy => ({
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'p' },
+    spec: {
+      tenants: ['*'],
+      asConsumer: { enabled: true, autoAccept: false, peers },
+      network: { enabled: true, remoteCidrs },
+      reflectedKinds: [],
+    },
+  });
+  test('may be public, for the peers of that policy and for no other', () => {
+    const policies = [policy(['milan'], ['203.0.113.0/24']), policy(['turin'], ['198.51.100.0/24']), policy(['*'], [])];
+    const named = namedRanges(policies, 'milan');
+    expect(refusedRange(configuration(['203.0.113.0/24']), named)).toBeUndefined();
+    expect(refusedRange(configuration(['198.51.100.0/24']), named)).toContain('remoteCidrs');
+    // A part of what is named is not what is named.
+    expect(refusedRange(configuration(['203.0.113.0/25']), named)).toContain('remoteCidrs');
+  });
+  test('are marked for the IPAM, which moves others that are small', () => {
+    const owner = { apiVersion: 'v1', kind: 'Configuration', name: 'milan', uid: 'u' };
+    const range = { type: 'pod', cidr: '10.0.0.2/32' } as const;
+    const originOf = (isNamed: boolean) =>
+      requestOf(buildRemoteNetwork(configuration([range.cidr]), range, 'milan', owner, isNamed) as Network).origin;
+    expect([originOf(false), originOf(true)]).toEqual(['announced', 'named']);
   });
 });
 

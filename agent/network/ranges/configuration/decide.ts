@@ -11,12 +11,14 @@ import { formatAddress, isWithin, parseCidr, rangeProblem } from '#shared/domain
 import { apiVersionOf, type KubeObject, type OwnerReference } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import {
+  isthmusNetworkAnnotation,
   type NetworkType,
   networkCidrsConfigured,
   networkLabel,
   networkName,
   networkType,
 } from '#shared/domain/network-keys.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type {
   ClusterCidrs,
   ClusterConfig,
@@ -41,13 +43,25 @@ const remoteRanges = ({ spec }: Configuration): readonly PeerRange[] =>
     [...new Set(spec.remote.cidr[type])].map((cidr) => ({ type, cidr })),
   );
 
+/** The ranges that a PeeringPolicy about this peer names exactly: each is kept as announced while it is free, public and small ones, too. */
+export const namedRanges = (policies: readonly PeeringPolicy[], peer: string): ReadonlySet<string> =>
+  new Set(
+    policies
+      .filter(({ spec }) =>
+        [spec.asConsumer, spec.asProvider].some((side) => side?.peers.some((one) => one === '*' || one === peer)),
+      )
+      .flatMap(({ spec }) => spec.network?.remoteCidrs ?? []),
+  );
+
 /** Which range is refused and why; undefined when all may be had. */
-export function refusedRange(configuration: Configuration): string | undefined {
+export function refusedRange(configuration: Configuration, named: ReadonlySet<string> = new Set()): string | undefined {
   for (const type of ['pod', 'external'] as const)
     for (const [index, cidr] of (configuration.spec.remote.cidr[type] ?? []).entries()) {
       const problem =
         rangeProblem(cidr) ??
-        (isWithin(cidr, announceable) ? undefined : `is ${cidr}: accepted is a part of ${announceable.join(', ')}`);
+        (isWithin(cidr, announceable) || named.has(cidr)
+          ? undefined
+          : `is ${cidr}: accepted is a part of ${announceable.join(', ')}, and a range that spec.network.remoteCidrs of a PeeringPolicy names`);
       if (problem !== undefined) return `spec.remote.cidr.${type}[${index}] ${problem}`;
     }
   return undefined;
@@ -71,6 +85,7 @@ export function buildRemoteNetwork(
   { type, cidr }: PeerRange,
   peer: string,
   owner: OwnerReference,
+  isNamed = false,
 ): Applied<Network> {
   return {
     apiVersion: apiVersionOf(networkKinds.networks),
@@ -79,6 +94,7 @@ export function buildRemoteNetwork(
       name: networkName.remoteNetwork(metadata.name, type, cidr),
       namespace: metadata.namespace ?? '',
       labels: { [label.managed]: 'true', [label.remoteClusterId]: peer, [networkLabel.cidrType]: type },
+      ...(isNamed && { annotations: { [isthmusNetworkAnnotation.rangeNamed]: 'true' } }),
       ownerReferences: [owner],
     },
     spec: { cidr },

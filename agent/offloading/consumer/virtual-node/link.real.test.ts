@@ -119,13 +119,13 @@ test('a link that falls silent together with the API server of the provider, and
   };
   await reads('NetworkUnavailable=False Ready=True');
   const before = await look();
-  line.newLines('stall');
+  line.newConnections('stall');
   line.stall();
   await summary(true, 'Error');
   // Longer than the API server is given to answer, shorter than Kubernetes waits for a heartbeat.
   await systemClock.sleep(5_000);
   expect(await look()).toEqual(before);
-  line.newLines('pass');
+  line.newConnections('pass');
   line.cut();
   await systemClock.sleep(5_000);
   await summary(true, 'Established');
@@ -134,11 +134,11 @@ test('a link that falls silent together with the API server of the provider, and
 });
 
 test('a link that does not come back with the API server of the provider is told 10 s after it', async () => {
-  line.newLines('stall');
+  line.newConnections('stall');
   line.stall();
   await summary(true, 'Error');
   await systemClock.sleep(4_000);
-  line.newLines('pass');
+  line.newConnections('pass');
   line.cut();
   await reads('NetworkUnavailable=True Ready=False');
   await summary(true, 'Established');

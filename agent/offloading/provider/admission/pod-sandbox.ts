@@ -1,72 +1,14 @@
 /**
- * What a guest's pod may not ask for on this provider: the baseline level of the Pod Security Standards, plus what would let it choose its
- * node or push aside others. Pure. Unknown fields pass here; the API server judges them when the Pod is made.
+ * What a guest's pod may not ask for on this provider: a level of the Pod Security Standards, plus what would let it choose its node or push
+ * aside others (pod-placement.ts). Pure. Unknown fields pass here; the API server judges them when the Pod is made.
  */
-import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { quantityProblem } from '#shared/domain/pod-resources.ts';
-
-const flag = z.boolean().nullish();
-const text = z.string().nullish();
-const profile = z.looseObject({ type: text }).nullish();
-const seLinux = z.looseObject({ type: text, user: text, role: text }).nullish();
-const windows = z.looseObject({ hostProcess: flag }).nullish();
-const quantities = z.record(z.string(), z.union([z.string(), z.number()])).nullish();
-const resources = z.looseObject({ requests: quantities, limits: quantities }).nullish();
-
-const Handler = z
-  .looseObject({ httpGet: z.looseObject({ host: text }).nullish(), tcpSocket: z.looseObject({ host: text }).nullish() })
-  .nullish();
-const Container = z.looseObject({
-  name: z.string(),
-  image: text,
-  restartPolicy: text,
-  resources,
-  ports: z.array(z.looseObject({ hostPort: z.number().nullish() })).nullish(),
-  livenessProbe: Handler,
-  readinessProbe: Handler,
-  startupProbe: Handler,
-  lifecycle: z.looseObject({ postStart: Handler, preStop: Handler }).nullish(),
-  securityContext: z
-    .looseObject({
-      privileged: flag,
-      procMount: text,
-      capabilities: z.looseObject({ add: z.array(z.string()).nullish() }).nullish(),
-      seccompProfile: profile,
-      appArmorProfile: profile,
-      seLinuxOptions: seLinux,
-      windowsOptions: windows,
-    })
-    .nullish(),
-});
-type Container = z.infer<typeof Container>;
-
-/** What the rules read, with its types: a hostile client may write anything where the CRD keeps unknown fields. */
-const GuestPod = z.looseObject({
-  containers: z.array(Container).min(1),
-  initContainers: z.array(Container).nullish(),
-  ephemeralContainers: z.array(Container).nullish(),
-  volumes: z.array(z.looseObject({ name: text, hostPath: z.unknown().optional() })).nullish(),
-  hostNetwork: flag,
-  hostPID: flag,
-  hostIPC: flag,
-  nodeName: text,
-  priorityClassName: text,
-  priority: z.number().nullish(),
-  overhead: quantities,
-  resources,
-  securityContext: z
-    .looseObject({
-      sysctls: z.array(z.looseObject({ name: z.string() })).nullish(),
-      seccompProfile: profile,
-      appArmorProfile: profile,
-      seLinuxOptions: seLinux,
-      windowsOptions: windows,
-    })
-    .nullish(),
-});
-type GuestPod = z.infer<typeof GuestPod>;
+import { type GuestRules, safeRules } from '../guests/decide.ts';
+import { type GuestContainer, GuestPod } from './guest-pod.ts';
+import { placementRefusals, type Refusal } from './pod-placement.ts';
+import { restrictedRefusals } from './restricted.ts';
 
 const capabilities = new Set([
   ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE'],
@@ -85,9 +27,17 @@ const sysctls = new Set([
 const seLinuxTypes = new Set(['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']);
 const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/';
 
-type Refusal = readonly [field: string, why: string];
+export interface Sandbox {
+  readonly rules: GuestRules;
+  /** Of the consumer's slice: what the provider itself told its pods to select. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+}
 
-export function validateGuestPod(spec: unknown, annotations: Readonly<Record<string, string>> = {}): Verdict {
+export function validateGuestPod(
+  spec: unknown,
+  annotations: Readonly<Record<string, string>> = {},
+  sandbox: Sandbox = { rules: safeRules },
+): Verdict {
   const parsed = GuestPod.safeParse(spec);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -100,23 +50,23 @@ export function validateGuestPod(spec: unknown, annotations: Readonly<Record<str
       `spec.pod.${bad.field} is ${JSON.stringify(bad.value)}: accepted is a quantity of at least 0, for example 500m or 1Gi`,
     );
   }
-  const [refused] = refusals(parsed.data, annotations);
+  const [refused] = refusals(parsed.data, annotations, sandbox);
   return refused ? deny('sandbox_refused', `spec.pod.${refused[0]}: ${refused[1]}`) : allow;
 }
 
-function* refusals(pod: GuestPod, annotations: Readonly<Record<string, string>>): Generator<Refusal> {
+function* refusals(
+  pod: GuestPod,
+  annotations: Readonly<Record<string, string>>,
+  { rules, nodeSelector = {} }: Sandbox,
+): Generator<Refusal> {
+  yield* placementRefusals(pod, rules, nodeSelector);
+  if (rules.podSecurity !== 'privileged') yield* baselineRefusals(pod, annotations);
+  if (rules.podSecurity === 'restricted') yield* restrictedRefusals(pod);
+}
+
+function* baselineRefusals(pod: GuestPod, annotations: Readonly<Record<string, string>>): Generator<Refusal> {
   for (const field of ['hostNetwork', 'hostPID', 'hostIPC'] as const) {
     if (pod[field]) yield [field, 'guests do not share namespaces of the node; leave it out'];
-  }
-  if (pod.nodeName) yield ['nodeName', 'the scheduler of the provider chooses the node; leave it out'];
-  if (pod.priorityClassName) yield ['priorityClassName', 'guests do not push pods of the provider aside; leave it out'];
-  if (pod.priority) yield ['priority', 'guests do not push pods of the provider aside; leave it out'];
-  for (const [i, volume] of (pod.volumes ?? []).entries()) {
-    if (volume.hostPath != null)
-      yield [
-        `volumes[${i}].hostPath`,
-        `volume ${volume.name}: guests do not see files of the node; use emptyDir or a claim`,
-      ];
   }
   for (const { name } of pod.securityContext?.sysctls ?? []) {
     if (!sysctls.has(name))
@@ -133,7 +83,7 @@ function* refusals(pod: GuestPod, annotations: Readonly<Record<string, string>>)
   }
 }
 
-function* containerRefusals(at: string, container: Container): Generator<Refusal> {
+function* containerRefusals(at: string, container: GuestContainer): Generator<Refusal> {
   const context = container.securityContext;
   if (context?.privileged)
     yield [`${at}.securityContext.privileged`, `container ${container.name}: guests do not run privileged`];
@@ -160,7 +110,7 @@ function* containerRefusals(at: string, container: Container): Generator<Refusal
   yield* profileRefusals(`${at}.securityContext`, context);
 }
 
-const probesOf = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container) => ({
+const probesOf = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: GuestContainer) => ({
   livenessProbe,
   readinessProbe,
   startupProbe,

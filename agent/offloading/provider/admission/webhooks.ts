@@ -1,25 +1,32 @@
 /**
- * Hooks for ShadowPods at the provider: ownership, sandbox, quota. Usage is counted from the ShadowPods that exist plus those admitted a moment ago.
- * A refusal is never based on a cache alone: before it the API server is asked, so that a deleted pod's share is free at once.
+ * Hooks for ShadowPods at the provider: ownership, sandbox, quota. Usage is counted from the ShadowPods that exist, those admitted a moment ago and
+ * pods that outlive their ShadowPod.
+ * A refusal is never based on a cache alone: before it the API server is asked, so that the share of a pod that is gone is free at once.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cluster } from '#kube/model/types.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
-import { keyOf, type Namespace, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
+import { keyOf, type Namespace, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
+import { annotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { shadowPodCache } from '../model/caches.ts';
+import { limitations } from '../guests/guest-spec.ts';
+import { createRulebook } from '../guests/rulebook.ts';
+import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { Reservations } from '../quota/reservations.ts';
-import { UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
+import { isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
-import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
+import { creatorPatch, validateChange, validateCreator, validateFinalizers, validateOrigin } from './shadow-pod.ts';
 
 export interface ShadowPodHookDeps {
   readonly cluster: Cluster;
@@ -28,33 +35,37 @@ export interface ShadowPodHookDeps {
 }
 
 /** A pod that requests more than before has to fit into the quota again; one that shrinks always may. */
-function grows(before: ShadowPod, after: ShadowPod): boolean {
-  const was = podUsage(before.spec.pod);
-  return Object.entries(podUsage(after.spec.pod)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
+function grows(before: PodSpec, after: PodSpec): boolean {
+  const was = podUsage(before);
+  return Object.entries(podUsage(after)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
 }
 
 type Creation = Review<ShadowPod> & { readonly object: ShadowPod };
-const userIndex = 'user';
-const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
 
 export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodHookDeps) {
   const { api } = cluster;
   const existing = shadowPodCache(cluster.caches);
-  const limits = cluster.caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  const offloaded = offloadedPodCache(cluster.caches);
+  const rulebook = createRulebook(cluster.caches);
+  const slices = cluster.caches.cache(resourceSlices);
   const reservations = new Reservations();
   existing.subscribe(({ before, after }) => {
     const object = after ?? before;
     if (object) reservations.drop(keyOf(object));
   });
-  const totals = new UsageTotals(existing);
+  const totals = new UsageTotals({ shadows: existing, pods: offloaded, rulebook });
 
   /** Single flight per creator: a consumer that is refused again and again must not cost a list of all its ShadowPods for each attempt. */
   const readLive = coalesced(async (creator: string) => {
-    const [granted, live] = await Promise.all([
-      api.list(quotas),
-      api.list(shadowPods, { labelSelector: `${label.creatorUser}=${creator}` }),
-    ]);
-    return { granted: granted.filter((quota) => userOf(quota).includes(creator)), live };
+    const labelSelector = `${label.creatorUser}=${creator}`;
+    // Pods first: one that is made between the two lists has a ShadowPod in the second, and one whose ShadowPod goes between them counts still.
+    const running = await api.list(pods, {
+      labelSelector: `${labelSelector},${label.managedBy}=${managedByShadowPod}`,
+    });
+    const [granted, live] = await Promise.all([api.list(quotas), api.list(shadowPods, { labelSelector })]);
+    const byKey = new Map(live.map((shadow) => [keyOf(shadow), shadow]));
+    const leftBehind = running.filter((pod) => isLeftBehind(pod, byKey.get(keyOf(pod))));
+    return { granted: granted.filter(({ spec }) => creatorOf(spec.user) === creator), live, leftBehind };
   });
 
   /** By what the cache shows; otherwise as `usedOf`. */
@@ -72,16 +83,23 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   };
 
   /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the new size. */
-  const usedOf = (shadows: readonly ShadowPod[], reserved: ReadonlyMap<string, Amounts>, key: string): Amounts => {
+  const usedOf = (
+    { live: shadows, leftBehind }: { readonly live: readonly ShadowPod[]; readonly leftBehind: readonly Pod[] },
+    reserved: ReadonlyMap<string, Amounts>,
+    key: string,
+  ): Amounts => {
     const finished = new Set(shadows.filter(isFinished).map(keyOf));
     const others = shadows.filter((shadow) => keyOf(shadow) !== key && !reserved.has(keyOf(shadow)));
     const promised = [...reserved].filter(([other]) => other !== key && !finished.has(other));
-    return promised.map(([, amounts]) => amounts).reduce(addAmounts, usageOf(others));
+    const still = leftBehind.map(({ spec }) => (spec ? podUsage(spec) : {}));
+    return [...promised.map(([, amounts]) => amounts), ...still].reduce(addAmounts, usageOf(others, rulebook.specOf));
   };
 
   async function validateUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
+    const labels = { ...object.metadata.labels, [label.creatorUser]: creator };
+    const spec = rulebook.specOf({ ...object, metadata: { ...object.metadata, labels } });
     const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
       if (granted.length === 0) {
         return deny(
@@ -89,21 +107,36 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
           `no Quota for user ${user.name}: only users whose ResourceSlice was accepted create ShadowPods`,
         );
       }
-      return (
-        granted.map((quota) => validateQuota(quota, object.spec.pod, amounts)).find(({ allowed }) => !allowed) ?? allow
-      );
+      return granted.map((quota) => validateQuota(quota, spec, amounts)).find(({ allowed }) => !allowed) ?? allow;
     };
     const admit = (verdict: Verdict): Verdict => {
       // No await between the judgement and this: two admissions of this replica never share what is free.
-      if (verdict.allowed && !dryRun) reservations.add(key, creator, podUsage(object.spec.pod), clock.now());
+      if (verdict.allowed && !dryRun) reservations.add(key, creator, podUsage(spec), clock.now());
       return verdict;
     };
     const unseen = () => reservations.unseen(creator, clock.now());
-    const quick = judge(limits.byIndex(userIndex, creator), usedAsKnown(creator, unseen(), key));
+    const quick = judge(rulebook.quotasOf(creator), usedAsKnown(creator, unseen(), key));
     if (quick.allowed) return admit(quick);
     const before = unseen();
-    const { granted, live } = await readLive(creator);
-    return admit(judge(granted, usedOf(live, new Map([...before, ...unseen()]), key)));
+    const { granted, ...exist } = await readLive(creator);
+    return admit(judge(granted, usedOf(exist, new Map([...before, ...unseen()]), key)));
+  }
+
+  /** What the provider itself answered to the consumer's slices. */
+  const nodeSelectorOf = (creator: string): Record<string, string> =>
+    Object.assign(
+      {},
+      ...rulebook.quotasOf(creator).map((quota) => {
+        const { namespace = '' } = quota.metadata;
+        return slices.get({ namespace, name: ownerName(resourceSlices, quota) ?? '' })?.status?.nodeSelector;
+      }),
+    );
+
+  function validateSandbox({ spec, metadata }: ShadowPod): Verdict {
+    const rules = rulebook.rulesOf(metadata.labels?.[label.origin] ?? '');
+    const nodeSelector = nodeSelectorOf(metadata.labels?.[label.creatorUser] ?? '');
+    const verdict = validateGuestPod(spec?.pod, metadata.annotations, { rules, nodeSelector });
+    return verdict.allowed ? { ...verdict, warnings: limitations(spec.pod, rules) } : verdict;
   }
 
   const mutate: Hook = ({ object, before, user }) =>
@@ -114,12 +147,20 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   const validate: Hook = async (review, signal) => {
     const { object, before, namespace, user } = review as Review<ShadowPod>;
     if (!object) return allow;
+    const finalizers = validateFinalizers(before, object);
+    if (!finalizers.allowed) return finalizers;
     if (before) {
       const change = validateChange(before, object, user.name);
       // On its way out everything but the rules on changes is moot.
       if (!change.allowed || object.metadata.deletionTimestamp) return change;
-      const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
-      if (!sandbox.allowed || !grows(before, object as ShadowPod)) return sandbox;
+      // What a policy refuses since then may live on, and be labelled.
+      const same = isDeepStrictEqual(
+        [before.spec, before.metadata.annotations],
+        [object.spec, object.metadata.annotations],
+      );
+      if (same) return change;
+      const sandbox = validateSandbox(object);
+      if (!sandbox.allowed || !grows(rulebook.specOf(before), rulebook.specOf(object))) return sandbox;
       return validateUsage(review as Creation);
     }
     if (object.spec?.pod?.ephemeralContainers?.length) {
@@ -133,15 +174,18 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       : undefined;
     const origin = validateOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
-    const sandbox = validateGuestPod(object.spec?.pod, object.metadata.annotations);
-    return sandbox.allowed ? validateUsage(review as Creation) : sandbox;
+    const sandbox = validateSandbox(object);
+    if (!sandbox.allowed) return sandbox;
+    const usage = await validateUsage(review as Creation);
+    return usage.allowed ? { ...usage, ...sandbox } : usage;
   };
 
   return {
     mutate,
     validate,
     synced: async (signal?: AbortSignal): Promise<void> => {
-      await Promise.all([existing.synced(signal), limits.synced(signal)]);
+      const { policies, quotas: limits } = rulebook;
+      await Promise.all([existing, offloaded, limits, policies, slices].map((cache) => cache.synced(signal)));
     },
   };
 }

@@ -11,8 +11,9 @@ import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
-import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { createRulebook } from '../guests/rulebook.ts';
 import { buildQuota } from './object.ts';
 
 export interface QuotaDecision {
@@ -35,13 +36,13 @@ const sliceKeys = (quota: Quota): string[] => {
   return owner === undefined ? [] : [`${quota.metadata.namespace}/${owner}`];
 };
 
-export function createQuotaController({ cluster, config, clock, log }: PeeringDeps): Controller {
+export function createQuotaController({ cluster, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
   const cache = caches.cache(resourceSlices);
   const quotaCache = caches.cache(quotas);
   const namespaces = tenantNamespaces(caches);
   const explain = createReportWait(events, clock);
-  const limitsEnforcement: LimitsEnforcement = config.limitsEnforcement ?? 'None';
+  const rulebook = createRulebook(caches);
 
   const quotaOf = (slice: ObjectRef): Quota | undefined =>
     quotaCache
@@ -54,6 +55,7 @@ export function createQuotaController({ cluster, config, clock, log }: PeeringDe
       watches: [
         watch(cache, (slice) => (isReplica(slice) ? [keyOf(slice)] : [])),
         watch(quotaCache, sliceKeys),
+        watch(rulebook.policies, () => cache.list().filter(isReplica).map(keyOf)),
         watch(namespaces, (namespace) =>
           cache
             .list()
@@ -80,7 +82,7 @@ export function createQuotaController({ cluster, config, clock, log }: PeeringDe
           api,
           quotas,
           current,
-          buildQuota(slice, { consumer, limitsEnforcement, ...decision }),
+          buildQuota(slice, { consumer, limitsEnforcement: rulebook.rulesOf(consumer).limitsEnforcement, ...decision }),
           ({ spec }) => spec,
           signal,
         );

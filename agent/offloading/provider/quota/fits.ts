@@ -2,16 +2,20 @@
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
-import type { LimitsEnforcement, Quota } from '#shared/schema/liqo/quota.ts';
+import type { LimitsEnforcement } from '#shared/schema/definition/fields.ts';
+import type { Quota } from '#shared/schema/liqo/quota.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 
 type Container = PodSpec['containers'][number];
 
 /** Finished pods run no more, so they take nothing. */
-export function usageOf(shadows: readonly ShadowPod[]): Amounts {
+export function usageOf(
+  shadows: readonly ShadowPod[],
+  specOf: (shadow: ShadowPod) => PodSpec = ({ spec }) => spec.pod,
+): Amounts {
   return shadows
     .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')
-    .map(({ spec }) => podUsage(spec.pod))
+    .map((shadow) => podUsage(specOf(shadow)))
     .reduce(addAmounts, {});
 }
 
@@ -42,17 +46,20 @@ export function validateQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Ver
 function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): string | undefined {
   if (enforcement === 'None') return undefined;
   for (const container of [...(pod.initContainers ?? []), ...pod.containers]) {
-    const problem = containerProblem(enforcement, container);
+    const problem = containerProblem(enforcement, container, pod);
     if (problem !== undefined)
       return `container ${container.name} ${problem}, which limitsEnforcement ${enforcement} asks for`;
   }
   return undefined;
 }
 
-function containerProblem(enforcement: LimitsEnforcement, { resources }: Container): string | undefined {
+function containerProblem(enforcement: LimitsEnforcement, { resources }: Container, pod: PodSpec): string | undefined {
   const requests = amountsOf(resources?.requests);
   const limits = amountsOf(resources?.limits);
-  const missing = ['cpu', 'memory'].find((resource) => requests[resource] === undefined);
+  const whole = amountsOf({ ...pod.resources?.limits, ...pod.resources?.requests });
+  const missing = ['cpu', 'memory'].find(
+    (resource) => requests[resource] === undefined && whole[resource] === undefined,
+  );
   if (missing !== undefined) return `has no request for ${missing}`;
   if (enforcement !== 'Hard') return undefined;
   const unequal = Object.keys(requests).find((resource) => requests[resource] !== limits[resource]);

@@ -5,8 +5,8 @@ import { ownerOf } from '#kube/writes/owner-references.ts';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { resourceTexts } from '#shared/domain/quantity.ts';
-import type { ResourceList } from '#shared/schema/definition/fields.ts';
-import { type LimitsEnforcement, type Quota, quotas } from '#shared/schema/liqo/quota.ts';
+import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
+import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 
 export interface QuotaTerms {

@@ -4,12 +4,13 @@ import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { writeStatus } from '#kube/writes/write-if-changed.ts';
-import { keyOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { type Amounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
-import { shadowPodCache } from '../model/caches.ts';
+import { createRulebook } from '../guests/rulebook.ts';
+import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { UsageTotals } from './usage-totals.ts';
 
 /** Resources that the quota names, and all others in use. */
@@ -34,14 +35,16 @@ export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): Quota
 }
 
 const everyMs = 2_000;
-const userIndex = 'user';
-const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
 
 export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps): Controller {
   const { api, caches } = cluster;
-  const limits = caches.cache(quotas, { indexes: { [userIndex]: userOf } });
+  const rulebook = createRulebook(caches);
+  const limits = rulebook.quotas;
   const shadows = shadowPodCache(caches);
-  const totals = new UsageTotals(shadows);
+  const pods = offloadedPodCache(caches);
+  const totals = new UsageTotals({ shadows, pods, rulebook });
+  const ofCreator = ({ metadata }: KubeObject): string[] =>
+    rulebook.quotasOf(metadata.labels?.[label.creatorUser] ?? '').map(keyOf);
   const writtenAt = new Map<string, number>();
   return createController(
     {
@@ -49,10 +52,9 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
       workers: 1,
       watches: [
         watch(limits, (quota) => [keyOf(quota)]),
-        watch(shadows, ({ metadata }) => {
-          const creator = metadata.labels?.[label.creatorUser];
-          return creator === undefined ? [] : limits.byIndex(userIndex, creator).map(keyOf);
-        }),
+        watch(shadows, ofCreator),
+        watch(pods, ofCreator),
+        watch(rulebook.policies, () => limits.list().map(keyOf)),
       ],
       async reconcile(key, signal) {
         const quota = limits.get(refOfKey(key));

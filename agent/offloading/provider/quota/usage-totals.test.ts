@@ -1,12 +1,21 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Store } from '#kube/cache/store.ts';
-import type { Cache } from '#kube/model/types.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { usageOf } from './fits.ts';
-import { UsageTotals, withoutAmounts } from './usage-totals.ts';
+import { type UsageSources, UsageTotals, withoutAmounts } from './usage-totals.ts';
 
+const sourcesOf = (shadows: Store<ShadowPod>, pods = new Store<Pod>(() => undefined)) => {
+  const cacheOf = (store: Store<ShadowPod> | Store<Pod>) => ({
+    get: ({ namespace, name }: { namespace?: string; name: string }) => store.get(`${namespace}/${name}`),
+    subscribe: store.subscribe.bind(store),
+  });
+  const quiet = { subscribe: () => () => undefined };
+  const rulebook = { specOf: ({ spec }: ShadowPod) => spec.pod, policies: quiet, quotas: quiet };
+  return { shadows: cacheOf(shadows), pods: cacheOf(pods), rulebook } as unknown as UsageSources;
+};
 const creators = ['rome', 'milan'] as const;
 const resources = fc.record(
   {
@@ -48,12 +57,7 @@ test('after any ShadowPods were added, changed and removed, the totals equal a c
       const store = new Store<ShadowPod>((error) => {
         throw error;
       });
-      const cache = {
-        type: shadowPods,
-        get: ({ namespace, name }: { namespace?: string; name: string }) => store.get(`${namespace}/${name}`),
-        subscribe: store.subscribe.bind(store),
-      } as unknown as Cache<ShadowPod>;
-      const totals = new UsageTotals(cache);
+      const totals = new UsageTotals(sourcesOf(store));
       let serial = 0;
       for (const { name, gone, creator, phase, pod: spec } of steps) {
         if (gone) store.remove(`demo/${name}`);
@@ -84,12 +88,8 @@ test('after any ShadowPods were added, changed and removed, the totals equal a c
 
 test('a ShadowPod counts from when it is looked at after it began to take something', () => {
   const store = new Store<ShadowPod>(() => undefined);
-  const cache = {
-    get: ({ namespace, name }: { namespace?: string; name: string }) => store.get(`${namespace}/${name}`),
-    subscribe: store.subscribe.bind(store),
-  } as unknown as Cache<ShadowPod>;
   const begun = new Set<string>();
-  const totals = new UsageTotals(cache, ({ metadata }) => begun.has(metadata.name));
+  const totals = new UsageTotals(sourcesOf(store), ({ metadata }) => begun.has(metadata.name));
   store.put({
     metadata: { name: 'a', namespace: 'demo', resourceVersion: '1', labels: { [label.creatorUser]: 'rome' } },
     spec: { pod: { containers: [{ name: 'app', resources: { requests: { cpu: '1' } } }] } },
@@ -98,4 +98,35 @@ test('a ShadowPod counts from when it is looked at after it began to take someth
   begun.add('a');
   totals.look('demo/a');
   expect(totals.of('rome')).toEqual({ cpu: 1_000_000_000n, pods: 1_000_000_000n });
+});
+
+test('a pod that outlives its ShadowPod counts until it has ended or is gone, beside the one that takes its name', () => {
+  const [shadows, pods] = [new Store<ShadowPod>(() => undefined), new Store<Pod>(() => undefined)];
+  const totals = new UsageTotals(sourcesOf(shadows, pods));
+  const labels = { [label.creatorUser]: 'rome' };
+  const spec = { containers: [{ name: 'app', resources: { requests: { cpu: '1' } } }] };
+  let serial = 0;
+  const metadata = (uid: string, more: object = {}) => ({
+    ...{ name: 'a', namespace: 'demo', uid, resourceVersion: String(++serial), labels },
+    ...more,
+  });
+  const shadow = (uid: string) => shadows.put({ metadata: metadata(uid), spec: { pod: spec } } as unknown as ShadowPod);
+  const ownerReferences = [{ kind: 'ShadowPod', uid: 'first', controller: true }];
+  const pod = (phase: string) =>
+    pods.put({ metadata: metadata('pod', { ownerReferences }), spec, status: { phase } } as unknown as Pod);
+  const cpus = () => Number((totals.of('rome').cpu ?? 0n) / 1_000_000_000n);
+  shadow('first');
+  pod('Running');
+  expect(cpus()).toBe(1);
+  shadows.remove('demo/a');
+  expect(cpus()).toBe(1);
+  shadow('second');
+  expect(cpus()).toBe(2);
+  pod('Failed');
+  expect(cpus()).toBe(1);
+  pod('Running');
+  pods.remove('demo/a');
+  expect(cpus()).toBe(1);
+  shadows.remove('demo/a');
+  expect(cpus()).toBe(0);
 });

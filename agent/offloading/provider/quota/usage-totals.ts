@@ -1,10 +1,15 @@
-/** What the ShadowPods of each creator take, kept up to date as the cache changes: asking costs the same however many there are. */
+/**
+ * What each creator takes, kept up to date as the caches change: asking costs the same however many there are. Its ShadowPods count, and pods whose
+ * ShadowPod is gone until they are gone, too: a pod that takes its time to end still has its node's memory.
+ */
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache } from '#kube/model/types.ts';
-import { keyOf, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, type ObjectRef, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import type { Rulebook } from '../guests/rulebook.ts';
+import { ownerUid } from '../model/pod-owner.ts';
 
 interface Usage {
   readonly signature: string;
@@ -28,21 +33,47 @@ const signatureOf = ({ containers, initContainers, resources, overhead }: PodSpe
     overhead,
   ]);
 
+export interface UsageSources {
+  readonly shadows: Cache<ShadowPod>;
+  readonly pods: Cache<Pod>;
+  readonly rulebook: Pick<Rulebook, 'specOf' | 'policies' | 'quotas'>;
+}
+
+/** A pod that no ShadowPod stands for any more and that has not ended. */
+export const isLeftBehind = (pod: Pod, shadow: ShadowPod | undefined): boolean => {
+  const owner = ownerUid(pod);
+  const ended = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  return owner !== undefined && !ended && shadow?.metadata.uid !== owner;
+};
+
+const podPart = 'pod ';
+
 export class UsageTotals {
-  readonly #shadows: Cache<ShadowPod>;
+  readonly #shadows: Pick<Cache<ShadowPod>, 'get'>;
+  readonly #pods: Pick<Cache<Pod>, 'get'>;
+  readonly #specOf: Rulebook['specOf'];
   readonly #counts: (shadow: ShadowPod) => boolean;
   readonly #counted = new Map<string, Counted>();
   readonly #totals = new Map<string, Map<string, bigint>>();
   readonly #usages = new Map<string, Usage>();
 
-  /** `counts`: whether one takes anything, besides that finished ones never do; call `look` when that changes without the cache changing. */
-  constructor(shadows: Cache<ShadowPod>, counts: (shadow: ShadowPod) => boolean = () => true) {
+  /** `counts`: whether one takes anything, besides that finished ones never do; call `look` when that changes without a cache changing. */
+  constructor({ shadows, pods, rulebook }: UsageSources, counts: (shadow: ShadowPod) => boolean = () => true) {
     this.#shadows = shadows;
+    this.#pods = pods;
+    this.#specOf = rulebook.specOf;
     this.#counts = counts;
-    shadows.subscribe(({ before, after }) => {
+    const look = ({ before, after }: { readonly before?: ShadowPod | Pod; readonly after?: ShadowPod | Pod }): void => {
       const object = after ?? before;
       if (object !== undefined) this.look(keyOf(object));
-    });
+    };
+    shadows.subscribe(look);
+    pods.subscribe(look);
+    const lookAtAll = (): void => {
+      for (const key of [...this.#counted.keys()]) if (!key.startsWith(podPart)) this.look(key);
+    };
+    rulebook.policies.subscribe(lookAtAll);
+    rulebook.quotas.subscribe(lookAtAll);
   }
 
   /** By resource; an unused resource is absent. */
@@ -50,25 +81,38 @@ export class UsageTotals {
     return Object.fromEntries(this.#totals.get(creator) ?? []);
   }
 
-  /** The part of `of(creator)` that this ShadowPod takes. */
+  /** The part of `of(creator)` that this ShadowPod takes, without a pod of its name that an earlier one left behind. */
   part(creator: string, key: string): Amounts {
     const counted = this.#counted.get(key);
     return counted?.creator === creator ? counted.usage.amounts : {};
   }
 
   look(key: string): void {
-    const shadow = this.#shadows.get(refOfKey(key));
-    const creator = shadow?.metadata.labels?.[label.creatorUser];
-    const isCounted = shadow !== undefined && creator !== undefined && !isFinished(shadow) && this.#counts(shadow);
+    const ref = refOfKey(key);
+    const shadow = this.#shadows.get(ref);
+    const takes = shadow !== undefined && !isFinished(shadow) && this.#counts(shadow);
+    this.#count(key, takes ? shadow : undefined, () => this.#specOf(shadow as ShadowPod));
+    this.#lookAtPod(ref, key, shadow);
+  }
+
+  #lookAtPod(ref: ObjectRef, key: string, shadow: ShadowPod | undefined): void {
+    const pod = this.#pods.get(ref);
+    const takes = pod?.spec !== undefined && isLeftBehind(pod, shadow);
+    this.#count(`${podPart}${key}`, takes ? pod : undefined, () => pod?.spec as PodSpec);
+  }
+
+  #count(key: string, object: ShadowPod | Pod | undefined, specOf: () => PodSpec): void {
+    const creator = object?.metadata.labels?.[label.creatorUser];
+    const spec = creator === undefined ? undefined : specOf();
     const before = this.#counted.get(key);
-    const signature = isCounted ? signatureOf(shadow.spec.pod) : undefined;
-    if (before?.usage.signature === signature && before?.creator === (isCounted ? creator : undefined)) return;
+    const signature = spec && signatureOf(spec);
+    if (before?.usage.signature === signature && before?.creator === creator) return;
     if (before !== undefined) {
       this.#counted.delete(key);
       this.#add(before, -1n);
     }
-    if (!isCounted || signature === undefined) return;
-    const counted = { creator, usage: this.#usage(signature, shadow.spec.pod) };
+    if (creator === undefined || spec === undefined || signature === undefined) return;
+    const counted = { creator, usage: this.#usage(signature, spec) };
     this.#counted.set(key, counted);
     this.#add(counted, 1n);
   }

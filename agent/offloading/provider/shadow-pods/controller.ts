@@ -14,9 +14,12 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { guestSpec, limitations } from '../guests/guest-spec.ts';
+import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
+import { ownerUid } from '../model/pod-owner.ts';
 import { createQuotaGate, type QuotaGate } from '../quota/quota-gate.ts';
-import { type Decision, decide, ownerUid } from './decide.ts';
+import { type Decision, decide } from './decide.ts';
 import { type FirstSeen, firstSeen } from './first-seen.ts';
 import { podOf } from './pod-object.ts';
 
@@ -30,6 +33,7 @@ interface Caches {
   readonly namespaces: Cache<Namespace>;
   readonly configurations: Cache<Configuration>;
   readonly gate: QuotaGate;
+  readonly rulebook: Rulebook;
   /** Which ShadowPods have ended for certain, and which of them this process knows from their beginning. */
   readonly written: OwnWrites<ShadowPod>;
   readonly firstSeen: FirstSeen;
@@ -51,12 +55,14 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
   const offloaded = offloadedPodCache(cluster.caches);
   const written = new OwnWrites<ShadowPod>(deps);
   written.follow(shadows);
+  const rulebook = createRulebook(cluster.caches);
   const caches: Caches = {
     shadows,
     pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
     configurations: cluster.caches.cache(networkKinds.configurations),
-    gate: createQuotaGate(cluster.caches, shadows, offloaded, written),
+    gate: createQuotaGate(rulebook, shadows, offloaded, written),
+    rulebook,
     written,
     firstSeen: firstSeen(shadows, written),
   };
@@ -73,7 +79,8 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
         watch(caches.pods, (pod) => [keyOf(pod)]),
         // Read in each pass, so they must be in step before the first; their changes mean nothing to pods that run.
         watch(caches.namespaces, () => []),
-        watch(caches.gate.quotas, () => []),
+        watch(rulebook.quotas, () => []),
+        watch(rulebook.policies, () => []),
         watch(caches.configurations, () => []),
       ],
       reconcile: (key, signal) => reconcile({ ...deps, ...caches }, refOfKey(key), signal),
@@ -88,7 +95,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
   const pod = caches.pods.get(ref);
   const namespaceOrigin = shadow && !pod ? await originOf(cluster, caches, ref.namespace ?? '', signal) : undefined;
   const decision = decide({
-    ...(shadow && { shadow }),
+    ...(shadow && { shadow: tolerated(shadow, caches.rulebook) }),
     ...(pod && { pod }),
     ...(namespaceOrigin !== undefined && { namespaceOrigin }),
   });
@@ -110,6 +117,13 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
       if (shadow) await explain(cluster, shadow, decision.reason, decision.message, signal);
       return waiting(decision.message, retryMs);
   }
+}
+
+/** What is filled in at creation stays out of the comparison with a living pod. */
+function tolerated(shadow: ShadowPod, rulebook: Rulebook): ShadowPod {
+  const rules = rulebook.rulesOf(shadow.metadata.labels?.[label.origin] ?? '');
+  const pod = guestSpec(shadow.spec.pod, rules, 'None');
+  return pod === shadow.spec.pod ? shadow : { ...shadow, spec: { ...shadow.spec, pod } };
 }
 
 function isEarly(shadow: ShadowPod, { phase, pod }: Follow, now: number): boolean {
@@ -135,7 +149,7 @@ const consumerOf = (namespace: Namespace | undefined): string | undefined =>
 /** From the object as it is now, unless it has just come: the cache may not know yet that it is being deleted or has finished. */
 async function create(
   cluster: Cluster,
-  { gate, configurations, ...caches }: Caches,
+  { gate, rulebook, configurations, ...caches }: Caches,
   ref: ObjectRef,
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -150,7 +164,10 @@ async function create(
     const origin = shadow.metadata.labels?.[label.origin];
     const ranges = configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === origin);
     const here = (address: string): string => (ranges && viewOfPeer(address, ranges)) ?? address;
-    await cluster.api.create(pods, podOf(shadow, here), { answer: 'metadata' }, signal);
+    const allowed = { ...shadow, spec: { ...shadow.spec, pod: rulebook.specOf(shadow) } };
+    await cluster.api.create(pods, podOf(allowed, here), { answer: 'metadata' }, signal);
+    for (const message of limitations(shadow.spec.pod, rulebook.rulesOf(origin ?? '')))
+      cluster.events.emit(shadow, 'Warning', 'LimitedByProvider', message);
     return settled;
   } catch (error) {
     const code = codeOf(error);

@@ -1,8 +1,9 @@
 /** What to do about one ShadowPod and the pod of its name, from what is. Pure. */
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod, ShadowPodPhase } from '#shared/schema/liqo/shadow-pod.ts';
+import { ownerUid } from '../model/pod-owner.ts';
 import { debugPatch, type JsonPatch, metadataPatch, resizePatch, specPatch } from './pod-object.ts';
 
 export interface Observed {
@@ -31,19 +32,6 @@ export type Decision =
   | { readonly do: 'refuse'; readonly reason: string; readonly message: string };
 
 const phases: readonly ShadowPodPhase[] = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
-
-/**
- * UID of the ShadowPod that a pod was made for; undefined: the pod is not ours. '' is a pod of ours without an owner: a consumer that deletes a
- * ShadowPod and asks for its dependents to stay leaves it behind, and no quota would count it.
- */
-export function ownerUid({ metadata }: Pod): string | undefined {
-  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
-  if (controller) return controller.kind === 'ShadowPod' ? controller.uid : undefined;
-  const isMarked =
-    metadata.labels?.[label.managedBy] === managedByShadowPod &&
-    metadata.annotations?.[isthmusAnnotation.propagated] !== undefined;
-  return isMarked ? '' : undefined;
-}
 
 export function decide({ shadow, pod, namespaceOrigin }: Observed): Decision {
   const going = pod?.metadata.deletionTimestamp !== undefined;

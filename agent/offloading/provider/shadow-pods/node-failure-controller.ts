@@ -9,7 +9,7 @@ import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Node, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { offloadedPodCache } from '../model/caches.ts';
-import { ownerUid } from './decide.ts';
+import { ownerUid } from '../model/pod-owner.ts';
 
 export interface NodeFailureDeps extends ControllerDeps {
   readonly cluster: Cluster;

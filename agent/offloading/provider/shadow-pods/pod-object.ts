@@ -46,7 +46,10 @@ function aliasesHere(spec: Spec, here: (address: string) => string): Pick<Spec, 
   };
 }
 
-/** `shadow` is the whole object, not the reduced one of the cache. `here`: what this cluster calls an address that the consumer exports. */
+/**
+ * `shadow` is the whole object, not the reduced one of the cache, with its spec as the rules for guests have it. `here`: what this cluster calls an
+ * address that the consumer exports.
+ */
 export const podOf = (shadow: ShadowPod, here: (address: string) => string = (address) => address): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',

@@ -37,6 +37,8 @@ test('two node processes bring a link up, with one active replica, its path meas
     clusters.a.nodes.map(({ bridgeIp, ip }) => ({ local: bridgeIp, remote: ip })),
   );
   expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/wireguard']).toMatch(/^(kernel|userspace)$/);
+  // The network that this node and its neighbours share.
+  expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/surroundings']).toMatch(/(^|,)[\d.]+\/\d+/);
 });
 
 test('overlay packets for the gateway of a node go past its bridge, straight to the port', async () => {

@@ -3,7 +3,7 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
-import { patient } from './patience.ts';
+import { retryAll, retryReads } from './retry.ts';
 
 const signal = new AbortController().signal;
 
@@ -18,7 +18,7 @@ function clock() {
   };
 }
 
-function failing(times: number, code: ErrorCode) {
+function failing(times: number, code: ErrorCode, wrap = retryReads) {
   const asked: string[] = [];
   const answer = async <T>(what: string, value: T): Promise<T> => {
     asked.push(what);
@@ -29,8 +29,9 @@ function failing(times: number, code: ErrorCode) {
     get: () => answer('get', undefined),
     list: () => answer('list', []),
     apply: () => answer('apply', {}),
+    delete: () => answer('delete', undefined),
   } as unknown as KubeClient;
-  return { asked, kube: patient({ clock: clock(), signal }, kube) };
+  return { asked, kube: wrap({ clock: clock(), signal }, kube) };
 }
 
 test('what the API server does not serve for a moment is read again', async () => {
@@ -57,4 +58,14 @@ test('another refusal is passed on at once, and writes are not repeated', async 
   const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } };
   await expect(written.kube.apply(namespaces, object, 'test')).rejects.toMatchObject({ code: 'kube_throttled' });
   expect(written.asked).toEqual(['apply']);
+});
+
+test('a command that must not stop half-way outlasts an API server that is away for a moment', async () => {
+  const one = failing(3, 'kube_unreachable', retryAll);
+  await expect(one.kube.delete(namespaces, { name: 'liqo' })).resolves.toBeUndefined();
+  expect(one.asked).toEqual(['delete', 'delete', 'delete', 'delete']);
+  const gone = failing(Number.POSITIVE_INFINITY, 'kube_unreachable', retryAll);
+  await expect(gone.kube.list(namespaces)).rejects.toMatchObject({ code: 'kube_unreachable' });
+  const refused = failing(1, 'kube_forbidden', retryAll);
+  await expect(refused.kube.delete(namespaces, { name: 'liqo' })).rejects.toMatchObject({ code: 'kube_forbidden' });
 });

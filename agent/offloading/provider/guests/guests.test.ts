@@ -1,0 +1,116 @@
+/** The rules for guests: which policy's words count, and what becomes of a pod's spec by them. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { podRequests } from '#shared/domain/pod-resources.ts';
+import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { guestRules, matchesAny, safeRules } from './decide.ts';
+import { guestSpec, limitations } from './guest-spec.ts';
+
+const policy = (name: string, guests: GuestPolicy, peers = ['*']): PeeringPolicy =>
+  ({ metadata: { name }, spec: { asProvider: { enabled: true, peers, guests } } }) as unknown as PeeringPolicy;
+const year = 31_536_000;
+const spec = (more: object = {}, resources?: object): PodSpec =>
+  ({ containers: [{ name: 'app', ...(resources && { resources }) }], ...more }) as PodSpec;
+const resourcesOf = (pod: PodSpec) => pod.containers[0]?.resources;
+
+describe('of the rules for a consumer', () => {
+  test('the safe ones hold without a policy, and for consumers that no policy is about', () => {
+    expect(guestRules([], 'rome')).toEqual(safeRules);
+    expect(guestRules([policy('a', { podSecurity: 'privileged' }, ['milan'])], 'rome')).toEqual(safeRules);
+  });
+
+  test('each is that of the first policy by name that has it', () => {
+    const policies = [
+      policy('b', { podSecurity: 'restricted', limitsEnforcement: 'Hard' }),
+      policy('a', { podSecurity: 'privileged' }),
+    ];
+    expect(guestRules(policies, 'rome')).toEqual({
+      ...safeRules,
+      podSecurity: 'privileged',
+      limitsEnforcement: 'Hard',
+    });
+  });
+
+  test('a pattern matches its text, and with a star at its end any rest', () => {
+    expect(['gpu', 'gpu/a', 'gp'].map((text) => matchesAny(['gpu', 'x*'], text))).toEqual([true, false, false]);
+    expect(['team/a', 'team', 'x'].map((text) => matchesAny(['team*'], text))).toEqual([true, true, false]);
+  });
+});
+
+describe('of the spec of a guest’s pod', () => {
+  test('a grace period of a year is cut to what the policy allows, and its author is told', () => {
+    const endless = spec({ terminationGracePeriodSeconds: year });
+    expect(guestSpec(endless, safeRules, 'None').terminationGracePeriodSeconds).toBe(600);
+    expect(limitations(endless, safeRules)).toEqual([expect.stringMatching(/is 31536000: .* after 600 /)]);
+    const usual = spec({ terminationGracePeriodSeconds: 30 });
+    expect(guestSpec(usual, safeRules, 'None')).toBe(usual);
+    expect(limitations(usual, safeRules)).toEqual([]);
+  });
+
+  test('only tolerations that the policy names and those of every pod are left', () => {
+    const tolerations = [
+      { operator: 'Exists' },
+      { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' },
+      { key: 'gpu', operator: 'Exists' },
+      { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
+    ];
+    const keys = (allowed: string[]) =>
+      guestSpec(spec({ tolerations }), { ...safeRules, tolerations: allowed }, 'None').tolerations?.map(
+        ({ key }) => key ?? '',
+      );
+    expect(keys([])).toEqual(['node.kubernetes.io/not-ready']);
+    expect(keys(['gpu'])).toEqual(['gpu', 'node.kubernetes.io/not-ready']);
+    expect(keys(['*'])).toHaveLength(4);
+    expect(limitations(spec({ tolerations }), safeRules)).toEqual([
+      expect.stringMatching(/every key, node-role.kubernetes.io\/control-plane, gpu have no effect/),
+    ]);
+  });
+
+  test('under Soft, requests that are missing come from the limit, else from the policy; under None nothing is filled in', () => {
+    const rules = { ...safeRules, defaultLimits: { memory: '128Mi' } };
+    expect(resourcesOf(guestSpec(spec(), rules, 'Soft'))).toEqual({
+      requests: { cpu: '25m', memory: '64Mi' },
+      limits: { memory: '128Mi' },
+    });
+    expect(resourcesOf(guestSpec(spec({}, { limits: { cpu: '2' } }), rules, 'Soft'))?.requests?.cpu).toBe('2');
+    const large = guestSpec(spec({}, { requests: { memory: '1Gi' } }), rules, 'Soft');
+    expect(resourcesOf(large)).toEqual({ requests: { cpu: '25m', memory: '1Gi' }, limits: { memory: '1Gi' } });
+    expect(resourcesOf(guestSpec(spec(), rules, 'None'))).toBeUndefined();
+  });
+
+  test('under Hard, limits that are filled in equal the requests', () => {
+    const filled = { cpu: '25m', memory: '64Mi' };
+    expect(resourcesOf(guestSpec(spec(), safeRules, 'Hard'))).toEqual({ requests: filled, limits: filled });
+  });
+
+  test('what the pod requests as a whole is not requested again for its containers', () => {
+    const whole = spec({ resources: { requests: { cpu: '1', memory: '1Gi' } } });
+    expect(guestSpec(whole, safeRules, 'Soft')).toBe(whole);
+  });
+
+  test('whichever containers a pod has, under Soft it requests cpu and memory, and never less than it asked for', () => {
+    const amounts = fc.record(
+      { cpu: fc.constantFrom('1m', '2'), memory: fc.constantFrom('1Mi', '3Gi') },
+      { requiredKeys: [] },
+    );
+    const container = fc.record(
+      { name: fc.constant('c'), resources: fc.record({ requests: amounts, limits: amounts }, { requiredKeys: [] }) },
+      { requiredKeys: ['name'] },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(container, { minLength: 1, maxLength: 3 }),
+        fc.array(container, { maxLength: 2 }),
+        (containers, initContainers) => {
+          const asked = { containers, initContainers } as PodSpec;
+          const given = podRequests(guestSpec(asked, safeRules, 'Soft'));
+          for (const [resource, amount] of Object.entries(podRequests(asked)))
+            expect((given[resource] ?? 0n) >= amount).toBe(true);
+          expect((given.cpu ?? 0n) > 0n && (given.memory ?? 0n) > 0n).toBe(true);
+        },
+      ),
+    );
+  });
+});
