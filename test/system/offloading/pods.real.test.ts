@@ -6,6 +6,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { lacking, readAsked } from '#test/harness/used-rights.ts';
 import type { Pair } from '../peering/clusters.ts';
 import {
   countersOf,
@@ -18,6 +19,7 @@ import {
   startOwnOffloadingPair,
 } from './offloading-clusters.ts';
 
+const startedAt = Date.now();
 let pair: Pair<TestApiServer>;
 const remote = 'demo-rome';
 beforeAll(async () => {
@@ -382,4 +384,12 @@ test('B115 a restart of the agent writes nothing about fifty running pods', asyn
   expect(versions(after.here)).toEqual(versions(running.here));
   expect(versions(after.there)).toEqual(versions(running.there));
   await Promise.all(names.map(remove));
+});
+
+test('the agents of both clusters asked for nothing that they have no right to, and used what they have', async () => {
+  for (const { server } of [pair.consumer, pair.provider]) {
+    const asked = await readAsked(server.dir, startedAt);
+    expect(asked.length).toBeGreaterThan(100);
+    expect(lacking(asked)).toEqual([]);
+  }
 });

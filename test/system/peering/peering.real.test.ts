@@ -21,6 +21,7 @@ import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
+import { lacking, readAsked } from '#test/harness/used-rights.ts';
 import {
   introduce,
   leftovers,
@@ -35,6 +36,7 @@ import {
 } from './broker-part.ts';
 import { type Pair, startPair } from './clusters.ts';
 
+const startedAt = Date.now();
 let pair: Pair;
 const here = { namespace: name.tenantNamespace('milan'), name: 'milan' };
 const there = { namespace: name.tenantNamespace('rome'), name: 'milan' };
@@ -375,4 +377,12 @@ describe('a peering', () => {
       return true;
     });
   });
+});
+
+test('the agents of both clusters asked for nothing that they have no right to, and used what they have', async () => {
+  for (const { server } of [pair.consumer, pair.provider]) {
+    const asked = await readAsked(server.dir, startedAt);
+    expect(asked.length).toBeGreaterThan(100);
+    expect(lacking(asked)).toEqual([]);
+  }
 });
