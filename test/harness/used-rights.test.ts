@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { askedBy, lacking } from './used-rights.ts';
+import { askedBy, lacking, unused } from './used-rights.ts';
 
 const at = '2026-01-01T00:00:10.000000Z';
 const line = (verb: string, objectRef: object, decision: string, username = 'agent', time = at): string =>
@@ -27,6 +27,8 @@ test('a right that was refused counts as lacking unless it was granted later in 
   ].join('\n');
   const asked = askedBy(log, 'agent', since);
   expect(lacking(asked)).toEqual(['create pods in other', 'list coordination.k8s.io/leases in the cluster']);
+  const rule = { apiGroups: [''], resources: ['pods'], verbs: ['create', 'get'] };
+  expect(unused([rule], asked)).toEqual(['get pods']);
   expect(asked.filter(({ granted }) => granted).map(({ right }) => right)).toEqual([
     'create pods',
     'patch pods/status',

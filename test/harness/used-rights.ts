@@ -44,7 +44,24 @@ export function lacking(asked: readonly Asked[]): string[] {
   return [...last].flatMap(([name, granted]) => (granted ? [] : [name])).sort();
 }
 
-export const agentUser = 'system:serviceaccount:liqo:isthmus-agent';
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Rights of these rules that were never asked for. */
+export function unused(rules: readonly Rule[], asked: readonly Asked[]): string[] {
+  const used = new Set(asked.map(({ right }) => right));
+  const all = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((what) => verbs.map((verb) => `${verb} ${group === '' ? '' : `${group}/`}${what}`)),
+    ),
+  );
+  return all.filter((right) => !used.has(right)).sort();
+}
+
+const agentUser = 'system:serviceaccount:liqo:isthmus-agent';
 
 /** Of the server whose folder is `dir`. */
 export const readAsked = async (dir: string, sinceMs: number): Promise<Asked[]> =>

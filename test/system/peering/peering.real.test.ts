@@ -379,7 +379,7 @@ describe('a peering', () => {
   });
 });
 
-test('the agents of both clusters asked for nothing that they have no right to, and used what they have', async () => {
+test('the agents of both clusters asked for nothing that they have no right to', async () => {
   for (const { server } of [pair.consumer, pair.provider]) {
     const asked = await readAsked(server.dir, startedAt);
     expect(asked.length).toBeGreaterThan(100);
