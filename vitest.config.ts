@@ -1,8 +1,11 @@
 // Five test projects: `fast` for every save, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
 // waits, `examples` for the pages of examples/.
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
+import { LongestFirst } from './scripts/test/longest-first.ts';
+import { allCases, filesWithCases } from './test/harness/cases.ts';
 
 const rooms = ['shared', 'kube', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
 
@@ -10,15 +13,18 @@ const rooms = ['shared', 'kube', 'control', 'functions', 'infra', 'agent', 'cli'
 const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
-/**
- * `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters,
- * which mostly wait, and runs three files at a time: two left a third of two processors idle.
- */
+/** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
 const system = [
   'test/system/{world,network,brokerless}/*.real.test.ts',
   'test/system/api-proxy/in-band.real.test.ts',
   'test/testbed/**/*.real.test.ts',
 ];
+
+/**
+ * Files at a time, of `real` and `system` together, which `npm test` runs as one: whole clusters, links and agents that are taken down mostly
+ * wait, so two processors have work for more than two.
+ */
+const maxWorkers = 4;
 
 /** A pool of API servers for all files of a run. */
 const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
@@ -32,10 +38,12 @@ export default defineConfig({
   // How long each file took last, by which the longest begin first, also in a fresh clone.
   cacheDir: path.join(cacheDir(), 'vite'),
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: 'fast',
+          maxWorkers: Math.max(2, availableParallelism() - 1),
           chaiConfig,
           setupFiles,
           include: rooms.map((room) => `${room}/**/*.test.ts`),
@@ -53,7 +61,7 @@ export default defineConfig({
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           globalSetup,
           exclude: ['**/node_modules/**', ...system, ...examples],
-          maxWorkers: 3,
+          maxWorkers,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
@@ -63,7 +71,8 @@ export default defineConfig({
           name: 'long',
           chaiConfig,
           setupFiles,
-          include: [long],
+          include: [long, ...filesWithCases],
+          env: allCases,
           globalSetup,
           exclude: ['**/node_modules/**'],
           maxWorkers: 2,
@@ -85,7 +94,7 @@ export default defineConfig({
           chaiConfig,
           setupFiles,
           include: system,
-          maxWorkers: 3,
+          maxWorkers,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },

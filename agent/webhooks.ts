@@ -21,8 +21,8 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
-import { validateGuestService } from './offloading/provider/admission/service.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
 
@@ -57,6 +57,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     clock,
     namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
   });
+  const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
     ['/mutate/shadowpods', shadowPods.mutate],
@@ -75,7 +76,6 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/validate/resourceslices', (review, signal) => validateSlice(review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
-    ['/validate/services', ({ object }) => validateGuestService(object)],
     [
       '/validate/reflected',
       async (review, signal) => {
@@ -83,6 +83,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
       },
     ],
+    ...exposure.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, () => known.policies.list()),
   ]);
@@ -160,6 +161,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         known.offloadings.synced(signal),
         known.policies.synced(signal),
         shadowPods.synced(signal),
+        exposure.synced(signal),
       ]);
     },
   };

@@ -70,6 +70,16 @@ const guestNamespaces = (): object => ({
 /** A user name that is a label value is noted as it is: a consumer that has written its own needs no help. The other webhook checks it. */
 const creatorIsMissing = `request.operation != "CREATE" || !has(object.metadata.labels) || !("${label.creatorUser}" in object.metadata.labels) || object.metadata.labels["${label.creatorUser}"] != request.userInfo.username`;
 
+const hasFinalizers = 'has(object.metadata.finalizers) && size(object.metadata.finalizers) > 0';
+/** Most Services of guests have nothing that the rules read: they cost no question. */
+const harmless = ['kubectl.kubernetes.io/', 'isthmus.dev/', 'liqo.io/'].map((prefix) => `k.startsWith("${prefix}")`);
+const isExposing = [
+  '(has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0)',
+  '(has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != "")',
+  `(${hasFinalizers})`,
+  `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
+].join(' || ');
+
 const mutating: readonly Entry[] = [
   {
     ...usual,
@@ -203,7 +213,38 @@ const validating: readonly Entry[] = [
     resources: ['services'],
     skippable: false,
     namespaceSelector: guestNamespaces,
-    onlyIf: 'has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0',
+    onlyIf: isExposing,
+  },
+  {
+    ...usual,
+    group: 'networking.k8s.io',
+    version: 'v1',
+    name: 'ingress.validate.liqo.io',
+    path: '/validate/ingresses',
+    resources: ['ingresses'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+  },
+  {
+    ...usual,
+    group: '',
+    version: 'v1',
+    name: 'finalizers.validate.liqo.io',
+    path: '/validate/finalizers',
+    resources: ['configmaps', 'secrets', 'persistentvolumeclaims'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: hasFinalizers,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowendpointslice.validate.liqo.io',
+    path: '/validate/finalizers',
+    resources: ['shadowendpointslices'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: hasFinalizers,
   },
   {
     ...usual,

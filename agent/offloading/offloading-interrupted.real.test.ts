@@ -11,6 +11,7 @@ import { type NamespaceOffloadingSpec, namespaceOffloadings } from '#shared/sche
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { casesOf } from '#test/harness/cases.ts';
 import { crashingClient } from '#test/harness/crashing-client.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadingControllers } from './offloading.ts';
@@ -19,7 +20,7 @@ const deps = { clock: systemClock, log: silentLog };
 const apiVersion = 'offloading.liqo.io/v1beta1';
 const own = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const copy = { namespace: 'liqo-tenant-cons', name: 'prov' };
-const moments = [0, 1, 2, 3, 4, 5];
+const moments = casesOf([0, 1, 2, 3, 4, 5], [1, 3]);
 
 let server: ApiServer;
 let cluster: Cluster;

@@ -18,6 +18,7 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createOffloadingControllers } from './offloading.ts';
@@ -27,7 +28,6 @@ const patience = { timeout: 90_000, interval: 25 };
 const apiVersion = 'offloading.liqo.io/v1beta1';
 const original = { namespace: 'liqo-tenant-prov', name: 'prov' };
 const replica = { namespace: 'liqo-tenant-cons', name: 'prov' };
-
 let server: ApiServer;
 let cluster: Cluster;
 const end = new AbortController();
@@ -346,20 +346,21 @@ describe('ShadowPods', () => {
     await until(async () => expect(await phase('web')).toBe('Running'));
   });
 
-  test('carry over changed labels, annotations, images and tolerations, and leave alone what others added', async () => {
+  test('carry over changed labels, annotations, images and accepted tolerations, and leave alone what others added', async () => {
     await cluster.api.mergePatch(pods, at('web'), { metadata: { labels: { injected: 'yes' } } });
     const toleration = { key: 'gpu', operator: 'Exists', effect: 'NoSchedule' };
     await cluster.api.mergePatch(shadowPods, at('web'), {
       metadata: { labels: { tier: 'front' }, annotations: { note: null, hint: 'new' } },
-      spec: { pod: spec('app:2', { tolerations: [toleration] }) },
+      spec: { pod: spec('app:2', { tolerations: [{ ...toleration, key: 'reserved' }, toleration] }) },
     });
+    await acceptGuests(cluster.api, { tolerations: ['gpu'] });
     await until(async () => {
       const found = await pod('web');
       expect(found?.metadata.labels).toMatchObject({ tier: 'front', injected: 'yes' });
       expect(found?.metadata.annotations).toMatchObject({ hint: 'new' });
       expect(found?.metadata.annotations).not.toHaveProperty('note');
       expect(found?.spec?.containers[0]?.image).toBe('app:2');
-      expect(found?.spec?.tolerations).toContainEqual(toleration);
+      expect(found?.spec?.tolerations?.filter(({ effect }) => effect === 'NoSchedule')).toEqual([toleration]);
     });
     await cluster.api.mergePatch(shadowPods, at('web'), { metadata: { labels: { tier: null } } });
     await until(async () => expect((await pod('web'))?.metadata.labels).not.toHaveProperty('tier'));

@@ -29,7 +29,9 @@ import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
 import { createNotifySockets } from './notify-sockets.ts';
 import { makePrivateDirectory } from './private-files.ts';
+import { withReadiness } from './readiness.ts';
 import { createTlsServer } from './tls-server.ts';
+import { watchWrites } from './write-health.ts';
 
 export interface BrokerOptions {
   readonly dataDir: string;
@@ -87,14 +89,17 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const address = parseListenAddress(options.listen);
   const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
   await makePrivateDirectory(dataDir);
-  const unlock = await lockDirectory(dataDir);
+  const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
   const server = createTlsServer();
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
   server.on('request', (request, response) => gateway(request, response));
-  const store = openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock });
+  const { store, ready } = watchWrites(openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock }), {
+    clock,
+    log,
+  });
   try {
     const names = servingNames(address.host, askedUrl);
     const tls = await servingCertificates(path.join(dataDir, 'tls'), names, clock.now());
@@ -138,7 +143,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
-    gateway = createHttpGateway(composition, createRouter(httpFunctions), ids);
+    gateway = withReadiness(createHttpGateway(composition, createRouter(httpFunctions), ids), ready);
     const running = control.run(stopping.signal);
     const renewing = keepCertificateFresh(
       server,
@@ -173,7 +178,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
         clearTimeout(force);
         await Promise.allSettled([running, renewing]);
         await store.close();
-        await unlock();
+        unlock();
         log.info('broker stopped');
       },
     };
@@ -181,7 +186,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     stopping.abort(error);
     server.close();
     await store.close();
-    await unlock();
+    unlock();
     throw error;
   }
 }

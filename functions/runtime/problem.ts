@@ -109,7 +109,7 @@ function retryHeaders(
   { status }: Problem,
   { retryAfterSeconds, limit, remaining, resetSeconds }: Readonly<Record<string, unknown>>,
 ): Record<string, string> {
-  if (status !== 429 && status !== 503) return {};
+  if (status !== 429 && status !== 503 && status !== 507) return {};
   return {
     'retry-after': String(retryAfterSeconds ?? 1),
     ...(resetSeconds !== undefined && rateFields({ limit, remaining, resetSeconds })),

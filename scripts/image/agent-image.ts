@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { withFileLock } from '#scripts/setup/file-lock.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { buildWireGuardGo } from '#scripts/setup/wireguard-go.ts';
 import { agentFiles, agentUser } from './agent-files.ts';
@@ -65,11 +66,30 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   const reference = `${repository}:${version}${unique ? `-${inputs.slice(0, 12)}` : ''}`;
   const folder = options.folder ?? path.join(cache, 'images');
   const tarPath = path.join(folder, `agent-${inputs.slice(0, 32)}${unique ? '-unique' : ''}.tar`);
-  const notePath = `${tarPath}.json`;
-  if (existsSync(tarPath) && existsSync(notePath)) {
-    const note = JSON.parse(readFileSync(notePath, 'utf8')) as { digest: string; compressedBytes: number };
-    return { reference, tarPath, files: files.length, ...note };
-  }
+  // Processes that need the same image at the same time compress it once.
+  const note = await withFileLock(
+    path.join(cache, 'locks', path.basename(tarPath)),
+    async () => noteOf(tarPath) ?? writeImage(tarPath, { reference, files, config }),
+  );
+  return { reference, tarPath, files: files.length, ...note };
+}
+
+type Note = Pick<AgentImage, 'digest' | 'compressedBytes'>;
+
+const notePathOf = (tarPath: string): string => `${tarPath}.json`;
+
+function noteOf(tarPath: string): Note | undefined {
+  if (!existsSync(tarPath) || !existsSync(notePathOf(tarPath))) return undefined;
+  return JSON.parse(readFileSync(notePathOf(tarPath), 'utf8')) as Note;
+}
+
+interface Contents {
+  readonly reference: string;
+  readonly files: readonly ImageFile[];
+  readonly config: ImageConfig;
+}
+
+function writeImage(tarPath: string, { reference, files, config }: Contents): Note {
   // What changes with every build of ours comes last, so that a registry and a node store the rest once.
   const ours = (file: ImageFile) => file.path.startsWith('/app/');
   const image = buildImage({
@@ -77,12 +97,12 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
     layers: [files.filter((file) => !ours(file)), files.filter(ours)],
     config,
   });
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(path.dirname(tarPath), { recursive: true });
   writeFileSync(`${tarPath}.part`, image.tar);
   renameSync(`${tarPath}.part`, tarPath);
-  const note = { digest: image.digest, compressedBytes: image.compressedBytes };
-  writeFileSync(notePath, JSON.stringify(note));
-  return { reference, tarPath, files: files.length, ...note };
+  const note: Note = { digest: image.digest, compressedBytes: image.compressedBytes };
+  writeFileSync(notePathOf(tarPath), JSON.stringify(note));
+  return note;
 }
 
 function digestOf(files: readonly ImageFile[], config: ImageConfig): string {

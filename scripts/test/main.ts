@@ -64,9 +64,9 @@ async function check({ name, argv }: Of<'check'>, execute: Execute): Promise<Tak
   return { result: code === 0 ? { ...nothing, passed: 1 } : { ...nothing, failed: 1, told: [name] } };
 }
 
-async function tests({ name, node, project, paths, again }: Of<'tests'>, execute: Execute): Promise<Taken> {
+async function tests({ name, node, projects, paths, again }: Of<'tests'>, execute: Execute): Promise<Taken> {
   const place = { root, scratch, node: await nodeOf(node) };
-  const args = ['--project', project];
+  const args = projects.flatMap((project) => ['--project', project]);
   const outcome = await runVitest(place, execute, name, [...args, ...paths]);
   const result = resultOf(outcome, relative);
   const files = [...new Set(outcome.failures.map(({ file }) => relative(file)))];

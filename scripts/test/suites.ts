@@ -1,5 +1,7 @@
 /** What `npm test` and `npm run test:long` run, in the order in which a failure is cheapest. */
 
+type Project = 'fast' | 'real' | 'system' | 'long' | 'examples';
+
 export type Suite =
   /** One passed or failed check, by the exit code of a program of Node. */
   | { readonly name: string; readonly kind: 'check'; readonly argv: readonly string[]; readonly onClusters?: true }
@@ -8,8 +10,8 @@ export type Suite =
       readonly name: string;
       readonly kind: 'tests';
       readonly node: 'this' | '24';
-      readonly project: 'fast' | 'real' | 'system' | 'long' | 'examples';
-      /** Folders or files; all of the project when empty. */
+      readonly projects: readonly Project[];
+      /** Folders or files; all of the projects when empty. */
       readonly paths: readonly string[];
       /** Whether a file that failed is run once more, alone, to tell a flaky one from a broken one. */
       readonly again: boolean;
@@ -17,7 +19,7 @@ export type Suite =
 
 /** Whether it needs Debian packages and built components; the others need nothing but Node. */
 export const needsMachine = (suite: Suite): boolean =>
-  suite.kind === 'tests' ? suite.project !== 'fast' : suite.onClusters === true;
+  suite.kind === 'tests' ? suite.projects.some((project) => project !== 'fast') : suite.onClusters === true;
 
 /** One row after the other; the suites of a row run at the same time: the first in the foreground, the others on the processor time that it leaves. */
 export type Rows = readonly (readonly [Suite, ...Suite[]])[];
@@ -26,14 +28,13 @@ const check = (name: string, ...argv: string[]): Suite => ({ name, kind: 'check'
 const program = (name: string, entry: string, ...args: string[]): Suite =>
   check(name, 'scripts/run.mjs', entry, ...args);
 const onClusters = (suite: Suite): Suite => ({ ...suite, ...(suite.kind === 'check' ? { onClusters: true } : {}) });
-type Project = Extract<Suite, { kind: 'tests' }>['project'];
-const tests = (name: string, project: Project, ...paths: string[]): Suite => ({
+const tests = (name: string, projects: Project | readonly Project[], ...paths: string[]): Suite => ({
   name,
   kind: 'tests',
   node: 'this',
-  project,
+  projects: [projects].flat(),
   paths,
-  again: project !== 'fast',
+  again: projects !== 'fast',
 });
 const onNode24 = (suite: Suite): Suite => ({
   ...suite,
@@ -50,9 +51,11 @@ export const lists = {
     [check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors')],
     [program('generated files are current', 'scripts/gen/main.ts', '--check')],
     [tests('unit and contract tests', 'fast')],
-    [tests('tests on real components', 'real')],
-    // Whole clusters mostly wait.
-    [tests('whole clusters', 'system'), program('cloud templates', 'scripts/templates/main.ts')],
+    // Whole clusters mostly wait: the rest of the tests on real components takes what they leave, and cloud templates what those leave.
+    [
+      tests('tests on real components and whole clusters', ['real', 'system']),
+      program('cloud templates', 'scripts/templates/main.ts'),
+    ],
   ],
   long: [
     [

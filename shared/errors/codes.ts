@@ -398,6 +398,21 @@ export const codes = {
     cause: 'the database is busy with other changes to the same objects, or throttles',
     remedy: 'repeat the request in a moment; the same Idempotency-Key makes that safe',
   },
+  storage_full: {
+    http: 507,
+    retry: true,
+    exit: 7,
+    cause: "the disk that holds the broker's database is full",
+    remedy:
+      'have the operator of the broker make room; the broker goes on by itself, and running peerings are not affected',
+  },
+  storage_unwritable: {
+    http: 503,
+    retry: true,
+    exit: 7,
+    cause: "the broker's database cannot be written or read",
+    remedy: 'have the operator look at the log of the broker: rights, mount and health of the disk',
+  },
   rate_limited: {
     http: 429,
     retry: true,

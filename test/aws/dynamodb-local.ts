@@ -18,6 +18,7 @@ import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { startDaemon } from './daemon.ts';
 import { freePort } from './free-port.ts';
+import { shortLived } from './java-flags.ts';
 
 export interface DynamoDbLocal {
   readonly endpoint: string;
@@ -48,7 +49,7 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
   // It unpacks a library at each start and leaves it behind.
   const temporary = await mkdtemp(path.join(os.tmpdir(), 'isthmus-dynamodb-'));
   const clean = () => rm(temporary, { recursive: true, force: true });
-  const machine = ['-Xmx256m', '-XX:-UsePerfData', `-Djava.io.tmpdir=${temporary}`];
+  const machine = [...shortLived, '-Xmx256m', `-Djava.io.tmpdir=${temporary}`];
   const daemon = await startDaemon({
     command: java,
     args: [...machine, `-Djava.library.path=${nativeLibraries}`, '-cp', jars, main, '-inMemory', '-port', String(port)],

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { shortLived } from './java-flags.ts';
 
 export interface EventRuler {
   /** Rejects when the pattern is one that EventBridge would refuse. */
@@ -13,7 +14,7 @@ export interface EventRuler {
 
 export async function startEventRuler(): Promise<EventRuler> {
   const { java, jars } = await ensureAwsCounterparts({ root: repositoryRoot, cache: cacheDir(), log: () => undefined });
-  const child = spawn(java, ['-Xmx128m', '-XX:-UsePerfData', '-cp', jars, 'Matcher'], {
+  const child = spawn(java, [...shortLived, '-Xmx128m', '-cp', jars, 'Matcher'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const requested: { readonly resolve: (line: string) => void; readonly reject: (error: Error) => void }[] = [];

@@ -2,6 +2,7 @@
 
 export interface EventuallyOptions {
   readonly withinMs?: number;
+  /** Between two looks; as long as the last look took where that is longer, so that looking leaves processor time to what is looked for. */
   readonly everyMs?: number;
 }
 
@@ -14,6 +15,7 @@ export async function eventually<T>(
   const deadline = Date.now() + withinMs;
   let last: unknown;
   for (;;) {
+    const began = performance.now();
     try {
       const value = await look();
       if (value !== undefined && value !== null && value !== false) return value;
@@ -25,6 +27,6 @@ export async function eventually<T>(
       const seen = last instanceof Error ? last.message : JSON.stringify(last);
       throw new Error(`not within ${withinMs / 1000} s: ${what}; last seen: ${seen}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(everyMs, performance.now() - began)));
   }
 }

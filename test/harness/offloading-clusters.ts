@@ -7,6 +7,7 @@ import { namespaces, nodes, pods, secrets, serviceAccounts } from '#shared/domai
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { type VirtualNodeSpec, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -56,6 +57,13 @@ async function openOffloadingClusters<S extends ApiServer>(
     kind: 'Namespace',
     metadata: { name: tenantNamespace },
   });
+  // There is no link: the networks of both are one.
+  await clusters.consumer.api.create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'one-network' },
+    spec: { asConsumer: { peers: ['*'] }, network: { remoteCidrs: ['10.9.0.0/16'] } },
+  } as never);
   await Promise.all(localNamespaces.map((name) => ready(clusters.consumer.api, name)));
   await Promise.all(localNamespaces.map((name) => ready(clusters.provider.api, `${name}-cons`)));
   const worker = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as Node;

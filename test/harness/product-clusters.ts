@@ -2,6 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildAgentImage } from '#scripts/image/agent-image.ts';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { withFileLock } from '#scripts/setup/file-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { groupProcesses, nodeGroup } from '#test/testbed/cgroups.ts';
 import { endProcess, killAll } from '#test/testbed/processes.ts';
@@ -64,10 +66,14 @@ export async function openProductClusters(options: ProductClustersOptions): Prom
   opened.add(dir);
   const image = await buildAgentImage(root, { unique: true, log });
   const clusters = options.clusters.map((cluster) => (typeof cluster === 'string' ? { name: cluster } : cluster));
-  const bed = await up({ dir, clusters, log });
-  mkdirSync(state, { recursive: true });
-  log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
-  await Promise.all(bed.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
+  // Machine-wide: worlds that boot together take as long as one after the other, and every deadline near them suffers.
+  const bed = await withFileLock(path.join(cacheDir(), 'locks', 'world-boots'), async () => {
+    const booted = await up({ dir, clusters, log });
+    mkdirSync(state, { recursive: true });
+    log(`agent image ${image.reference}, ${(image.compressedBytes / 1e6).toFixed(0)} MB`);
+    await Promise.all(booted.clusters.map((cluster) => importOnce(cluster, image.reference, image.tarPath, state)));
+    return booted;
+  });
 
   const listen = `${bed.hostAddress}:${options.brokerPort ?? 7443}`;
   const { broker, isthmus, mustIsthmus } = await openBroker({ root, state, listen });
@@ -113,7 +119,7 @@ export async function openBroker({ root, state, listen }: BrokerPlace): Promise<
   const isthmus = (...args: readonly string[]) => run(process.execPath, [cli(root), ...args], options);
   const mustIsthmus = async (...args: readonly string[]) =>
     (await must(process.execPath, [cli(root), ...args], options)).stdout;
-  if (!existsSync(env.ISTHMUS_CONFIG)) await mustIsthmus(...loginArguments(broker.logFile));
+  if (!existsSync(env.ISTHMUS_CONFIG)) await mustIsthmus(...(await loginArguments(broker.logFile)));
   return { broker, isthmus, mustIsthmus };
 }
 
@@ -179,10 +185,13 @@ function createBroker({ root, state, listen }: BrokerPlace): Broker {
   };
 }
 
-/** The login line that the broker printed at its first start, as arguments. */
-function loginArguments(logFile: string): string[] {
-  const line = /isthmus (login \S+.*)/.exec(readFileSync(logFile, 'utf8'))?.[1];
-  if (line === undefined) throw new AppError('not_found', `the broker printed no login line into ${logFile}`);
+/** The login line that the broker prints at its first start, in a write of its own after "listens on", as arguments. */
+async function loginArguments(logFile: string): Promise<string[]> {
+  const line = await eventually(
+    `a login line in ${logFile}`,
+    () => /isthmus (login \S+.*)\n/.exec(readFileSync(logFile, 'utf8'))?.[1],
+    { withinMs: 10_000, everyMs: 50 },
+  );
   return line.trim().split(/\s+/);
 }
 

@@ -24,7 +24,7 @@ import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNames
 import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
-import type { ClusterSpec, NodeSpec } from './spec.ts';
+import { type ClusterSpec, type NodeSpec, usualGcPercent } from './spec.ts';
 
 export interface BedContext {
   readonly slot: number;
@@ -85,8 +85,12 @@ function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): r
 
 const ofControlPlane: readonly Component[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
-const variables = ({ gcPercent }: ClusterSpec, component: Component): Readonly<Record<string, string>> =>
-  gcPercent === undefined || !ofControlPlane.includes(component) ? {} : { GOGC: String(gcPercent) };
+const variables = (
+  { gcPercent = usualGcPercent }: ClusterSpec,
+  component: Component,
+): Readonly<Record<string, string>> => ({
+  GOGC: String(ofControlPlane.includes(component) ? gcPercent : usualGcPercent),
+});
 
 const notYet: ReadonlySet<number> = new Set([403, 404, 429, 500, 503]);
 

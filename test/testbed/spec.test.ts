@@ -96,7 +96,7 @@ test('how often its control plane collects garbage and what its API server is to
   expect(sparing.gcPercent).toBe(800);
   expect(differsFrom(sparing, { name: 'rome', gcPercent: 800 })).toBeUndefined();
   expect(differsFrom(sparing, { name: 'rome', gcPercent: 100 })).toMatch('gcPercent 800, asked for 100');
-  expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', gcPercent: 800 })).toMatch('gcPercent 100');
+  expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', gcPercent: 800 })).toMatch('gcPercent 400');
   const unfair = planCluster(0, 1, { name: 'rome', apiServerFlags: ['--enable-priority-and-fairness=false'] });
   expect(differsFrom(unfair, { name: 'rome', apiServerFlags: [] })).toMatch('--enable-priority-and-fairness=false');
   expect(differsFrom(unfair, { name: 'rome' })).toBeUndefined();

@@ -1,12 +1,12 @@
 /** Addresses of a peer's pods as this cluster reaches them: prefix translation (docs/design/networking.md#how-is-an-address-translated). Pure. */
-import { formatAddress, parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
+import { contains, formatAddress, parseAddress, parseCidr, sizeOf } from '#shared/domain/cidr.ts';
 import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 
 /**
  * Ranges that the peer really has, each with what this cluster calls it; without `view` it has no name here yet. `holder`: what has that range in
- * this cluster, which has no link to the peer.
+ * this cluster, which has no link to the peer. The first that contains an address counts.
  */
 export type RemoteRanges = readonly { readonly real: string; readonly view?: string; readonly holder?: string }[];
 
@@ -21,31 +21,33 @@ const paired = (real: readonly string[] = [], views: readonly string[] = []): Re
   real.map((range, index) => ({ real: range, ...(views[index] ? { view: views[index] } : {}) }));
 
 /**
- * An address outside all ranges stays what it is: that of a pod in its node's network. Undefined while the range has no view: the address
- * itself may belong to a pod of this cluster.
+ * Undefined while the range has no view, and for an address outside all ranges: it may belong to something in this cluster or to another peer, and the
+ * peer can name any. Such are those of pods in the network of their node, and all of IPv6, which cross no link.
  */
 export function reachedAt(ranges: RemoteRanges, address: string): string | undefined {
   const number = parseAddress(address);
-  if (number === undefined) return address; // IPv6, which crosses no link
-  for (const { real, view } of ranges) {
-    const from = parseCidr(real);
-    if (from === undefined || number < from.base || number >= from.base + sizeOf(from.length)) continue;
-    const to = view === undefined ? undefined : parseCidr(view);
-    return to && formatAddress(to.base + (number - from.base));
-  }
-  return address;
+  const found = ranges.find(({ real }) => contains(real, address));
+  const [from, to] = [parseCidr(found?.real ?? ''), parseCidr(found?.view ?? '')];
+  return number === undefined || !from || !to ? undefined : formatAddress(to.base + (number - from.base));
 }
 
+/** Whether the address is in no range of the peer. */
+export const isOutside = (ranges: RemoteRanges, address: string): boolean =>
+  !ranges.some(({ real }) => contains(real, address));
+
 /**
- * Of a peer without a link, whose addresses stay what they are where the two networks are one. An address in one of these belongs to something else
- * here: to a pod or Service of this cluster, or to another peer. Ranges that are only reserved may be those of the peer.
+ * Of a peer without a link. Its addresses stay what they are in the ranges that a policy of this cluster names for it (`named`), for clusters whose
+ * networks are one. An address in one of those with a holder belongs to something else here: to a pod or Service of this cluster, or to another peer.
+ * Ranges that are only reserved may be those of the peer.
  */
-export const unlinkedRanges = (networks: readonly Network[]): RemoteRanges =>
-  networks.flatMap(({ metadata, status }) => {
+export const unlinkedRanges = (networks: readonly Network[], named: Iterable<string> = []): RemoteRanges => [
+  ...networks.flatMap(({ metadata, status }) => {
     const isOnlyReserved = metadata.labels?.[networkLabel.networkType] === networkType.reserved;
     if (status?.cidr === undefined || isOnlyReserved) return [];
     return [{ real: status.cidr, holder: `Network ${metadata.namespace}/${metadata.name}` }];
-  });
+  }),
+  ...[...named].map((range) => ({ real: range, view: range })),
+];
 
 /** Why an address of a peer without a link means something else here; undefined: it does not. */
 export function takenBy(

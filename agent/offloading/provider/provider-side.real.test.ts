@@ -27,7 +27,7 @@ const limitRanges: ResourceType<KubeObject & { spec?: unknown }> = {
   plural: 'limitranges',
   namespaced: true,
 };
-const resourceQuotas: ResourceType<KubeObject & { status?: { hard?: unknown } }> = {
+const resourceQuotas: ResourceType<KubeObject & { spec?: { hard?: object }; status?: { hard?: unknown } }> = {
   group: '',
   version: 'v1',
   kind: 'ResourceQuota',
@@ -91,7 +91,7 @@ afterAll(async () => {
   await under?.stop();
 });
 
-test('a PeeringPolicy keeps its LimitRange, NetworkPolicy and ResourceQuota in the namespaces of consumers, and takes them away again', async () => {
+test('a PeeringPolicy keeps its LimitRange, NetworkPolicy and ResourceQuota in the namespaces of consumers, in the place of the safe ones', async () => {
   const policy = (defaults: object) => ({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
@@ -139,8 +139,16 @@ test('a ShadowPod whose pod is not accepted says why in its status, and no more 
   );
   await api.delete(peeringPolicies, { name: 'guests' });
   await until(async () => expect(await api.get(limitRanges, inApps('isthmus-default'))).toBeUndefined());
-  await until(async () => expect(await api.get(networkPolicies, inApps('isthmus-default'))).toBeUndefined());
-  await until(async () => expect(await api.get(resourceQuotas, inApps('isthmus-default'))).toBeUndefined());
+  const hard = { persistentvolumeclaims: '20', 'requests.storage': '200Gi' };
+  await until(async () =>
+    expect((await api.get(resourceQuotas, inApps('isthmus-default')))?.spec?.hard).toMatchObject(hard),
+  );
+  expect((await api.get(resourceQuotas, inApps('isthmus-default')))?.spec?.hard).not.toHaveProperty('count/secrets');
+  await until(async () =>
+    expect((await api.get(networkPolicies, inApps('isthmus-default')))?.spec).toMatchObject({
+      policyTypes: ['Ingress', 'Egress'],
+    }),
+  );
   // By itself the controller looks again after half a minute, and what admission of the API server knows may be older than what is stored.
   let looks = 0;
   await until(async () => {

@@ -51,6 +51,62 @@ describe('a SQLite file', () => {
     expect(() => openSqliteStore({ path, clock: new ManualClock() })).toThrow(/newer program \(format 99/);
   });
 
+  test('takes transactions that are asked for together with one commit, and a refused one fails alone', async () => {
+    const statements: string[] = [];
+    const store = openSqliteStore({
+      path: newPath(),
+      clock: new ManualClock(),
+      open: (path) => {
+        const db = openDatabase(path);
+        return {
+          ...db,
+          prepare: (sql) => db.prepare(sql),
+          close: () => db.close(),
+          exec: (sql) => {
+            statements.push(sql);
+            db.exec(sql);
+          },
+        };
+      },
+    });
+    const put = (sk: string) => store.transact([{ op: 'put', pk: 'p', sk, value: sk }]);
+    const aborted = store.transact([{ op: 'put', pk: 'p', sk: 'z', value: 1 }], [], AbortSignal.abort(new Error('no')));
+    const outcomes = await Promise.allSettled([put('a'), put('b'), put('a'), aborted, put('c')]);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(outcomes[2]).toMatchObject({ reason: { code: 'version_conflict' } });
+    expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1);
+    expect((await store.query({ partition: 'p', limit: 9 })).items.map(({ sk }) => sk)).toEqual(['a', 'b', 'c']);
+    await store.close();
+  });
+
+  test('on a full disk says so, reads on, and goes on when there is room', async () => {
+    let opened: Database | undefined;
+    const store = openSqliteStore({
+      path: newPath(),
+      clock: new ManualClock(),
+      open: (path) => {
+        opened = openDatabase(path);
+        return opened;
+      },
+    });
+    const put = (sk: string) => store.transact([{ op: 'put', pk: 'p', sk, value: 'x'.repeat(100_000) }]);
+    await put('before');
+    const pages = opened?.prepare('PRAGMA page_count').get() as { readonly page_count: number } | undefined;
+    opened?.exec(`PRAGMA max_page_count = ${pages?.page_count}`);
+    for (const sk of ['a', 'b']) await expect(put(sk)).rejects.toMatchObject({ code: 'storage_full' });
+    expect(await store.get('p', 'before')).toBeDefined();
+    expect(await store.get('p', 'a')).toBeUndefined();
+    opened?.exec('PRAGMA max_page_count = 100000');
+    await put('a');
+    await store.close();
+  });
+
   test('is written ahead and synchronised at every commit', async () => {
     let opened: Database | undefined;
     const store = openSqliteStore({

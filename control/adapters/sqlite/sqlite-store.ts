@@ -1,16 +1,11 @@
 /** The store in one SQLite file: the embedded default. WAL with synchronous=FULL, so that what was acknowledged survives a power cut. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import {
-  checkTransaction,
-  type Item,
-  type NewEvent,
-  type Op,
-  type OutboxEvent,
-  type Store,
-} from '../../ports/store.ts';
+import { checkTransaction, type Item, type Op, type OutboxEvent, type Store } from '../../ports/store.ts';
 import { conflict } from '../../ports/store-conflict.ts';
 import { type Database, openDatabase, type Statement } from './driver.ts';
+import { createGroupCommit } from './group-commit.ts';
+import { storageError } from './sqlite-errors.ts';
 
 /** Raised when the tables change; `open` refuses a file of a newer program. */
 const schemaVersion = 1;
@@ -70,24 +65,14 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     statement.put.run(op.pk, op.sk, text ?? 'null', version, op.expiresAt ?? null);
   }
 
-  /** Synchronous from begin to commit, hence isolated from everything else in this process; BEGIN IMMEDIATE keeps others out. */
-  function commit(ops: readonly Op[], texts: readonly (string | undefined)[], events: readonly NewEvent[]): void {
-    db.exec('BEGIN IMMEDIATE');
-    try {
-      ops.forEach((op, index) => {
-        const expected = op.op === 'put' ? 0 : op.ifVersion;
-        const found = versionOf(op);
-        if (found !== expected) throw conflict(op, index, { expected, found });
-      });
-      ops.forEach((op, index) => {
-        apply(op, texts[index]);
-      });
-      for (const event of events) statement.emit.run(event.stream, event.at, JSON.stringify(event));
-      db.exec('COMMIT');
-    } catch (error) {
-      db.exec('ROLLBACK');
-      throw error;
-    }
+  const group = createGroupCommit(db);
+
+  function check(ops: readonly Op[]): void {
+    ops.forEach((op, index) => {
+      const expected = op.op === 'put' ? 0 : op.ifVersion;
+      const found = versionOf(op);
+      if (found !== expected) throw conflict(op, index, { expected, found });
+    });
   }
 
   return {
@@ -119,7 +104,23 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
 
     async transact(ops, events = [], signal) {
       ready(signal);
-      commit(ops, checkTransaction(ops, events), events);
+      const texts = checkTransaction(ops, events);
+      try {
+        await group.commit({
+          check() {
+            signal?.throwIfAborted();
+            check(ops);
+          },
+          write() {
+            ops.forEach((op, index) => {
+              apply(op, texts[index]);
+            });
+            for (const event of events) statement.emit.run(event.stream, event.at, JSON.stringify(event));
+          },
+        });
+      } catch (error) {
+        throw storageError(error, path);
+      }
     },
 
     async outbox(after, limit, stream, signal) {
@@ -145,13 +146,18 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     async sweep(signal) {
       ready(signal);
       const now = clock.now();
-      statement.expire.run(now);
-      statement.forget.run(now - outboxKeptMs);
+      try {
+        statement.expire.run(now);
+        statement.forget.run(now - outboxKeptMs);
+      } catch (error) {
+        throw storageError(error, path);
+      }
     },
 
     async close() {
       if (closed) return;
       closed = true;
+      group.flush();
       db.close();
     },
   };

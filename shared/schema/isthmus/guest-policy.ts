@@ -11,6 +11,10 @@ const volumeTypes = [
 
 const list = z.array(z.string().min(1).max(253)).max(256).optional();
 
+/** Of IPv4 or IPv6. */
+const range =
+  /^((25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\/(3[0-2]|[12]?\d)|[0-9a-f:]*:[0-9a-f:]*\/\d{1,3})$/;
+
 export const GuestPolicy = z.object({
   podSecurity: z
     .enum(['baseline', 'restricted', 'privileged'])
@@ -44,5 +48,35 @@ export const GuestPolicy = z.object({
   defaultLimits: ResourceList.optional().describe(
     'Limits of containers that have none, under Soft; default none. Never below the request.',
   ),
+  namespaces: list.describe(
+    'Names of their namespaces here, besides those that end with the ID of the consumer; default `*`: all but reserved ones, which need a longer pattern. `*` begins or ends a pattern. Empty: only with the suffix.',
+  ),
+  maxNamespaces: z.int().min(1).max(100_000).optional().describe('Most namespaces of one consumer here, default 100.'),
+  networkIsolation: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether a NetworkPolicy keeps their namespaces apart from other guests, from pods of this cluster and from closedRanges; default true. namespaceDefaults.networkPolicy takes its place. Unsafe: false.',
+    ),
+  closedRanges: z
+    .array(z.string().regex(range))
+    .max(256)
+    .optional()
+    .describe(
+      'Ranges outside of this cluster that guests do not reach; default link-local (metadata services) and private ones. The way to their consumer is always open; `0.0.0.0/0` closes all others.',
+    ),
+  networkPeers: list.describe(
+    'IDs of other peers with whose pods guests may talk directly; default none: only through their consumer.',
+  ),
+  ingressHosts: list.describe(
+    'Hosts that their Ingresses may claim; default none, so no Ingress. `*.` begins a domain; `*` accepts all, and those without a host.',
+  ),
+  annotations: list.describe(
+    'Keys of annotations on their Services and Ingresses; default those that no controller obeys, and harmless ones. Keys without `/` are always accepted; `*` ends a prefix.',
+  ),
+  loadBalancerAddresses: z
+    .boolean()
+    .optional()
+    .describe('Whether their Services may ask for an address by loadBalancerIP; default false.'),
 });
 export type GuestPolicy = z.infer<typeof GuestPolicy>;

@@ -15,7 +15,9 @@ const QuotaSpec = z.object({
 type QuotaSpec = z.infer<typeof QuotaSpec>;
 
 export const QuotaStatus = z.object({
-  used: ResourceList.optional().describe('Taken by the ShadowPods of this user that have not finished.'),
+  used: ResourceList.optional().describe(
+    'Taken by ShadowPods of this user that have not finished, and by pods that outlive theirs.',
+  ),
   free: ResourceList.optional().describe('What is left of `spec.resources`.'),
 });
 export type QuotaStatus = z.infer<typeof QuotaStatus>;

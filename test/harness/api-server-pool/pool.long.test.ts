@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '../eventually.ts';
 import type { AdminApi } from './clean.ts';
 import { createApiServerPool } from './serving.ts';
@@ -44,3 +45,21 @@ test('what kube-controller-manager remembers of a silent node is not held agains
     await pool.close();
   }
 }, 300_000);
+
+test('a server that lost what nothing brings back is ended, and the next holder gets another one', async () => {
+  const messages: string[] = [];
+  const impatient = createApiServerPool((line) => messages.push(line), { cleanWithinMs: 500 });
+  try {
+    const first = await impatient.lease();
+    const kind = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${virtualNodes.plural}.${virtualNodes.group}`;
+    expect((await first.server.api.call('DELETE', kind)).status).toBe(200);
+    await first.release();
+    expect(messages.join()).toContain(`${virtualNodes.plural}.${virtualNodes.group} is missing`);
+    const second = await impatient.lease();
+    expect(second.server.server.url).not.toBe(first.server.server.url);
+    expect((await second.server.api.call('GET', kind)).status).toBe(200);
+    await second.release();
+  } finally {
+    await impatient.close();
+  }
+}, 180_000);

@@ -110,21 +110,3 @@ test('objects of every scope, a kind, a webhook that refuses everything and fina
   second.api.close();
   second.release();
 }, 120_000);
-
-test('a server that lost what nothing brings back is ended, and the next holder gets another one', async () => {
-  const messages: string[] = [];
-  const impatient = createApiServerPool((line) => messages.push(line), { cleanWithinMs: 500 });
-  try {
-    const first = await impatient.lease();
-    const kind = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${virtualNodes.plural}.${virtualNodes.group}`;
-    expect((await first.server.api.call('DELETE', kind)).status).toBe(200);
-    await first.release();
-    expect(messages.join()).toContain(`${virtualNodes.plural}.${virtualNodes.group} is missing`);
-    const second = await impatient.lease();
-    expect(second.server.server.url).not.toBe(first.server.server.url);
-    expect((await second.server.api.call('GET', kind)).status).toBe(200);
-    await second.release();
-  } finally {
-    await impatient.close();
-  }
-}, 180_000);

@@ -1,14 +1,19 @@
 /** A consumer whose pods and objects are hostile, each of a shape that the provider could mistake for ordinary work. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { lostKubeletMs } from '#agent/model/forced-end.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { clusterRoles, nodes, pods } from '#shared/domain/core-kinds.ts';
+import { clusterRoles, ingresses, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 import { container, guest, identity, shadow } from './hosted-consumers.ts';
 
+const asKubelet = ['--as=slice-cons', '--as-group=cons', '--as-group=system:authenticated'];
 const year = 31_536_000;
 const inApps = (name: string) => ({ namespace: 'apps-cons', name });
 
@@ -96,6 +101,80 @@ test.each([
   expect(said).toMatch(/accepted.* \(sandbox_refused\)/);
 });
 
+const service = (name: string, more: object) => ({
+  ...{ apiVersion: 'v1', kind: 'Service', metadata: inApps(name), spec: { ports: [{ port: 80 }] } },
+  ...more,
+});
+const ingress = (name: string, host: string, annotations: Record<string, string> = {}) => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  metadata: { ...inApps(name), annotations },
+  spec: {
+    rules: [
+      {
+        host,
+        http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 's', port: { number: 80 } } } }] },
+      },
+    ],
+  },
+});
+
+test('Services and Ingresses give no orders to the controllers of the provider, and ordinary Services pass', async () => {
+  const dns = { 'external-dns.alpha.kubernetes.io/hostname': 'bank.example.com' };
+  const hostile = service('dns', { metadata: { ...inApps('dns'), annotations: dns } });
+  // The API server learns of a new webhook configuration a moment after it is stored.
+  await until(async () =>
+    expect(await under.create(hostile, '--dry-run=server', ...asKubelet)).toMatch(
+      /annotations\[external-dns.*accepted are .* \(sandbox_refused\)/,
+    ),
+  );
+  const address = { spec: { type: 'LoadBalancer', loadBalancerIP: '192.0.2.7', ports: [{ port: 80 }] } };
+  expect(await refusal(kubelet.create(services, service('ip', address) as never))).toMatch(
+    /loadBalancerIP is 192.0.2.7/,
+  );
+  await kubelet.create(services, service('ordinary', {}) as never);
+
+  expect(await refusal(kubelet.create(ingresses, ingress('bank', 'bank.example.com') as never))).toMatch(
+    /spec has host bank.example.com: .*accepted hosts are none/,
+  );
+  await acceptGuests(admin, { ingressHosts: ['*.guests.example.com'] });
+  await until(() => kubelet.create(ingresses, ingress('own', 'shop.guests.example.com') as never));
+  const snippet = { 'nginx.ingress.kubernetes.io/configuration-snippet': 'return 200;' };
+  expect(
+    await refusal(kubelet.create(ingresses, ingress('snippet', 'a.guests.example.com', snippet) as never)),
+  ).toMatch(/configuration-snippet\] is "return 200;"/);
+});
+
+test('no object of a guest keeps its namespace by a finalizer', async () => {
+  const metadata = { ...inApps('stays'), finalizers: ['example.com/stay'] };
+  const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+  expect(await under.create(config, ...asKubelet)).toMatch(/finalizers has example.com\/stay.*\(sandbox_refused\)/);
+  const staying = shadow('apps-cons', 'stays');
+  expect(
+    await refusal(kubelet.create(shadowPods, { ...staying, metadata: { ...staying.metadata, ...metadata } })),
+  ).toMatch(/finalizers has example.com\/stay/);
+});
+
+test('a namespace of a consumer is closed to other guests and to metadata services, and its storage is bounded', async () => {
+  const policy = await until(async () => {
+    const found = await under.kubectl(['-n', 'apps-cons', 'get', 'networkpolicy', 'isthmus-default', '-o', 'json']);
+    return JSON.parse(found) as { spec: { policyTypes: string[]; egress: { to?: object[] }[] } };
+  });
+  expect(policy.spec.policyTypes).toEqual(['Ingress', 'Egress']);
+  expect(JSON.stringify(policy.spec.egress)).toMatch(/"except":\[[^\]]*"169\.254\.0\.0\/16"/);
+  const removal = ['-n', 'apps-cons', 'delete', 'networkpolicy', 'isthmus-default', ...asKubelet];
+  expect(await under.kubectl(removal)).toMatch(/forbidden/);
+  const claim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: inApps('huge'),
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Ti' } } },
+  };
+  await until(async () =>
+    expect(await under.create(claim, '--dry-run=server', ...asKubelet)).toMatch(/exceeded quota: isthmus-default/),
+  );
+});
+
 test('a pod that tolerates every taint tolerates none that the provider did not offer', async () => {
   const pod = { containers: [container], tolerations: [{ operator: 'Exists' }] };
   await kubelet.create(shadowPods, shadow('apps-cons', 'tolerant', pod));
@@ -103,3 +182,26 @@ test('a pod that tolerates every taint tolerates none that the provider did not 
   expect(keys).toEqual(expect.arrayContaining(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']));
   expect(keys).not.toContain(undefined);
 });
+
+test('the end of the mapping does not wait for a pod that nothing ends', async () => {
+  await admin.mergePatch(
+    peeringPolicies,
+    { name: 'guests' },
+    { spec: { asProvider: { guests: { maxGracePeriodSeconds: 1 } } } },
+  );
+  const target = { kind: 'Node', name: 'worker' };
+  await admin.post(pods, inApps('tolerant'), 'binding', {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: inApps('tolerant'),
+    target,
+  });
+  const startedAt = Date.now();
+  await admin.delete(namespaceMaps, { namespace: 'liqo-tenant-cons', name: 'here' });
+  await vi.waitFor(async () => expect(await admin.get(namespaces, { name: 'apps-cons' })).toBeUndefined(), {
+    timeout: 120_000,
+    interval: 250,
+  });
+  // The kubelet had its time to answer.
+  expect(Date.now() - startedAt).toBeGreaterThan(lostKubeletMs);
+}, 180_000);

@@ -15,6 +15,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { casesOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything } from '../world/inventory.ts';
@@ -227,10 +228,9 @@ describe('webhooks of an agent that is gone', () => {
 });
 
 describe('killed after each of its writes and run again', () => {
-  test.each([
-    { purge: false, nodeProcess: 'shared' },
-    { purge: true, nodeProcess: 'own' },
-  ] as const)(
+  const wholly = { purge: true, nodeProcess: 'own' } as const;
+
+  test.each(casesOf([{ purge: false, nodeProcess: 'shared' } as const, wholly], [wholly]))(
     'the removal comes to its end, and pods of an offloaded namespace can be made all the while (purge: $purge, node process: $nodeProcess)',
     async ({ purge, nodeProcess }) => {
       await installed(kube, { nodeProcess });
@@ -254,7 +254,7 @@ describe('killed after each of its writes and run again', () => {
 
   test('a removal that was interrupted anywhere is undone by install', async () => {
     await installed();
-    for (const count of [1, 3, 4, 5, 12, 40]) {
+    for (const count of casesOf([1, 3, 4, 5, 12, 40], [3, 12, 40])) {
       await registered();
       expect(await runWithCrash(kube, count, (through) => removed(true, through))).toBe(false);
       await installed();

@@ -5,9 +5,9 @@ import { namespaceRules } from '#cli/install/agent-rights.ts';
 import { agentRole } from '#shared/domain/agent-roles.ts';
 import { configMaps, coreEvents, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
-import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { lacking, readAsked, unused } from '#test/harness/used-rights.ts';
 import type { Pair } from '../peering/clusters.ts';
@@ -28,14 +28,7 @@ const remote = 'demo-rome';
 beforeAll(async () => {
   pair = await startOwnOffloadingPair();
   const runtimeClasses = ['patched', 'own', 'annotated'];
-  await there().create(peeringPolicies, {
-    apiVersion: 'isthmus.dev/v1alpha1',
-    kind: 'PeeringPolicy',
-    metadata: { name: 'guests' },
-    spec: {
-      asProvider: { guests: { nodeLabels: ['disk', 'pool'], tolerations: ['gpu', 'guests'], runtimeClasses } },
-    },
-  } as never);
+  await acceptGuests(there(), { nodeLabels: ['disk', 'pool'], tolerations: ['gpu', 'guests'], runtimeClasses });
   await offloadedNamespace(pair, 'demo');
 }, 900_000);
 afterAll(async () => await pair?.stop());

@@ -12,6 +12,7 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { countOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { leftovers, peer, presentIdentity, removePeering } from './broker-part.ts';
@@ -105,7 +106,7 @@ test('whenever agents are stopped, the peering ends up the same and its removal 
         return true;
       });
     }),
-    { numRuns: 8, endOnFailure: true },
+    { numRuns: countOf(8, 3), endOnFailure: true },
   );
 }, 400_000);
 

@@ -24,7 +24,8 @@ const context: Context = {
   provider: 'prov',
   nodeName: 'vn1',
   hostIp: '10.1.1.1',
-  remoteRanges: [],
+  remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
+  isLinked: true,
   now: '2026-01-01T00:00:00Z',
 };
 const actions: readonly Action[] = [

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { pruneLocalPod, pruneRemotePod, pruneShadowPod } from './cache-transforms.ts';
@@ -10,7 +11,8 @@ const context: Context = {
   provider: 'prov',
   nodeName: 'vn1',
   hostIp: '10.1.1.1',
-  remoteRanges: [],
+  remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
+  isLinked: true,
   now: '2026-01-01T00:00:00Z',
 };
 const accepted = { kind: 'accepted', remoteNamespace: 'demo-cons' } as const;
@@ -360,6 +362,9 @@ test('what caches keep is enough to decide, and pruning twice is pruning once', 
   expect(pruneRemotePod(lean.remote)).toEqual(lean.remote);
 });
 
+const patchOf = (observed: Observed, more: Partial<Context> = {}) =>
+  decide(observed, { ...context, ...more }).flatMap((action) => (action.do === 'status' ? [action.patch] : []))[0];
+
 test.each([
   { when: 'the range of the remote pod has another name here', views: ['10.8.0.0/16'], podIP: '10.8.0.1' },
   { when: 'the range of the remote pod has no name here yet', views: [], podIP: undefined },
@@ -381,6 +386,41 @@ test('where no addresses cross, the local pod has none, and loses the one that i
   expect(patchOf(before, { showsAddresses: false })).toMatchObject({ podIP: null, podIPs: null });
 });
 
+test.each([
+  ['of another peer, as this cluster calls it', '10.70.0.9'],
+  ['of the metadata service', '169.254.169.254'],
+  ['of a node here', '192.0.2.11'],
+  ['of loopback', '127.0.0.1'],
+  ['of IPv6', 'fd00:ec2::254'],
+  ['that is none', 'localhost'],
+])('an address %s that the provider says its pod has is dropped, and the pod says so', (_what, podIP) => {
+  const remoteRanges = [{ real: '10.9.0.0/16', view: '10.71.0.0/16' }];
+  const forged = remote({ status: { ...remote().status, podIP, podIPs: [{ ip: podIP }] } });
+  const observed = { local: local(), shadow: shadow(), remote: forged, mapping: accepted, nodeReady: true };
+  const actions = decide(observed, { ...context, remoteRanges });
+  const patch = patchOf(observed, { remoteRanges });
+  expect([patch?.podIP, patch?.podIPs]).toEqual([undefined, undefined]);
+  expect(patch?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'isthmus.dev/PodIPShown', status: 'False', reason: 'OutsideRanges' }),
+  );
+  expect(actions).toContainEqual(
+    expect.objectContaining({ do: 'event', reason: 'PodIPHidden', message: expect.stringContaining(podIP) }),
+  );
+});
+
+test('without a link an address is shown only in a range that a policy names for the provider', () => {
+  const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
+  const unlinked = { remoteRanges: [], isLinked: false };
+  expect(patchOf(observed, unlinked)).not.toHaveProperty('podIP');
+  expect(patchOf(observed, unlinked)?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'isthmus.dev/PodIPShown', status: 'False', reason: 'NoLink' }),
+  );
+  // It is the normal state of a peering without a network: no warning for each pod.
+  expect(decide(observed, { ...context, ...unlinked }).filter((action) => action.do === 'event')).toEqual([]);
+  const named = unlinkedRanges([], ['10.9.0.0/16']);
+  expect(patchOf(observed, { ...unlinked, remoteRanges: named })).toMatchObject({ podIP: '10.9.0.1' });
+});
+
 test('a pod that the provider cannot make says so here, in the words of the provider, once', () => {
   const status = { phase: 'Unknown', reason: 'FailedCreatePod', message: 'exceeded quota: guests' };
   const observed = { local: local(), shadow: shadow({ status }), mapping: accepted, nodeReady: true };
@@ -396,9 +436,6 @@ test('a pod that the provider cannot make says so here, in the words of the prov
     patch: { phase: 'Running', reason: null, message: null },
   });
 });
-
-const patchOf = (observed: Observed, more: Partial<Context> = {}) =>
-  decide(observed, { ...context, ...more }).flatMap((action) => (action.do === 'status' ? [action.patch] : []))[0];
 
 test('an aborted pod has no container that runs and no condition that is true: nothing of it is left', () => {
   const began = { running: { startedAt: '2025-12-31T00:00:00Z' } };

@@ -1,5 +1,5 @@
 /** What one local pod bound to a virtual node needs next: life-cycle rules of docs/design/offloading.md#what-happens-to-a-pod-in-order, in their order. Pure. */
-import { type RemoteRanges, reachedAt, takenBy } from '#agent/network/addresses/remote-address.ts';
+import { isOutside, type RemoteRanges, reachedAt, takenBy } from '#agent/network/addresses/remote-address.ts';
 import type { HomeApi } from '#agent/reflection/model/api-access.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
@@ -9,6 +9,7 @@ import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { type JsonOperation, mutableOperations, mutableSpec } from './mutable-spec.ts';
 import {
   abortedStatus,
+  type HiddenAddress,
   isAddressHidden,
   nextRecord,
   type RemoteRecord,
@@ -49,6 +50,8 @@ export interface Context {
   readonly remoteRanges: RemoteRanges;
   /** Default true; false: local pods show no address. */
   readonly showsAddresses?: boolean;
+  /** Whether there is a link to the provider. */
+  readonly isLinked: boolean;
   /** RFC 3339. */
   readonly now: string;
 }
@@ -177,15 +180,30 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   const hidden = real === undefined ? undefined : whyHidden(real, context);
   const status = reflectedStatus({ local, remote, hostIp, podIp, hidden, restarts, available: nodeReady, now });
   const writes = writeStatus(local, status, sameContent(record, remoteRecordOf(local)) ? undefined : record);
-  if (hidden === undefined || isAddressHidden(local) || !writes.length) return writes;
-  return [...writes, { do: 'event', type: 'Warning', reason: 'PodIPHidden', message: hidden }];
+  if (hidden === undefined || hidden.reason === 'NoLink' || isAddressHidden(local) || !writes.length) return writes;
+  return [...writes, { do: 'event', type: 'Warning', reason: 'PodIPHidden', message: hidden.message }];
 }
 
-/** A Service here that had this address among its endpoints would send to another workload. */
-function whyHidden(real: string, { provider, remoteRanges }: Context): string | undefined {
+/** A Service here that had this address among its endpoints would send to another workload: the provider can say any. */
+function whyHidden(real: string, { provider, remoteRanges, isLinked }: Context): HiddenAddress | undefined {
+  const has = `the pod has ${real} at cluster ${provider}`;
+  const therefore = 'status.podIP is left out, and Services here do not send to the pod';
   const taken = takenBy(remoteRanges, real);
-  if (taken === undefined) return undefined;
-  return `the pod has ${real} at cluster ${provider}, which is in ${taken.range} of this cluster (${taken.holder}), and there is no link to ${provider}: status.podIP is left out, and Services here do not send to the pod; peer with a network, or reach it by a Service of ${provider}`;
+  if (taken !== undefined)
+    return {
+      reason: 'RangeTaken',
+      message: `${has}, which is in ${taken.range} of this cluster (${taken.holder}), and there is no link to ${provider}: ${therefore}; peer with a network, or reach it by a Service of ${provider}`,
+    };
+  if (!isOutside(remoteRanges, real)) return undefined;
+  if (isLinked)
+    return {
+      reason: 'OutsideRanges',
+      message: `${has}, which is in none of its ranges (${remoteRanges.map((one) => one.real).join(', ')}): ${therefore}`,
+    };
+  return {
+    reason: 'NoLink',
+    message: `${has}, and there is no link to ${provider}: ${therefore}; peer with a network, or, where the networks of both clusters are one, put its range into spec.network.remoteCidrs of a PeeringPolicy`,
+  };
 }
 
 function writeStatus(local: Pod, want: PodStatus, record?: RemoteRecord): readonly Action[] {

@@ -84,7 +84,15 @@ class Agent {
   context(): Context {
     this.#tick++;
     const now = new Date(Date.UTC(2026, 0, 1) + this.#tick * 1_000).toISOString().replace(/\.\d+Z/, 'Z');
-    return { consumer: 'cons', provider: 'prov', nodeName: 'vn1', hostIp: '10.1.1.1', remoteRanges: [], now };
+    return {
+      consumer: 'cons',
+      provider: 'prov',
+      nodeName: 'vn1',
+      hostIp: '10.1.1.1',
+      remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
+      isLinked: true,
+      now,
+    };
   }
 
   async reconcile(key: string): Promise<void> {

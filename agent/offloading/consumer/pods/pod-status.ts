@@ -53,6 +53,13 @@ export function nextRecord(local: Pod, remoteUid: string): RemoteRecord {
   return { uid: remoteUid, restarts };
 }
 
+export interface HiddenAddress {
+  /** `RangeTaken`: it is that of something in this cluster. `OutsideRanges`: the provider has no such range. `NoLink`: whose it is cannot be known. */
+  readonly reason: 'RangeTaken' | 'OutsideRanges' | 'NoLink';
+  /** For people. */
+  readonly message: string;
+}
+
 export interface ReflectInput {
   readonly local: Pod;
   readonly remote: Pod;
@@ -60,8 +67,8 @@ export interface ReflectInput {
   readonly hostIp: string;
   /** Of the remote pod, as this cluster reaches it; absent while it has none. */
   readonly podIp?: string | undefined;
-  /** Why the address that it has there is not shown; for people. */
-  readonly hidden?: string | undefined;
+  /** Why the address that it has there is not shown. */
+  readonly hidden?: HiddenAddress | undefined;
   readonly restarts: Readonly<Record<string, number>>;
   /** False: the provider does not answer; the last known status is stale. */
   readonly available: boolean;
@@ -95,10 +102,10 @@ function withoutGeneration(condition: Condition): Condition {
 const hiddenAddressType = 'isthmus.dev/PodIPShown';
 
 /** That `status.podIP` is left out although the pod has an address: no EndpointSlice of this cluster takes the pod then. */
-function hiddenAddress(known: readonly Condition[], message: string, now: string): Condition {
+function hiddenAddress(known: readonly Condition[], hidden: HiddenAddress, now: string): Condition {
   const before = known.find(({ type }) => type === hiddenAddressType);
   const lastTransitionTime = before?.lastTransitionTime ?? now;
-  return { type: hiddenAddressType, status: 'False', reason: 'NoLink', message, lastTransitionTime } as Condition;
+  return { type: hiddenAddressType, status: 'False', ...hidden, lastTransitionTime } as Condition;
 }
 
 export const isAddressHidden = ({ status }: Pod): boolean =>

@@ -7,6 +7,7 @@ import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { casesOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import {
@@ -204,45 +205,50 @@ function random(seed: number): () => number {
   };
 }
 
-test.each([1, 2, 3])('killed at random moments (seed %i), the agent ends where it would have ended', async (seed) => {
-  const next = random(seed);
-  const pause = () => systemClock.sleep(next() * 120);
-  await createVirtualNode(world, 'vn1');
-  await pause();
-  await restartAgent();
-  await mapNamespaces(world, ['demo']);
-  for (let i = 0; i < 6; i++) {
-    await api().create(pods, boundPod('demo', `p${i}`, 'vn1'));
-    if (next() < 0.5) {
-      await pause();
-      await restartAgent();
+test.each(casesOf([1, 2, 3], [1]))(
+  'killed at random moments (seed %i), the agent ends where it would have ended',
+  async (seed) => {
+    const next = random(seed);
+    const pause = () => systemClock.sleep(next() * 120);
+    await createVirtualNode(world, 'vn1');
+    await pause();
+    await restartAgent();
+    await mapNamespaces(world, ['demo']);
+    for (let i = 0; i < 6; i++) {
+      await api().create(pods, boundPod('demo', `p${i}`, 'vn1'));
+      if (next() < 0.5) {
+        await pause();
+        await restartAgent();
+      }
+      if (next() < 0.3) await api().delete(pods, { namespace: 'demo', name: `p${i}` });
     }
-    if (next() < 0.3) await api().delete(pods, { namespace: 'demo', name: `p${i}` });
-  }
-  await pause();
-  await restartAgent();
-  const wanted = (await api().list(pods))
-    .filter(({ metadata }) => !metadata.deletionTimestamp)
-    .map(({ metadata }) => metadata.name);
-  await eventually('the same pods on both sides', async () => {
-    const there = (await world.provider.api.list(shadowPods)).map(({ metadata }) => metadata.name);
-    const here = (await api().list(pods)).map(({ metadata }) => metadata.name);
-    return [there, here].every((names) => names.sort().join() === wanted.sort().join());
-  });
-  for (const name of wanted) await runPod(world, 'demo-cons', name);
-  await eventually('all running', async () =>
-    (await api().list(pods)).every(({ status }) => status?.phase === 'Running'),
-  );
-  expect((await api().list(pods)).every(({ status }) => status?.containerStatuses?.[0]?.restartCount === 0)).toBe(true);
-  await remove('vn1');
-  await pause();
-  await restartAgent();
-  await pause();
-  await restartAgent();
-  await eventually('the end', async () => (await api().list(virtualNodes)).length === 0, patient);
-  expect(await api().list(pods)).toEqual([]);
-  expect(await api().get(nodes, { name: 'vn1' })).toBeUndefined();
-  expect(await api().list(namespaceMaps)).toEqual([]);
-  await eventually('nothing at the provider', async () => (await world.provider.api.list(pods)).length === 0);
-  expect(await world.provider.api.list(shadowPods)).toEqual([]);
-});
+    await pause();
+    await restartAgent();
+    const wanted = (await api().list(pods))
+      .filter(({ metadata }) => !metadata.deletionTimestamp)
+      .map(({ metadata }) => metadata.name);
+    await eventually('the same pods on both sides', async () => {
+      const there = (await world.provider.api.list(shadowPods)).map(({ metadata }) => metadata.name);
+      const here = (await api().list(pods)).map(({ metadata }) => metadata.name);
+      return [there, here].every((names) => names.sort().join() === wanted.sort().join());
+    });
+    for (const name of wanted) await runPod(world, 'demo-cons', name);
+    await eventually('all running', async () =>
+      (await api().list(pods)).every(({ status }) => status?.phase === 'Running'),
+    );
+    expect((await api().list(pods)).every(({ status }) => status?.containerStatuses?.[0]?.restartCount === 0)).toBe(
+      true,
+    );
+    await remove('vn1');
+    await pause();
+    await restartAgent();
+    await pause();
+    await restartAgent();
+    await eventually('the end', async () => (await api().list(virtualNodes)).length === 0, patient);
+    expect(await api().list(pods)).toEqual([]);
+    expect(await api().get(nodes, { name: 'vn1' })).toBeUndefined();
+    expect(await api().list(namespaceMaps)).toEqual([]);
+    await eventually('nothing at the provider', async () => (await world.provider.api.list(pods)).length === 0);
+    expect(await world.provider.api.list(shadowPods)).toEqual([]);
+  },
+);

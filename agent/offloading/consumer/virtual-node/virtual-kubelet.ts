@@ -264,6 +264,7 @@ export class VirtualKubelet {
         hostIp: podIp,
         remoteRanges: this.#link.remoteRanges(),
         showsAddresses: this.#options.addresses,
+        isLinked: this.#link.isLinked(),
       }),
       clock,
       log: this.#log,

@@ -6,6 +6,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 
@@ -160,12 +161,7 @@ describe('ShadowPods', () => {
 
   test('B064 B067 B068 under Soft enforcement request something, under Hard what they limit, and none are taken when the quota is cordoned', async () => {
     const forgetful = { containers: [{ name: 'app', image: 'app:1', resources: { requests: { cpu: '1m' } } }] };
-    await cluster.api.create(peeringPolicies, {
-      apiVersion: 'isthmus.dev/v1alpha1',
-      kind: 'PeeringPolicy',
-      metadata: { name: 'strict' },
-      spec: { asProvider: { guests: { defaultRequests: {} } } },
-    } as never);
+    await acceptGuests(cluster.api, { defaultRequests: {} }, 'strict');
     await setQuota({ limitsEnforcement: 'Soft' });
     await until(async () =>
       expect(await create(shadow('forgetful', forgetful), ...slice)).toMatch(

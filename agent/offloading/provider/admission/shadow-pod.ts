@@ -39,20 +39,6 @@ export function validateOrigin(shadow: ShadowPod, namespace: string, namespaceOr
   return deny('forbidden', `metadata.labels[${label.origin}] is ${given}, but namespace ${namespace} ${owner}`);
 }
 
-const ofGarbageCollection = ['foregroundDeletion', 'orphan'];
-
-/** A finalizer of a consumer would keep its namespace here from ever ending. */
-export function validateFinalizers(before: ShadowPod | undefined, after: ShadowPod): Verdict {
-  const known = [...(before?.metadata.finalizers ?? []), ...ofGarbageCollection];
-  const added = after.metadata.finalizers?.find((finalizer) => !known.includes(finalizer));
-  return added === undefined
-    ? allow
-    : deny(
-        'sandbox_refused',
-        `metadata.finalizers has ${added}, by which the namespace could never be removed; accepted: none`,
-      );
-}
-
 /** What the Pod API lets change in a living pod may change; creator and origin may not. The caller checks new sizes against the quota. */
 export function validateChange(before: ShadowPod, after: ShadowPod, userName: string): Verdict {
   const sameMeta =

@@ -25,8 +25,9 @@ import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { Reservations } from '../quota/reservations.ts';
 import { isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
+import { validateFinalizers } from './finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
-import { creatorPatch, validateChange, validateCreator, validateFinalizers, validateOrigin } from './shadow-pod.ts';
+import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
 
 export interface ShadowPodHookDeps {
   readonly cluster: Cluster;
@@ -147,7 +148,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   const validate: Hook = async (review, signal) => {
     const { object, before, namespace, user } = review as Review<ShadowPod>;
     if (!object) return allow;
-    const finalizers = validateFinalizers(before, object);
+    const finalizers = validateFinalizers(object, before);
     if (!finalizers.allowed) return finalizers;
     if (before) {
       const change = validateChange(before, object, user.name);

@@ -1,6 +1,7 @@
 /** Provider side: an EndpointSlice for each ShadowEndpointSlice, so that pods here reach the consumer's Services. */
 
 import { unlinkedRanges } from '#agent/network/addresses/remote-address.ts';
+import { namedRanges } from '#agent/network/ranges/configuration/decide.ts';
 import { EventDedupe } from '#agent/reflection/engine/event-dedupe.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
@@ -12,6 +13,7 @@ import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
@@ -37,6 +39,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
   const foreign = caches.cache(foreignClusters);
   const configurations = caches.cache(networkKinds.configurations);
   const networks = caches.cache(networkKinds.networks);
+  const policies = caches.cache(peeringPolicies);
   const spaces: Cache<Namespace> = caches.cache(namespaces);
   const dedupe = new EventDedupe(events);
 
@@ -70,6 +73,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       foreign: shadow && foreign.list().find(({ spec }) => spec.clusterID === originOf(shadow)),
       configuration: configurationOf,
       unlinked: unlinkedRanges(networks.list()),
+      named: shadow ? [...namedRanges(policies.list(), originOf(shadow))] : [],
       denyDirect,
     };
     let decision = decide({ ...observed, slice: known });
@@ -140,6 +144,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
           ...direct(),
         ]),
         watch(networks, unlinked),
+        watch(policies, unlinked),
         // Read in each pass, so they must be in step before the first.
         watch(spaces, () => []),
       ],

@@ -60,6 +60,7 @@ const observe = (change: Partial<Observed> = {}): Observed => ({
   foreign: foreign('Established'),
   configuration: (peer) => (peer === 'cons' ? ranges() : undefined),
   unlinked: [],
+  named: [],
   denyDirect: false,
   ...change,
 });
@@ -109,6 +110,18 @@ test.each<Row>([
     observed: { shadow: shadow({ template: { addressType: undefined } }) },
     does: 'refuse',
   },
+  {
+    when: 'endpoints are names, which lead anywhere',
+    observed: {
+      shadow: shadow({ template: { addressType: 'FQDN' }, endpoints: [{ addresses: ['metadata.google.internal'] }] }),
+    },
+    does: 'refuse',
+  },
+  {
+    when: 'endpoints are addresses of IPv6',
+    observed: { shadow: shadow({ template: { addressType: 'IPv6' }, endpoints: [{ addresses: ['fd00:ec2::254'] }] }) },
+    does: 'refuse',
+  },
   { when: 'the ranges have no names here yet', observed: { configuration: () => ranges(false) }, does: 'wait' },
 ])('when $when: $does', ({ observed, does }) => {
   expect(decide(observe(observed)).do).toBe(does);
@@ -153,17 +166,22 @@ test.each([
   expect(slice.metadata.annotations).not.toHaveProperty('liqo.io/direct-connections-data');
 });
 
-test('without a link the networks are one, and addresses stay', () => {
-  expect(addresses(made(observe({ foreign: foreign(), configuration: () => undefined })))).toEqual(['10.10.0.1']);
+test('without a link an address stays what it is only in a range that a policy names', () => {
+  const of = (named: string[]) =>
+    addresses(made(observe({ foreign: foreign(), configuration: () => undefined, named })));
+  expect(of([])).toEqual([]);
+  expect(of(['10.20.0.0/16'])).toEqual([]);
+  expect(of(['10.20.0.0/16', '10.10.0.0/24'])).toEqual(['10.10.0.1']);
 });
 
-test('without a link an address that belongs to something else here is left out, with the reason, and any other stays what it is', () => {
+test('without a link a named address that belongs to something else here is left out, with the reason', () => {
   const decision = decide(
     observe({
       shadow: shadow({ endpoints: [{ addresses: ['10.10.0.1'] }, { addresses: ['10.20.0.1'] }] }),
       foreign: foreign(),
       configuration: () => undefined,
       unlinked: [{ real: '10.10.0.0/16', holder: 'Network liqo/pod-cidr' }],
+      named: ['10.0.0.0/8'],
     }),
   );
   if (decision.do !== 'apply') throw new Error(decision.do);

@@ -8,6 +8,7 @@ import { sliceManager, sliceManagerLabel } from '#agent/reflection/kinds/endpoin
 import { fingerprint } from '#agent/reflection/model/digests.ts';
 import { lastApplied, without } from '#agent/reflection/model/metadata.ts';
 import { covers } from '#kube/writes/write-if-changed.ts';
+import { contains } from '#shared/domain/cidr.ts';
 import type { EndpointSlice } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type ObjectMeta } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -30,6 +31,8 @@ export interface Observed {
   readonly configuration: (peer: string) => Configuration | undefined;
   /** What means something else in this cluster, where there is no link to the origin. */
   readonly unlinked: RemoteRanges;
+  /** Where there is no link: the ranges that a policy of this cluster names as those of the origin. */
+  readonly named: readonly string[];
   readonly denyDirect: boolean;
 }
 
@@ -92,14 +95,17 @@ function wanted(
   if (isLinked && configuration(origin)?.status?.remote === undefined)
     return { do: 'wait', on: `the ranges of cluster ${origin}` };
   const template = shadow.spec.template ?? {};
-  if (!template.addressType)
-    return { do: 'refuse', message: 'spec.template.addressType is absent: accepted are IPv4, IPv6 and FQDN' };
+  // Names lead out of the cluster and IPv6 crosses no link: of neither is it known whose the other end is.
+  if (template.addressType !== 'IPv4') {
+    if (slice) return { do: 'delete', uid: slice.metadata.uid ?? '' };
+    const found = template.addressType ?? 'absent';
+    return { do: 'refuse', message: `spec.template.addressType is ${found}: accepted is IPv4` };
+  }
   const direct = directAddresses(shadow);
   const reachable = isReachable(foreign);
   const dropped: string[] = [];
   const endpoints = (template.endpoints ?? []).flatMap((endpoint): Endpoint[] => {
-    const addresses =
-      template.addressType === 'IPv4' ? viewOf(endpoint.addresses, origin, direct, observed) : endpoint.addresses;
+    const addresses = viewOf(endpoint.addresses, origin, direct, observed);
     if (!addresses) dropped.push(...endpoint.addresses);
     return addresses
       ? [{ ...endpoint, addresses, conditions: { ready: endpoint.conditions?.ready !== false && reachable } }]
@@ -114,7 +120,10 @@ function wanted(
 }
 
 const droppedText = (addresses: readonly string[], origin: string, isLinked: boolean): string =>
-  `left out: ${addresses.slice(0, 5).join(', ')}${addresses.length > 5 ? ` and ${addresses.length - 5} more` : ''}; ${isLinked ? acceptedText(origin) : `there is no link to cluster ${origin}, and in this cluster they mean something else: peer with a network`}`;
+  `left out: ${addresses.slice(0, 5).join(', ')}${addresses.length > 5 ? ` and ${addresses.length - 5} more` : ''}; ${isLinked ? acceptedText(origin) : unlinkedText(origin)}`;
+
+const unlinkedText = (origin: string): string =>
+  `there is no link to cluster ${origin}: accepted are addresses that nothing in this cluster has, of ranges that spec.network.remoteCidrs of a PeeringPolicy names for it; or peer with a network`;
 
 const acceptedText = (origin: string): string =>
   `accepted are addresses in the ranges of cluster ${origin}, and direct ones of clusters that this one is linked to, unless it denies those`;
@@ -137,24 +146,28 @@ function viewOf(
   addresses: readonly string[],
   origin: string,
   direct: ReadonlyMap<string, string>,
-  { configuration, denyDirect, unlinked }: Observed,
+  { configuration, denyDirect, unlinked, named }: Observed,
 ): string[] | undefined {
   const views = addresses.map((address) => {
     const peer = direct.get(address);
     if (peer !== undefined) return denyDirect ? undefined : translated(address, configuration(peer));
-    return translated(address, configuration(origin), unlinked);
+    return translated(address, configuration(origin), { taken: unlinked, named });
   });
   return views.every((view) => view !== undefined) ? views : undefined;
 }
 
-/** `unlinked`: where there is no link the two networks are one, but for what has such an address here. Absent: only a link will do. */
+/**
+ * `unlinked`: where there is no link, an address stays what it is if a policy says that it is the peer's, and nothing here has it. Absent: only a link
+ * will do.
+ */
 function translated(
   address: string,
   configuration: Configuration | undefined,
-  unlinked?: RemoteRanges,
+  unlinked?: { readonly taken: RemoteRanges; readonly named: readonly string[] },
 ): string | undefined {
   if (configuration) return viewOfPeer(address, configuration);
-  return unlinked && takenBy(unlinked, address) === undefined ? address : undefined;
+  const isNamed = unlinked?.named.some((range) => contains(range, address)) ?? false;
+  return unlinked && isNamed && takenBy(unlinked.taken, address) === undefined ? address : undefined;
 }
 
 function forge(shadow: ShadowEndpointSlice, endpoints: Endpoint[]): EndpointSlice {
@@ -189,7 +202,7 @@ function forge(shadow: ShadowEndpointSlice, endpoints: Endpoint[]): EndpointSlic
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata,
-    addressType: template?.addressType ?? 'IPv4',
+    addressType: 'IPv4',
     endpoints,
     ...(template?.ports ? { ports: template.ports } : {}),
   } as EndpointSlice;

@@ -10,6 +10,8 @@ import { annotation, fieldManager, finalizer, label, systemNamespace } from '#sh
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import type { GuestRules } from '../guests/decide.ts';
+import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
 import { type Decision, decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './objects.ts';
 
@@ -21,6 +23,7 @@ interface Caches {
   readonly maps: Cache<NamespaceMap>;
   readonly namespaces: Cache<Namespace>;
   readonly bindings: Cache<RoleBinding>;
+  readonly rulebook: Rulebook;
 }
 
 const retryMs = 30_000;
@@ -43,6 +46,7 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
     maps: cluster.caches.cache(namespaceMaps),
     namespaces: cluster.caches.cache(namespaces),
     bindings: cluster.caches.cache(roleBindings, { labelSelector: label.remoteClusterId }),
+    rulebook: createRulebook(cluster.caches),
   };
 
   /** The map that has this namespace, and every map that wants its name: an unrelated one may have been in the way. */
@@ -63,6 +67,7 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
         watch(caches.maps, (map) => (isReplicaOfConsumer(map) ? [keyOf(map)] : [])),
         watch(caches.namespaces, keysOfNamespace),
         watch(caches.bindings, keysOfBinding),
+        watch(caches.rulebook.policies, () => caches.maps.list().filter(isReplicaOfConsumer).map(keyOf)),
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, key, signal),
     },
@@ -88,7 +93,8 @@ async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: 
   }
 
   const first = decide(observed);
-  const made = await createNamespaces(cluster, first, observed, signal);
+  const { podSecurity } = caches.rulebook.rulesOf(observed.origin);
+  const made = await createNamespaces(cluster, first, { ...observed, podSecurity }, signal);
   const decision = made.refused.size === 0 ? first : decide({ ...observed, refused: made.refused });
   for (const remote of decision.bind) await bind(cluster, caches, remote, observed, signal);
   for (const { remote, uid } of decision.remove)
@@ -111,9 +117,11 @@ function observe(caches: Caches, map: NamespaceMap): Observed {
   const relevant = caches.namespaces.list().filter((ns) => ownerKey(ns) === mapKey || wanted.has(ns.metadata.name));
   const tenantNamespace = map.metadata.namespace ?? '';
   const binding = (namespace: string) => caches.bindings.get({ namespace, name: tenantNamespace });
+  const origin = map.metadata.labels?.[label.originId] ?? '';
   return {
     mapKey,
-    origin: map.metadata.labels?.[label.originId] ?? '',
+    origin,
+    rules: caches.rulebook.rulesOf(origin),
     tenantNamespace,
     deleting: map.metadata.deletionTimestamp !== undefined,
     desired,
@@ -126,12 +134,17 @@ const isPresent = (entry: readonly [string, RoleBinding | undefined]): entry is 
   entry[1] !== undefined;
 
 /** `stale`: a namespace exists that the cache has not seen yet; whose it is will be known in a moment. */
-async function createNamespaces({ api }: Cluster, { create }: Decision, consumer: Observed, signal: AbortSignal) {
+async function createNamespaces(
+  { api }: Cluster,
+  { create }: Decision,
+  consumer: Observed & Pick<GuestRules, 'podSecurity'>,
+  signal: AbortSignal,
+) {
   const refused = new Set<string>();
   let stale = false;
   for (const { remote, local } of create) {
     try {
-      await api.create(namespaces, remoteNamespace(remote, local, consumer), {}, signal);
+      await api.create(namespaces, remoteNamespace(remote, local, consumer, consumer.podSecurity), {}, signal);
     } catch (error) {
       const code = codeOf(error);
       if (code === 'kube_already_exists') stale = true;

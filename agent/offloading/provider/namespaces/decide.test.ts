@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
+import { safeRules } from '../guests/decide.ts';
 import { decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './objects.ts';
 
@@ -14,7 +15,7 @@ class Provider {
   #uid = 0;
 
   observe(desired: Record<string, string>, deleting = false): Observed {
-    return { ...consumer, deleting, desired, namespaces: this.namespaces, bindings: this.bindings };
+    return { ...consumer, deleting, desired, rules: safeRules, namespaces: this.namespaces, bindings: this.bindings };
   }
   put(namespace: Namespace): void {
     if (this.namespaces.has(namespace.metadata.name)) throw new Error('already exists');

@@ -3,6 +3,8 @@ import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { remoteNamespaceProblem } from '#shared/domain/system-namespaces.ts';
 import type { NamespaceMapPhase, RemoteNamespaceStatus } from '#shared/schema/liqo/namespace-map.ts';
+import type { GuestRules } from '../guests/decide.ts';
+import { guestNameProblem } from './names.ts';
 import { isIntact } from './objects.ts';
 
 export interface Observed {
@@ -15,6 +17,7 @@ export interface Observed {
   /** Namespaces that carry this map's key, and those that have a desired name. */
   readonly namespaces: ReadonlyMap<string, Namespace>;
   readonly bindings: ReadonlyMap<string, RoleBinding>;
+  readonly rules: Pick<GuestRules, 'namespaces' | 'maxNamespaces'>;
   /** Names whose creation the API server refused in the last pass. */
   readonly refused?: ReadonlySet<string>;
 }
@@ -58,16 +61,23 @@ export function decide(observed: Observed): Decision {
   const create: Creation[] = [];
   const bind: string[] = [];
 
+  const ours = [...namespaces.values()].filter((ns) => ownerOf(ns) === mapKey);
+  const { maxNamespaces } = observed.rules;
   for (const local of Object.keys(desired).sort()) {
     const remote = desired[local] ?? '';
-    const verdict = judge(observed, local, remote);
+    const wanted = judge(observed, local, remote);
+    const isFull = wanted.create && ours.length + create.length >= maxNamespaces;
+    const verdict = isFull
+      ? failed(
+          `there are ${maxNamespaces} namespaces of this consumer, the most that the provider accepts (guests.maxNamespaces)`,
+        )
+      : wanted;
     current[local] = { remoteNamespace: remote, phase: verdict.phase };
     if (verdict.why !== undefined) problems[local] = verdict.why;
     if (verdict.create) create.push({ remote, local });
     if (verdict.phase === 'Accepted' && !isIntact(observed.bindings.get(remote), observed)) bind.push(remote);
   }
 
-  const ours = [...namespaces.values()].filter((ns) => ownerOf(ns) === mapKey);
   const surplus = ours.filter((ns) => desired[localOf(ns) ?? ''] !== ns.metadata.name);
   for (const ns of surplus) {
     const local = localOf(ns) ?? ns.metadata.name;
@@ -80,9 +90,10 @@ export function decide(observed: Observed): Decision {
   return { create, remove, bind, current, problems, clean: ours.every(({ metadata }) => metadata.deletionTimestamp) };
 }
 
+const failed = (why: string): Verdict => ({ phase: 'CreationLoopBackOff', why });
+
 function judge(observed: Observed, local: string, remote: string): Verdict {
-  const { mapKey, namespaces, refused } = observed;
-  const failed = (why: string): Verdict => ({ phase: 'CreationLoopBackOff', why });
+  const { mapKey, namespaces, refused, origin, rules } = observed;
   const problem = remoteNamespaceProblem(remote);
   if (problem !== undefined) return failed(`the wanted name ${problem}`);
   const holder = holderOf(observed, remote);
@@ -90,6 +101,8 @@ function judge(observed: Observed, local: string, remote: string): Verdict {
     return failed(`namespace ${remote} is that of ${holder} of the same consumer`);
   const existing = namespaces.get(remote);
   if (!existing) {
+    const unfit = guestNameProblem(remote, origin, rules.namespaces);
+    if (unfit !== undefined) return failed(`the wanted name ${unfit}`);
     if (refused?.has(remote)) return failed(`the API server refused to create namespace ${remote}`);
     return { phase: 'Accepted', create: true };
   }

@@ -1,17 +1,20 @@
-/** Provider: the LimitRange, NetworkPolicy and ResourceQuota that a PeeringPolicy wants in every namespace of a consumer. */
-import { termsFor } from '#agent/peering/slices/grant.ts';
+/** Provider: the LimitRange, NetworkPolicy and ResourceQuota in every namespace of a consumer, and its level of pod security. */
+import { rangeNodes } from '#agent/model/network-selections.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, Namespace, ResourceType } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Namespace, Node, ResourceType } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { createRulebook } from '../guests/rulebook.ts';
+import { type Default, defaultsFor, levelFor } from './defaults.ts';
+import { isolationOf } from './isolation.ts';
+import { podSecurityLabel } from './objects.ts';
 
 type Loose = KubeObject & { spec?: Record<string, unknown> };
-type Default = 'limitRange' | 'networkPolicy' | 'resourceQuota';
 
 const kinds: Readonly<Record<Default, ResourceType<Loose>>> = {
   limitRange: { group: '', version: 'v1', kind: 'LimitRange', plural: 'limitranges', namespaced: true },
@@ -27,29 +30,24 @@ const kinds: Readonly<Record<Default, ResourceType<Loose>>> = {
 const defaults = Object.keys(kinds) as readonly Default[];
 const defaultsName = 'isthmus-default';
 
+/** What a comparison by what is wanted would not miss: limits of a quota, and exceptions from a range. */
+const droppable = (spec: Record<string, unknown> = {}): readonly string[] => [
+  ...Object.keys((spec.hard ?? {}) as object).sort(),
+  ...[...JSON.stringify(spec).matchAll(/"except":\[[^\]]*\]/g)].map(([text]) => text),
+];
+
 const consumerOf = ({ metadata }: Namespace): string | undefined =>
   metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
     ? undefined
     : metadata.labels?.[label.remoteClusterId];
 
-/** Of several policies about this consumer the first by name that has one. Pure. */
-function defaultsFor(
-  policies: readonly PeeringPolicy[],
-  consumer: string,
-): Partial<Record<Default, Record<string, unknown>>> {
-  const terms = termsFor(policies, consumer).map(([, { namespaceDefaults }]) => namespaceDefaults);
-  return Object.fromEntries(
-    defaults.flatMap((what) => {
-      const spec = terms.find((one) => one?.[what])?.[what];
-      return spec === undefined ? [] : [[what, spec]];
-    }),
-  );
-}
-
 export function createNamespaceDefaultsController(deps: ControllerDeps & { readonly cluster: Cluster }): Controller {
   const { api, caches, events } = deps.cluster;
   const all = caches.cache(namespaces);
-  const policies = caches.cache(peeringPolicies);
+  const rulebook = createRulebook(caches);
+  const configurations = caches.cache(networkKinds.configurations);
+  const networks = caches.cache(networkKinds.networks);
+  const nodes = rangeNodes(caches);
   const ours = { labelSelector: `${label.managed}=true` };
   const existing: Readonly<Record<Default, Cache<Loose>>> = {
     limitRange: caches.cache(kinds.limitRange, ours),
@@ -58,6 +56,14 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
   };
   const guests = (): string[] =>
     all.list().flatMap((namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name]));
+  const given = new Map<string, string>();
+  /** Nodes change with each heartbeat, the ranges of their pods hardly ever. */
+  const givesOther = ({ metadata, spec }: Node): boolean => {
+    const ranges = String(spec?.podCIDRs ?? spec?.podCIDR ?? '');
+    const isOther = given.get(metadata.name) !== ranges;
+    given.set(metadata.name, ranges);
+    return isOther;
+  };
   const own = ({ metadata }: Loose): string[] => (metadata.name === defaultsName ? [metadata.namespace ?? ''] : []);
 
   async function ensure(
@@ -77,7 +83,7 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
     const metadata = { ...ref, labels: { [label.managed]: 'true' } };
     const wanted: Applied<Loose> = { apiVersion, kind: type.kind, metadata, spec };
     try {
-      await applyWanted(api, type, current, wanted, () => undefined, signal);
+      await applyWanted(api, type, current, wanted, ({ spec: one }) => droppable(one), signal);
       return settled;
     } catch (error) {
       const code = codeOf(error);
@@ -93,14 +99,31 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
       name: 'namespace-defaults',
       watches: [
         watch(all, (namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name])),
-        watch(policies, guests),
+        watch(rulebook.policies, guests),
+        watch(configurations, guests),
+        watch(networks, guests),
+        watch(nodes, (node) => (givesOther(node) ? guests() : [])),
         ...defaults.map((what) => watch(existing[what], own)),
       ],
       async reconcile(key, signal) {
         const namespace = all.get({ name: key });
         const consumer = namespace && consumerOf(namespace);
         if (!namespace || consumer === undefined || namespace.metadata.deletionTimestamp !== undefined) return settled;
-        const wanted = defaultsFor(policies.list(), consumer);
+        const rules = rulebook.rulesOf(consumer);
+        const level = levelFor(namespace.metadata.labels?.[podSecurityLabel], rules);
+        if (level !== undefined) {
+          const labelled = { metadata: { uid: namespace.metadata.uid, labels: { [podSecurityLabel]: level } } };
+          await api.mergePatch(namespaces, { name: key }, labelled, {}, signal);
+        }
+        const wanted = defaultsFor(rulebook.policies.list(), consumer, rules, () =>
+          isolationOf({
+            consumer,
+            rules,
+            configurations: configurations.list(),
+            networks: networks.list(),
+            nodes: nodes.list(),
+          }),
+        );
         let outcome = settled;
         for (const what of defaults) {
           const one = await ensure(what, namespace, wanted[what], signal);

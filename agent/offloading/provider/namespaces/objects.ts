@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import type { GuestRules } from '../guests/decide.ts';
 
 export interface Consumer {
   readonly mapKey: string;
@@ -9,10 +10,16 @@ export interface Consumer {
   readonly tenantNamespace: string;
 }
 
+export const podSecurityLabel = 'pod-security.kubernetes.io/enforce';
 const remoteRole = 'liqo-virtual-kubelet-remote';
 const group = 'rbac.authorization.k8s.io';
 
-export const remoteNamespace = (remote: string, local: string, { mapKey, origin }: Consumer): Namespace => ({
+export const remoteNamespace = (
+  remote: string,
+  local: string,
+  { mapKey, origin }: Consumer,
+  podSecurity: GuestRules['podSecurity'] = 'baseline',
+): Namespace => ({
   apiVersion: 'v1',
   kind: 'Namespace',
   metadata: {
@@ -21,7 +28,7 @@ export const remoteNamespace = (remote: string, local: string, { mapKey, origin 
       [label.remoteClusterId]: origin,
       [label.managed]: 'true',
       // Second line behind the sandbox rules of admission: holds also for what is written past the webhook.
-      'pod-security.kubernetes.io/enforce': 'baseline',
+      [podSecurityLabel]: podSecurity,
     },
     annotations: { [annotation.managedByNamespaceMap]: mapKey, [annotation.originalName]: local },
   },

@@ -73,7 +73,10 @@ export class UsageTotals {
       for (const key of [...this.#counted.keys()]) if (!key.startsWith(podPart)) this.look(key);
     };
     rulebook.policies.subscribe(lookAtAll);
-    rulebook.quotas.subscribe(lookAtAll);
+    // Their status is written every other second.
+    rulebook.quotas.subscribe(({ before, after }) => {
+      if (before?.spec.limitsEnforcement !== after?.spec.limitsEnforcement) lookAtAll();
+    });
   }
 
   /** By resource; an unused resource is absent. */

@@ -77,10 +77,11 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
       watches: [
         watch(caches.shadows, (shadow) => [keyOf(shadow)]),
         watch(caches.pods, (pod) => [keyOf(pod)]),
+        // A toleration that is accepted from now on is added.
+        watch(rulebook.policies, () => caches.shadows.list().map(keyOf)),
         // Read in each pass, so they must be in step before the first; their changes mean nothing to pods that run.
         watch(caches.namespaces, () => []),
         watch(rulebook.quotas, () => []),
-        watch(rulebook.policies, () => []),
         watch(caches.configurations, () => []),
       ],
       reconcile: (key, signal) => reconcile({ ...deps, ...caches }, refOfKey(key), signal),

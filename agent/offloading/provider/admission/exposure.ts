@@ -1,0 +1,98 @@
+/** What guests' Services and Ingresses may not ask for on this provider: addresses, names and orders to its controllers. Pure. */
+import * as z from 'zod';
+import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import { type GuestRules, matchesAny } from '../guests/decide.ts';
+
+const text = z.string().nullish();
+const Metadata = z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() });
+const GuestService = z.looseObject({
+  metadata: Metadata.nullish(),
+  spec: z.looseObject({ externalIPs: z.array(z.string()).nullish(), loadBalancerIP: text }).nullish(),
+});
+const GuestIngress = z.looseObject({
+  metadata: Metadata.nullish(),
+  spec: z
+    .looseObject({
+      defaultBackend: z.unknown().optional(),
+      rules: z.array(z.looseObject({ host: text })).nullish(),
+      tls: z.array(z.looseObject({ hosts: z.array(z.string()).nullish() })).nullish(),
+    })
+    .nullish(),
+});
+type Metadata = z.infer<typeof Metadata> | null | undefined;
+
+const setting = (name: string): string => `(guests.${name} of the provider's PeeringPolicy)`;
+const refuse = (message: string): Verdict => deny('sandbox_refused', message);
+const firstRefusal = (verdicts: Iterable<Verdict>): Verdict => [...verdicts].find(({ allowed }) => !allowed) ?? allow;
+
+/** What was there before stays: the provider's own controllers add to guests' objects, and policies change. */
+function* annotationVerdicts(after: Metadata, before: Metadata, rules: GuestRules): Generator<Verdict> {
+  for (const [key, value] of Object.entries(after?.annotations ?? {})) {
+    const isNews = before?.annotations?.[key] !== value;
+    if (isNews && key.includes('/') && !matchesAny(rules.annotations, key))
+      yield refuse(
+        `metadata.annotations[${key}] is ${JSON.stringify(value.slice(0, 100))}: controllers of the provider obey it; accepted are ${rules.annotations.join(', ')} ${setting('annotations')}`,
+      );
+  }
+}
+
+/** External IPs: every node would send traffic for these addresses to the guest's pods, and take it from its real destination. */
+function externalAddresses(addresses: readonly string[]): Verdict {
+  if (addresses.length === 0) return allow;
+  return refuse(
+    `spec.externalIPs is ${addresses.join(', ')}: in a namespace of a consumer it would take traffic of others; leave it out and use type LoadBalancer or NodePort`,
+  );
+}
+
+/** `rules`: those for the guest that asks; undefined for the provider's own users and controllers. */
+export function validateGuestService(service: unknown, before?: unknown, rules?: GuestRules): Verdict {
+  const parsed = GuestService.safeParse(service);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return deny('invalid_input', `${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { metadata, spec } = parsed.data;
+  const taken = externalAddresses(spec?.externalIPs ?? []);
+  if (!taken.allowed || rules === undefined) return taken;
+  const was = GuestService.safeParse(before).data;
+  const address = spec?.loadBalancerIP;
+  if (address && address !== was?.spec?.loadBalancerIP && !rules.loadBalancerAddresses)
+    return refuse(
+      `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${setting('loadBalancerAddresses')}`,
+    );
+  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
+}
+
+/** `*.` stands for any name in the domain, also a wildcard. */
+const isAcceptedHost = (accepted: readonly string[], host: string): boolean =>
+  accepted.some((one) => one === '*' || one === host || (one.startsWith('*.') && host.endsWith(one.slice(1))));
+
+export function validateGuestIngress(ingress: unknown, before?: unknown, rules?: GuestRules): Verdict {
+  if (rules === undefined) return allow;
+  const parsed = GuestIngress.safeParse(ingress);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return deny('invalid_input', `${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { metadata, spec } = parsed.data;
+  const was = GuestIngress.safeParse(before).data;
+  const known = new Set(hostsOf(was?.spec));
+  const unfit = hostsOf(spec).find((host) => !known.has(host) && !isAcceptedHost(rules.ingressHosts, host));
+  if (unfit !== undefined) {
+    const what = unfit === everyHost ? 'spec has a rule or backend for every host' : `spec has host ${unfit}`;
+    return refuse(
+      `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${setting('ingressHosts')}`,
+    );
+  }
+  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
+}
+
+const everyHost = '';
+
+function hostsOf(spec: z.infer<typeof GuestIngress>['spec']): string[] {
+  return [
+    ...(spec?.defaultBackend == null ? [] : [everyHost]),
+    ...(spec?.rules ?? []).map(({ host }) => host ?? everyHost),
+    ...(spec?.tls ?? []).flatMap(({ hosts }) => hosts ?? []),
+  ];
+}

@@ -1,0 +1,22 @@
+/** Finalizers of guests' objects: one of theirs would keep their namespace here from ever ending. Pure. */
+import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+
+/** Of the garbage collector and the API server. */
+const accepted: readonly string[] = ['foregroundDeletion', 'orphan', 'kubernetes.io/pvc-protection'];
+
+/** Those that are there already may be the provider's. */
+export function validateFinalizers(
+  { metadata }: Pick<KubeObject, 'metadata'>,
+  before: Pick<KubeObject, 'metadata'> | undefined,
+): Verdict {
+  const known = [...(before?.metadata.finalizers ?? []), ...accepted];
+  const { finalizers } = metadata;
+  const added = Array.isArray(finalizers) ? finalizers.find((finalizer) => !known.includes(finalizer)) : undefined;
+  return added === undefined
+    ? allow
+    : deny(
+        'sandbox_refused',
+        `metadata.finalizers has ${added}, by which the namespace could never be removed; leave it out, accepted are ${accepted.join(', ')}`,
+      );
+}

@@ -1,0 +1,22 @@
+/** Which of many equal cases a run takes: tests that differ in a moment, an order or a seed alone prove one thing many times. */
+
+/** The files that call what is below. vitest.config.ts puts them into the project `long` too, where they take all their cases. */
+export const filesWithCases = [
+  'agent/network/ranges/ranges-interrupted.real.test.ts',
+  'agent/offloading/consumer/virtual-node/resilience.real.test.ts',
+  'agent/offloading/offloading-interrupted.real.test.ts',
+  'test/system/declarative/gitops.real.test.ts',
+  'test/system/leaving/leaving.real.test.ts',
+  'test/system/peering/interrupted.real.test.ts',
+] as const;
+
+/** What the project `long` has in its environment. */
+export const allCases = { ISTHMUS_ALL_CASES: '1' } as const;
+
+const takesAll = process.env.ISTHMUS_ALL_CASES === allCases.ISTHMUS_ALL_CASES;
+
+/** `all` in `npm run test:long`, the `kept` ones in `npm test`. */
+export const casesOf = <T>(all: readonly T[], kept: readonly T[]): readonly T[] => (takesAll ? all : kept);
+
+/** The same for generated cases, by their number. */
+export const countOf = (all: number, kept: number): number => (takesAll ? all : kept);
