@@ -87,7 +87,7 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   [agentRole.guest]: [rule('', ['pods'], ['create']), rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch'])],
   [agentRole.offloaded]: [
     rule('', ['configmaps', 'secrets'], read),
-    rule('networking.k8s.io', ['ingresses'], read),
+    rule('networking.k8s.io', ['ingresses'], ['list', 'watch']),
     // Offloaded pods get tokens of their own accounts.
     rule('', ['serviceaccounts/token'], ['create']),
   ],

@@ -27,7 +27,7 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
     ['', 'services', `get ${follow}`],
     ['', 'configmaps', `get ${follow}`],
     ['', 'secrets', `get ${follow}`],
-    ['networking.k8s.io', 'ingresses', `get ${follow}`],
+    ['networking.k8s.io', 'ingresses', follow],
     ['', 'events', write],
     ['', 'serviceaccounts/token', 'create'],
     ['', 'persistentvolumeclaims', follow],

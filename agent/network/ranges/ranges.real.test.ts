@@ -296,7 +296,8 @@ test('a PeeringPolicy that switches links off takes ranges and gateway back, reg
   await gone();
   await configure(['10.200.0.0/16'], ['10.71.0.0/16']);
   await because('NetworkCIDRsConfigured');
-  await world.child(networkKinds.wgGatewayServers);
+  const rendered = () => world.cluster.api.get(networkKinds.wgGatewayServers, { namespace, name: peer });
+  await eventually('the gateway', rendered);
   const narrow = { name: 'narrow' };
   const spec = { tenants: ['*'], asConsumer: { enabled: true, autoAccept: true, peers: [peer] }, reflectedKinds: [] };
   await world.cluster.api.create(peeringPolicies, {
@@ -311,16 +312,13 @@ test('a PeeringPolicy that switches links off takes ranges and gateway back, reg
   );
   await world.reason('PolicyRefused');
   await eventually('no gateway and no ranges', async () => {
-    const [rendered, granted] = await Promise.all([
-      world.cluster.api.list(networkKinds.wgGatewayServers, { namespace }),
-      world.cluster.api.list(networks, { namespace }),
-    ]);
-    return rendered.length === 0 && granted.length === 0;
+    const [gateway, granted] = await Promise.all([rendered(), world.cluster.api.list(networks, { namespace })]);
+    return gateway === undefined && granted.length === 0;
   });
   const within = { spec: { network: { enabled: true, remoteCidrs: ['10.0.0.0/8'] } } };
   await world.cluster.api.mergePatch(peeringPolicies, narrow, within);
   await because('NetworkCIDRsConfigured');
-  await world.child(networkKinds.wgGatewayServers);
+  await eventually('the gateway again', rendered);
   const elsewhere = { spec: { network: { remoteCidrs: ['10.200.0.0/16'] } } };
   await world.cluster.api.mergePatch(peeringPolicies, narrow, elsewhere);
   await because('PolicyRefused');
