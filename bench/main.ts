@@ -53,6 +53,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'P99 of the API at 200 requests a second in local mode, and MiB of the broker with 1,000 connected agents',
     run: async (options) => (await import('./api/api.ts')).run(options),
   },
+  fair: {
+    what: 'P99 of a polite tenant beside an abusive one that keeps within its limits, as a multiple of its P99 alone; join tokens a second; local mode',
+    run: async (options) => (await import('./fair/fair.ts')).run(options),
+  },
   dataplane: {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),

@@ -17,6 +17,7 @@ import { keyCommand } from './commands/key.ts';
 import { settleKubeconfig } from './commands/kubeconfig-option.ts';
 import { labelCommand } from './commands/label.ts';
 import { leaveCommand } from './commands/leave.ts';
+import { lockCommand } from './commands/lock.ts';
 import { loginCommand } from './commands/login.ts';
 import { memberCommand } from './commands/member.ts';
 import { networkCommand } from './commands/network.ts';
@@ -27,6 +28,7 @@ import { requestsCommand } from './commands/requests.ts';
 import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
 import { tenantCommand } from './commands/tenant.ts';
+import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
 import { webhookCommand } from './commands/webhook.ts';
@@ -64,6 +66,8 @@ export function createProgram(io: CliIo): Command {
     .addCommand(leaveCommand(io))
     .addCommand(labelCommand(io))
     .addCommand(rotateKeyCommand(io))
+    .addCommand(lockCommand(io))
+    .addCommand(trustCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))

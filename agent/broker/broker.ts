@@ -20,6 +20,7 @@ import { createDesiredState } from './sync/apply-desired.ts';
 import { createFacts } from './sync/facts.ts';
 import { createReportDiff } from './sync/report-diff.ts';
 import { channelCaches } from './sync/watched-objects.ts';
+import { createPeerTrust } from './trust/peer-trust.ts';
 
 export interface ChannelDeps {
   readonly cluster: Cluster;
@@ -93,18 +94,30 @@ interface SessionDeps extends ChannelDeps {
   readonly facts: ReturnType<typeof createFacts>;
 }
 
-function createSession({ cluster, clusterId, client, clock, log, facts, config, random }: SessionDeps): Channel {
+function createSession(deps: SessionDeps): Channel {
+  const { cluster, clusterId, privateKey, succession, client, clock, log, facts, config, random } = deps;
   const caches = channelCaches(cluster.caches);
   const up = createSignal();
   const down = createSignal();
   const status = createLinkStatus({ cluster, clock, agentVersion: config.agentVersion });
   const asks = createAsks({ cluster, clock, onChange: up.raise });
+  const { tenant } = client.identity;
+  const trust = createPeerTrust({
+    cluster,
+    clusterId,
+    tenant,
+    privateKey,
+    ...(succession === undefined ? {} : { succession }),
+    clock,
+    facts: facts.read,
+  });
   const sets = createDesiredState({
     cluster,
     caches,
     policies: facts.policies,
+    trust,
     clusterId,
-    tenant: client.identity.tenant,
+    tenant,
     log,
     onProgress: up.raise,
   });
@@ -115,6 +128,8 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config, 
       watches: [
         ...caches.all.map((cache) => watch(cache, sets.peeringsOf)),
         watch(facts.policies, () => sets.peerings()),
+        watch(trust.peers, () => sets.peerings()),
+        watch(trust.locks, () => sets.peerings()),
       ],
       reconcile: sets.reconcile,
     },
@@ -195,8 +210,9 @@ function createSession({ cluster, clusterId, client, clock, log, facts, config, 
     async run(signal) {
       for (const cache of caches.all) cache.subscribe(up.raise);
       facts.subscribe(up.raise);
+      trust.locks.subscribe(up.raise);
       pace.changed(up.raise);
-      await Promise.all([asks.ready(signal), ...caches.all.map((cache) => cache.synced(signal))]);
+      await Promise.all([asks.ready(signal), trust.ready(signal), ...caches.all.map((cache) => cache.synced(signal))]);
       await Promise.all([
         controller.run(signal),
         doorbell.run(signal),

@@ -1,10 +1,18 @@
-/** The broker that `api.ts` measures: says where it is on its first line, and ends with its standard input. */
+/** The broker that `api.ts` and `fair.ts` measure: says where it is on its first line, and ends with its standard input. */
 import { startBroker } from '#functions/local/broker.ts';
 import { silentLog } from '#shared/ports/log.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 const broker = await startBroker({ dataDir, listen: '127.0.0.1:0', log: silentLog, version: 'bench' });
-console.log(JSON.stringify({ url: broker.url, key: broker.adminKey, caFile: broker.caFile, pid: process.pid }));
+console.log(
+  JSON.stringify({
+    url: broker.url,
+    key: broker.adminKey,
+    operatorKey: broker.operatorKey,
+    caFile: broker.caFile,
+    pid: process.pid,
+  }),
+);
 process.stdin.resume();
 await new Promise((resolve) => process.stdin.once('end', resolve));
 await broker.close();

@@ -17,17 +17,21 @@ export type Login = z.infer<typeof Login>;
 /** Made by `isthmus broker serve`: makes tenants, and is in none. */
 export const isOperatorKey = (key: string): boolean => key.startsWith('iso_');
 
-function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
+export function configFile({ env, home }: Pick<CliIo, 'env' | 'home'>): string {
   if (env.ISTHMUS_CONFIG) return env.ISTHMUS_CONFIG;
   const base = env.XDG_CONFIG_HOME || path.join(home, '.config');
   return path.join(base, 'isthmus', 'config.json');
 }
 
+export const makeFolder = async (io: Pick<CliIo, 'env' | 'home'>): Promise<void> => {
+  await mkdir(path.dirname(configFile(io)), { recursive: true, mode: 0o700 });
+};
+
 export async function saveLogin(io: CliIo, login: Login): Promise<string> {
   const file = configFile(io);
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolder(io);
     await writeFile(temporary, `${JSON.stringify(login, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
     await chmod(temporary, 0o600);
     await rename(temporary, file);

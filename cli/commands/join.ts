@@ -8,6 +8,8 @@ import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
+import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
+import { ownLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -68,6 +70,17 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       joinToken: token,
       joinStamp,
       deadline,
+    });
+    await during(progress, 'peering lock', async () => {
+      const { tenant } = await broker.api.getMe();
+      const signing = { tenant, clusterId: name, lock: await ownLockKey(io), holder: holder() };
+      // The agent makes the key pair as it starts.
+      await poll(
+        io,
+        deadline - io.clock.now(),
+        () => signCluster(kube, signing),
+        () => new AppError('deadline_exceeded', `the agent of ${name} has not made its key pair`),
+      );
     });
     const cluster = await during(progress, 'broker', () =>
       waitForConnection(io, broker, name, {

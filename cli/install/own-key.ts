@@ -5,6 +5,8 @@ import { secrets } from '#shared/domain/core-kinds.ts';
 import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/domain/liqo-keys.ts';
 
 export interface OwnKey {
+  /** `sha256:` and the hex digest of the SubjectPublicKeyInfo. */
+  readonly fingerprint: string;
   /** RFC 7638, by which the broker names a key; absent for a kind of key other than Ed25519. */
   readonly thumbprint?: string;
   /** The former key signed this one. */
@@ -18,7 +20,10 @@ export async function ownKeyOf(kube: Pick<KubeClient, 'get'>): Promise<OwnKey | 
   if (pem === undefined) return undefined;
   const key = createPublicKey(Buffer.from(pem, 'base64').toString());
   const isSuccessor = secret?.data?.[keyFields.succession] !== undefined;
-  if (key.asymmetricKeyType !== 'ed25519') return { isSuccessor };
+  const spki = key.export({ type: 'spki', format: 'der' });
+  const fingerprint = `sha256:${createHash('sha256').update(spki).digest('hex')}`;
+  if (key.asymmetricKeyType !== 'ed25519') return { isSuccessor, fingerprint };
   const { crv, kty, x } = key.export({ format: 'jwk' });
-  return { isSuccessor, thumbprint: createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url') };
+  const thumbprint = createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url');
+  return { isSuccessor, fingerprint, thumbprint };
 }

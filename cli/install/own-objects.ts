@@ -30,7 +30,9 @@ import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { defaultPolicy, installLabel } from './manifests.ts';
@@ -107,15 +109,20 @@ async function ofOurKinds(
   const found: OwnObject[] = [];
   for (const { group, version, kind, plural, namespaced } of allKinds) {
     const type: ResourceType = { group, version, kind, plural, namespaced };
-    const goes = ({ metadata }: KubeObject): boolean =>
-      metadata.namespace === systemNamespace ||
-      [...made, brokerLinks].some((one) => isSame(one, type)) ||
-      (isSame(peeringPolicies, type) && metadata.name === defaultPolicy);
+    const goes = (object: KubeObject): boolean =>
+      object.metadata.namespace === systemNamespace ||
+      [...made, brokerLinks, peeringLocks].some((one) => isSame(one, type)) ||
+      (isSame(trustedPeers, type) && !isDecided(object)) ||
+      (isSame(peeringPolicies, type) && object.metadata.name === defaultPolicy);
     for (const object of await retryReads(io, kube).list<KubeObject>(type))
       found.push(goes(object) ? { type, object, fate: 'remove' } : otherwise(type, object));
   }
   return found;
 }
+
+/** An administrator, or a tool, wrote into it. */
+const isDecided = (peer: KubeObject): boolean =>
+  Object.keys((peer as KubeObject & { readonly spec?: object }).spec ?? {}).length > 0;
 
 /** Nodes, pods and namespaces of others. */
 async function marked(kube: KubeClient, purge: boolean): Promise<OwnObject[]> {

@@ -84,6 +84,8 @@ export interface PeeringState {
   readonly signed?: Signed;
   readonly issued?: Issued;
   readonly granted?: Resources;
+  /** What each cluster signed for the other. Not read here. */
+  readonly announced?: { readonly consumer?: string; readonly provider?: string };
   /** Present from the moment both sides are asked to make it. */
   readonly link?: Link;
   /** Where the consumer reaches the provider's API server through the link. */
@@ -104,6 +106,8 @@ export interface DesiredContent {
   readonly state: DesiredSet['state'];
   readonly peerDead: boolean;
   readonly objects: readonly KubeManifest[];
+  /** What the peer signed for this side. */
+  readonly announcement?: string;
 }
 
 export interface DesiredRecord extends DesiredContent {

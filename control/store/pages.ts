@@ -38,7 +38,15 @@ export function decodeCursor(list: string, cursor: string | undefined): string |
 export const listOf = ({ partition, from = '', to = '', reverse = false }: Omit<Query, 'limit' | 'cursor'>): string =>
   JSON.stringify([partition, from, to, reverse]);
 
-/** One page of `query`, of the items that `view` does not drop (by returning undefined). */
+/** Items of one read, regardless of the page: a filter that hides most items must not cost one read for each that it shows. */
+const readAtOnce = 200;
+/** Reads of one request. A page that they do not fill is short and has a cursor. */
+const maxReads = 5;
+
+/**
+ * One page of `query`, of the items that `view` does not drop (by returning undefined). A page may be short, even empty, and yet have a cursor:
+ * one request looks at `readAtOnce * maxReads` items at most.
+ */
 export async function pageOf<T, V>(
   store: Store,
   query: Omit<Query, 'limit' | 'cursor'>,
@@ -50,8 +58,9 @@ export async function pageOf<T, V>(
   const items: V[] = [];
   const list = listOf(query);
   let cursor = decodeCursor(list, request.cursor);
-  for (;;) {
-    const page = await store.query<T>({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) }, signal);
+  let atOnce = limit;
+  for (let reads = 0; reads < maxReads; reads += 1) {
+    const page = await store.query<T>({ ...query, limit: atOnce, ...(cursor === undefined ? {} : { cursor }) }, signal);
     for (const item of page.items) {
       if (items.length === limit && cursor !== undefined) return { items, cursor: encodeCursor(list, cursor) };
       const seen = await view(item);
@@ -60,6 +69,9 @@ export async function pageOf<T, V>(
     }
     if (page.cursor === undefined) return { items };
     cursor = page.cursor;
-    if (items.length === limit) return { items, cursor: encodeCursor(list, cursor) };
+    if (items.length === limit) break;
+    // Something was hidden: from here on it may be most of them.
+    atOnce = readAtOnce;
   }
+  return { items, ...(cursor === undefined ? {} : { cursor: encodeCursor(list, cursor) }) };
 }

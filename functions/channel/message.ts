@@ -1,5 +1,6 @@
 /** WebSocket $default: the only thing an agent says on its doorbell is ping. */
 import { compositionOf } from '#functions/runtime/composition.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
 import { AgentFrame } from '#shared/schema/protocol/agent-protocol.ts';
 import type { SocketFunction } from './socket.ts';
 
@@ -19,6 +20,13 @@ export const handler: SocketFunction = async (event, context) => {
   const { data: ping } = AgentFrame.safeParse(parse(event.body));
   if (ping === undefined) return { statusCode: 200 };
   const { tenant, clusterId, protocol } = agent;
+  try {
+    // A frame counts as a request does.
+    await control.tenants.admit(tenant, 'events');
+  } catch (error) {
+    if (codeOf(error) !== 'rate_limited') throw error;
+    return { statusCode: 429 };
+  }
   const news = await control.clusters.heard({
     tenant,
     clusterId,

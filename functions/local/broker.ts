@@ -20,7 +20,6 @@ import type { Log } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { openAwsTargets } from './aws-targets.ts';
 import { boxKeyIn } from './box-key.ts';
-import { servingCertificates } from './certificates.ts';
 import { listenIn } from './change-signal.ts';
 import { lockDirectory } from './data-lock.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
@@ -28,8 +27,11 @@ import { createRouter } from './gateway-router.ts';
 import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
 import { createNotifySockets } from './notify-sockets.ts';
+import type { CertificateFiles } from './own-certificate.ts';
 import { makePrivateDirectory } from './private-files.ts';
+import { trustProxies } from './proxies.ts';
 import { withReadiness } from './readiness.ts';
+import { serveCertificate } from './serving-certificate.ts';
 import { createTlsServer } from './tls-server.ts';
 import { watchWrites } from './write-health.ts';
 
@@ -53,6 +55,10 @@ export interface BrokerOptions {
   readonly awsPrincipal?: string;
   /** Webhooks may have addresses that are not public, and plain HTTP on loopback. */
   readonly allowPrivateWebhooks?: boolean;
+  /** A serving certificate of the operator's own, instead of one of the broker's own authority. */
+  readonly certificate?: CertificateFiles;
+  /** Addresses and CIDR blocks of proxies that are believed when they say whom a request comes from. */
+  readonly trustedProxies?: readonly string[];
   /** Requests with `?wait=` are answered after this at the latest. */
   readonly longestWaitSeconds?: number;
   readonly log: Log;
@@ -63,8 +69,11 @@ export interface BrokerOptions {
 export interface Broker {
   readonly url: string;
   readonly port: number;
+  /** Of the broker's own authority, or of the root in the operator's certificate file. Empty: clients trust by the roots of their system. */
   readonly caPem: string;
+  /** Empty as `caPem` is. */
   readonly caHash: string;
+  /** Where `caPem` can be read, or the operator's certificate file. */
   readonly caFile: string;
   readonly tenant: string;
   /** At the first start, and with `newAdminKey`; stored only as a hash. */
@@ -81,7 +90,6 @@ export interface Broker {
 }
 
 const drainMs = 5_000;
-const certificateCheckMs = 6 * 3_600_000;
 const origin = { from: 'local', requestId: 'start' } as const;
 
 export async function startBroker(options: BrokerOptions): Promise<Broker> {
@@ -91,7 +99,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   await makePrivateDirectory(dataDir);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
-  const server = createTlsServer();
+  const proxies = trustProxies(options.trustedProxies ?? []);
+  const server = createTlsServer({ isShared: proxies.includes });
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
@@ -102,14 +111,13 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   });
   try {
     const names = servingNames(address.host, askedUrl);
-    const tls = await servingCertificates(path.join(dataDir, 'tls'), names, clock.now());
-    server.setSecureContext({ cert: tls.certPem, key: tls.keyPem, minVersion: 'TLSv1.2' });
+    const tls = await serveCertificate(server, { dataDir, names, clock, log, certificate: options.certificate });
     const ids = createSystemIds(() => clock.now());
     await listen(server, address.host, address.port);
     const { port } = server.address() as AddressInfo;
     const url = askedUrl ?? defaultPublicUrl(address.host, port);
 
-    const doorbells = createNotifySockets();
+    const doorbells = createNotifySockets(proxies);
     const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
     const control = createControl({
       store,
@@ -118,7 +126,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       clock,
       ids,
       log,
-      broker: () => ({ url, caHash: tls.caHash }),
+      broker: () => ({ url, ...(tls.caHash !== undefined && { caHash: tls.caHash }) }),
       limits: options.limits ?? selfHostedLimits,
       documents: createHttpsJson({ allowPrivateAddresses: options.allowPrivateIssuers === true }),
       secretBox: createSealedBox(await boxKeyIn(dataDir)),
@@ -143,13 +151,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
-    gateway = withReadiness(createHttpGateway(composition, createRouter(httpFunctions), ids), ready);
+    gateway = withReadiness(createHttpGateway(composition, createRouter(httpFunctions), ids, proxies), ready);
     const running = control.run(stopping.signal);
-    const renewing = keepCertificateFresh(
-      server,
-      { dataDir, names, clock, log, renewAt: tls.renewAt },
-      stopping.signal,
-    );
+    const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));
     failed.catch(() => undefined);
     log.info('broker started', { url, tenant, dataDir, version });
@@ -157,9 +161,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     return {
       url,
       port,
-      caPem: tls.caPem,
-      caHash: tls.caHash,
-      caFile: path.join(dataDir, 'tls', 'ca.pem'),
+      caPem: tls.caPem ?? '',
+      caHash: tls.caHash ?? '',
+      caFile: options.certificate?.certFile ?? path.join(dataDir, 'tls', 'ca.pem'),
       tenant,
       ...(adminKey !== undefined && { adminKey }),
       ...(operatorKey !== undefined && { operatorKey }),
@@ -211,25 +215,4 @@ async function firstKey(control: Control, tenant: string, another: boolean): Pro
   if (!another) return undefined;
   const self = { ...origin, tenant, principal: 'system', role: 'admin' } as const;
   return (await control.tenants.createKey(self, { name: 'admin (issued at start)', role: 'admin' })).secret;
-}
-
-interface Renewal {
-  readonly dataDir: string;
-  readonly names: readonly string[];
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly renewAt: number;
-}
-
-async function keepCertificateFresh(server: Server, renewal: Renewal, signal: AbortSignal): Promise<void> {
-  const { dataDir, names, clock, log } = renewal;
-  let { renewAt } = renewal;
-  while (!signal.aborted) {
-    await clock.sleep(certificateCheckMs, signal).catch(() => undefined);
-    if (signal.aborted || clock.now() < renewAt) continue;
-    const tls = await servingCertificates(path.join(dataDir, 'tls'), names, clock.now());
-    server.setSecureContext({ cert: tls.certPem, key: tls.keyPem, minVersion: 'TLSv1.2' });
-    renewAt = tls.renewAt;
-    log.info('serving certificate renewed');
-  }
 }

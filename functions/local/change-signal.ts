@@ -1,8 +1,9 @@
-/** Wakes long polls when something was committed: every commit wakes the bus, and this listens in. */
+/** Wakes the long polls of a tenant when something of it was committed: every commit wakes the bus and names its tenants, and this listens in. */
 
 import type { EventBus } from '#control/ports/event-bus.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { abortScope, abortsWith } from '#shared/async/abort-scope.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export interface ChangeSignal {
@@ -13,35 +14,57 @@ export interface ChangeSignal {
   readonly waiting: () => number;
 }
 
-/** `stopping` makes every wait, running and future, reject, so that a draining server answers at once. */
-export function listenIn(bus: EventBus, clock: Clock, stopping: AbortSignal): ChangeSignal {
-  let waiters = new Set<() => void>();
+/** Long polls of one tenant at a time. One more is answered at once with the state as it is. */
+const maxWaitsOfTenant = 200;
+
+/**
+ * `stopping` makes every wait, running and future, reject, so that a draining server answers at once. A wait beyond `maxOfTenant` rejects
+ * likewise.
+ */
+export function listenIn(
+  bus: EventBus,
+  clock: Clock,
+  stopping: AbortSignal,
+  maxOfTenant = maxWaitsOfTenant,
+): ChangeSignal {
+  const waiters = new Map<string, Set<() => void>>();
+
+  function wakeTenant(tenant: string): void {
+    const woken = waiters.get(tenant);
+    waiters.delete(tenant);
+    for (const wake of woken ?? []) wake();
+  }
+
   return {
-    waiting: () => waiters.size,
+    waiting: () => [...waiters.values()].reduce((sum, { size }) => sum + size, 0),
     bus: {
-      wake() {
-        bus.wake();
-        const woken = waiters;
-        waiters = new Set();
-        for (const wake of woken) wake();
+      wake(streams) {
+        bus.wake(streams);
+        for (const tenant of new Set(streams ?? waiters.keys())) wakeTenant(tenant);
       },
       subscribe: (subscriber) => bus.subscribe(subscriber),
       run: (signal) => bus.run(signal),
     },
-    async untilChange(_tenant, withinMs, signal) {
+    async untilChange(tenant, withinMs, signal) {
       signal.throwIfAborted();
       stopping.throwIfAborted();
+      const others = waiters.get(tenant) ?? new Set();
+      if (others.size >= maxOfTenant) {
+        throw new AppError('rate_limited', `the tenant waits ${maxOfTenant} times already, which is the limit`);
+      }
+      waiters.set(tenant, others);
       const stopped = abortScope(stopping);
       const over = abortsWith(signal, stopped.signal);
       let wake: () => void = () => undefined;
       const changed = new Promise<void>((resolve) => {
         wake = resolve;
-        waiters.add(wake);
+        others.add(wake);
       });
       try {
         await Promise.race([changed, clock.sleep(withinMs, over)]);
       } finally {
-        waiters.delete(wake);
+        others.delete(wake);
+        if (others.size === 0 && waiters.get(tenant) === others) waiters.delete(tenant);
         stopped.abort();
         stopped.unlink();
       }

@@ -4,17 +4,25 @@ import type { Duplex } from 'node:stream';
 import type { APIGatewayProxyResultV2 } from 'aws-lambda';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
-import { unmapped } from '#shared/domain/socket-address.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
 import type { Router } from './gateway-router.ts';
 import { invocationContext } from './invocation.ts';
+import { type Proxies, trustProxies } from './proxies.ts';
 
 /** Lambda's limit for a request payload. */
 export const maxBodyBytes = 6 * 1024 * 1024;
 
-export function createHttpGateway(composition: Composition, router: Router, ids: Ids): RequestListener {
+/** Without proxies, the client is the other end of the connection. */
+const noProxies = trustProxies([]);
+
+export function createHttpGateway(
+  composition: Composition,
+  router: Router,
+  ids: Ids,
+  proxies: Proxies = noProxies,
+): RequestListener {
   const answer = async (message: IncomingMessage, requestId: string): Promise<APIGatewayProxyResultV2> => {
     const method = message.method ?? 'GET';
     const url = message.url ?? '/';
@@ -31,7 +39,7 @@ export function createHttpGateway(composition: Composition, router: Router, ids:
         method,
         url,
         headers: message.headers,
-        sourceIp: unmapped(message.socket.remoteAddress ?? ''),
+        sourceIp: proxies.clientOf(message),
         body,
         requestId,
         receivedAt: composition.clock.now(),

@@ -9,10 +9,10 @@ import { handler as disconnect } from '#functions/channel/disconnect.ts';
 import { handler as message } from '#functions/channel/message.ts';
 import { type SocketEvent, type SocketFunction, socketPath } from '#functions/channel/socket.ts';
 import type { Composition, Connections } from '#functions/runtime/composition.ts';
-import { unmapped } from '#shared/domain/socket-address.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, splitUrl } from './gateway-event.ts';
 import { invocationContext } from './invocation.ts';
+import { type Proxies, trustProxies } from './proxies.ts';
 
 /** API Gateway's limit for one frame. */
 const maxFrameBytes = 32 * 1024;
@@ -20,6 +20,9 @@ const maxFrameBytes = 32 * 1024;
 const keepAliveMs = 30_000;
 /** How long an agent may take to answer that the broker closes. */
 const closeMs = 1_000;
+
+/** For a client to read why it was refused. */
+const lingerMs = 2_000;
 
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
@@ -37,7 +40,7 @@ interface Connection {
   alive: boolean;
 }
 
-export function createNotifySockets(): NotifySockets {
+export function createNotifySockets(proxies: Proxies = trustProxies([])): NotifySockets {
   const open = new Map<string, Connection>();
   const byCluster = new Map<string, Set<Connection>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, clientTracking: true });
@@ -94,7 +97,7 @@ export function createNotifySockets(): NotifySockets {
         if (splitUrl(request.url ?? '').rawPath !== socketPath) {
           return refuse(raw, 404, `agents connect at ${socketPath}\n`);
         }
-        const event = socketEvent('CONNECT', connectionId, requestId, composition.clock.now(), request);
+        const event = socketEvent('CONNECT', connectionId, requestId, composition.clock.now(), request, proxies);
         const connection: Connection = { alive: true };
         open.set(connectionId, connection);
         let upgraded = false;
@@ -111,7 +114,7 @@ export function createNotifySockets(): NotifySockets {
           upgraded = true;
           connection.socket = socket;
           const on = (type: 'MESSAGE' | 'DISCONNECT', body?: string) =>
-            socketEvent(type, connectionId, ids.next('req'), composition.clock.now(), request, body);
+            socketEvent(type, connectionId, ids.next('req'), composition.clock.now(), request, proxies, body);
           socket.on('pong', () => {
             connection.alive = true;
           });
@@ -175,6 +178,9 @@ function refuse(raw: Duplex, status: number, body: string, type = 'text/plain'):
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
+  // A client that keeps its half open would keep the descriptor.
+  const linger = setTimeout(() => raw.destroy(), lingerMs).unref();
+  raw.once('close', () => clearTimeout(linger));
   raw.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
@@ -186,6 +192,7 @@ function socketEvent(
   requestId: string,
   now: number,
   request: IncomingMessage,
+  proxies: Proxies,
   body?: string,
 ): SocketEvent {
   const requestContext = {
@@ -202,7 +209,7 @@ function socketEvent(
     stage: '$default',
     domainName: request.headers.host ?? '',
     apiId: 'local',
-    identity: { sourceIp: unmapped(request.socket.remoteAddress ?? '') },
+    identity: { sourceIp: proxies.clientOf(request) },
   };
   return {
     requestContext: requestContext as unknown as SocketEvent['requestContext'],

@@ -23,7 +23,7 @@ let clients: Socket[];
 let accepted: Socket[];
 beforeEach(async () => {
   [clients, accepted] = [[], []];
-  server = createTlsServer({ handshakeMs: 300 });
+  server = createTlsServer({ handshakeMs: 300, silentMs: 400 });
   server.setSecureContext({ cert: tls.certPem, key: tls.keyPem });
   server.on('connection', (socket: Socket) => accepted.push(socket));
   server.on('request', (_request, response) => response.end('served'));
@@ -84,6 +84,32 @@ describe('a connection that never becomes a request gives its descriptor back', 
     });
     await allFreed(1);
     expect([ended, received]).toEqual([[true], 0]);
+  });
+
+  test('when the client says nothing behind the handshake, and leaves or stays', async () => {
+    for (let i = 0; i < 10; i += 1) {
+      const inner = await client();
+      const socket = tlsConnect({ socket: inner, ca: tls.caPem, checkServerIdentity: () => undefined });
+      socket.on('error', () => undefined);
+      await new Promise((resolve) => socket.once('secureConnect', resolve));
+      if (i % 2 === 0) socket.end();
+    }
+    await allFreed(10);
+  });
+
+  test('beyond the limit of its address, at once, while the others stay', async () => {
+    await new Promise((resolve) => server.close(resolve));
+    server = createTlsServer({ handshakeMs: 60_000, maxFromOneAddress: 3 });
+    server.on('connection', (socket: Socket) => accepted.push(socket));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    for (let i = 0; i < 4; i += 1) await client();
+    await eventually('the fourth is closed', async () => (accepted[3]?.destroyed ? true : undefined));
+    expect(accepted.map(({ destroyed }) => destroyed)).toEqual([false, false, false, true]);
+    clients[0]?.destroy();
+    await eventually('the first is gone', async () => (accepted[0]?.destroyed ? true : undefined));
+    await client();
+    await eventually('a fifth is accepted', async () => (accepted.length === 5 ? true : undefined));
+    expect(accepted[4]?.destroyed).toBe(false);
   });
 
   test('300 of them, and the next client is served', async () => {

@@ -1,22 +1,72 @@
 /** The HTTPS server of the local broker: what it listens with, and how a connection that never becomes a request ends. */
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import type { Socket } from 'node:net';
+import { unmapped } from '#shared/domain/socket-address.ts';
 import { answerBrokenRequest } from './http-gateway.ts';
 
 /** Without a complete TLS handshake after this, the connection is closed. */
 const handshakeMs = 10_000;
 
+/** A connection on which no request has begun, and no answer is under way, after this: longer than the pauses of agents. */
+const silentMs = 75_000;
+/** Open connections: in all, and from one address. Agents of one site share an address. */
+const maxConnections = 20_000;
+const maxFromOneAddress = 5_000;
+
 export interface TlsServerOptions {
   /** Milliseconds; 10,000 unless told. */
   readonly handshakeMs?: number;
+  /** Milliseconds without a request; 75,000 unless told. */
+  readonly silentMs?: number;
+  readonly maxConnections?: number;
+  readonly maxFromOneAddress?: number;
+  /** Addresses that many clients share, so that their number is not limited. */
+  readonly isShared?: (address: string) => boolean;
 }
 
 /** Certificates are set with `setSecureContext`. */
 export function createTlsServer(options: TlsServerOptions = {}): Server {
   const server = createServer({ handshakeTimeout: options.handshakeMs ?? handshakeMs });
   // Idle connections outlive the pauses of agents, so that a request never meets a connection that is just being closed.
-  server.keepAliveTimeout = 75_000;
+  server.keepAliveTimeout = options.silentMs ?? silentMs;
+  // node:http times requests that began; one that never begins is ours to end.
+  endSilent(server, options.silentMs ?? silentMs);
+  limitConnections(server, options);
   // Before node:https passes it on as a clientError: an answer would wait for the handshake for ever, and its descriptor with it.
   server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
   server.on('clientError', answerBrokenRequest);
   return server;
+}
+
+/** Of a connection behind the handshake: the first request must begin in time, and a WebSocket takes the connection over. */
+function endSilent(server: Server, afterMs: number): void {
+  server.on('secureConnection', (socket) => {
+    const silent = setTimeout(() => socket.destroy(), afterMs).unref();
+    const heard = (): void => clearTimeout(silent);
+    socket.once('close', heard);
+    first.set(socket, heard);
+  });
+  const hear = ({ socket }: IncomingMessage): void => first.get(socket)?.();
+  server.prependListener('request', hear);
+  server.prependListener('upgrade', hear);
+}
+const first = new WeakMap<Socket, () => void>();
+
+/** What is beyond a limit is closed before a handshake is spent on it. */
+function limitConnections(server: Server, options: TlsServerOptions): void {
+  const most = options.maxFromOneAddress ?? maxFromOneAddress;
+  const counts = new Map<string, number>();
+  server.maxConnections = options.maxConnections ?? maxConnections;
+  server.prependListener('connection', (socket: Socket) => {
+    const from = unmapped(socket.remoteAddress ?? '');
+    const count = (counts.get(from) ?? 0) + 1;
+    counts.set(from, count);
+    socket.once('close', () => {
+      const left = (counts.get(from) ?? 1) - 1;
+      if (left === 0) counts.delete(from);
+      else counts.set(from, left);
+    });
+    if (count > most && !options.isShared?.(from)) socket.destroy();
+  });
 }

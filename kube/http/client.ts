@@ -18,6 +18,12 @@ const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;g=meta
 const neverAVersion = '1';
 const answered = ({ answer }: WriteOptions): Pick<Call, 'accept'> => (answer === 'metadata' ? metadataOnly : {});
 
+interface Managed {
+  readonly metadata?: {
+    readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string }[];
+  };
+}
+
 export function createKubeApi(
   connection: ClusterConnection,
   deps: SenderDeps,
@@ -160,6 +166,17 @@ export function createKubeApi(
       patch(type, ref, body, 'application/json-patch+json', options, signal),
     post: (type, ref, subresource, body, signal) =>
       write({ method: 'POST', path: objectPath(type, ref, subresource), body }, signal),
+    async appliers(type, ref, signal) {
+      const path = objectPath(type, ref);
+      try {
+        const { metadata } = JSON.parse(await send({ method: 'GET', path, repeatable: true }, signal)) as Managed;
+        const applied = (metadata?.managedFields ?? []).filter(({ operation }) => operation === 'Apply');
+        return applied.map(({ manager = '' }) => manager);
+      } catch (error) {
+        if (isAbsent(error)) return [];
+        throw explained(error, type);
+      }
+    },
     getPath: (path, signal) => send({ method: 'GET', path, repeatable: true }, signal),
     postPath: (path, body, signal) => write({ method: 'POST', path, body }, signal),
   };

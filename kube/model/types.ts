@@ -113,6 +113,8 @@ export interface KubeApi {
     options?: DeleteOptions,
     signal?: AbortSignal,
   ): Promise<boolean>;
+  /** Field managers that applied parts of the object; none when it is absent. Asks the API server. */
+  appliers(type: ResourceType, ref: ObjectRef, signal?: AbortSignal): Promise<readonly string[]>;
   /** GET of a path that is no object, as text: `/livez`, `/version`. */
   getPath(path: string, signal?: AbortSignal): Promise<string>;
   /** POST of a review object (SubjectAccessReview, TokenReview, …) at its full path. */

@@ -54,6 +54,40 @@ export const clusterCodes = {
     remedy: 'unpeer without --force, or take the other cluster down first',
   },
 
+  // trust between clusters
+  peer_unproven: {
+    http: 409,
+    retry: true,
+    exit: 6,
+    cause: 'what the broker says of a peer is not what that peer has signed, or not yet',
+    remedy: 'wait a moment; if it lasts, the agent of the peer is too old, or the broker changes what it passes on',
+  },
+  announcement_refused: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause:
+      'the announcement of a peer is forged, damaged, of another cluster or account, or older than one that was seen',
+    remedy:
+      'distrust the broker until it is known why; if the clock of the peer was set back, wait until it has caught up',
+  },
+  peer_key_refused: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'the broker presents a peer by a key that this cluster does not trust',
+    remedy:
+      'compare the fingerprint with the administrator of that cluster, then name it in spec.fingerprint of the TrustedPeer, or sign with `isthmus lock sign`',
+  },
+  consent_missing: {
+    http: 403,
+    retry: true,
+    exit: 6,
+    cause:
+      'no PeeringPolicy of this cluster accepts the peering by itself, and no administrator has agreed to it inside the cluster',
+    remedy: 'add the role to spec.consent of the TrustedPeer, or set autoAccept in a PeeringPolicy',
+  },
+
   // Kubernetes API
   kube_unreachable: {
     http: 503,

@@ -2,7 +2,9 @@
 import type { KindDefinition } from './definition/kind.ts';
 import { brokerLinks } from './isthmus/broker-link.ts';
 import { peerings } from './isthmus/peering.ts';
+import { peeringLocks } from './isthmus/peering-lock.ts';
 import { peeringPolicies } from './isthmus/peering-policy.ts';
+import { trustedPeers } from './isthmus/trusted-peer.ts';
 import { configurations } from './liqo/configuration.ts';
 import { connections } from './liqo/connection.ts';
 import { firewallConfigurations } from './liqo/firewall-configuration.ts';
@@ -35,6 +37,8 @@ export const allKinds: readonly KindDefinition[] = [
   brokerLinks,
   peerings,
   peeringPolicies,
+  trustedPeers,
+  peeringLocks,
   foreignClusters,
   tenants,
   identities,

@@ -89,7 +89,7 @@ const agent: readonly Layer[] = [
   ),
   line('agent/offloading', ''),
   line('agent', 'api-proxy'),
-  line('agent/broker', 'kinds', 'requests', 'session', 'sync', ''),
+  line('agent/broker', 'kinds', 'requests', 'session', 'trust', 'sync', ''),
   line('agent', ''),
 ];
 
@@ -124,7 +124,7 @@ const functions: readonly Layer[] = [
 const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
-  line('cli', 'broker', 'install', 'gitops', 'network-test', 'offload', 'peerings'),
+  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

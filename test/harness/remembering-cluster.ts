@@ -29,12 +29,25 @@ const merged = (before: Json, change: Json): Json => {
   return out;
 };
 
+interface Applying {
+  readonly fieldManager: string;
+  readonly subresource?: string;
+}
+
 export class RememberingCluster {
   readonly #objects = new Map<string, Loose>();
   readonly #listeners = new Map<string, Set<(change: Change<KubeObject>) => void>>();
+  readonly #appliers = new Map<string, ReadonlySet<string>>();
   /** Everything that was ever applied, as `Kind/namespace/name`. */
   readonly applied = new Set<string>();
   #uid = 0;
+
+  /** `publicKey`: base64 of the PEM text of the cluster's key, as the nonce signer tells it. */
+  constructor(readonly publicKey = 'a2V5') {}
+
+  get objects(): readonly KubeObject[] {
+    return [...this.#objects.values()];
+  }
 
   get names(): readonly string[] {
     return [...this.#objects.keys()].sort();
@@ -55,6 +68,7 @@ export class RememberingCluster {
   #delete(kind: string, ref: ObjectRef): boolean {
     const before = this.#objects.get(keyOf(kind, ref));
     const gone = this.#objects.delete(keyOf(kind, ref));
+    this.#appliers.delete(keyOf(kind, ref));
     if (kind === 'Namespace') {
       for (const object of [...this.#objects.values()])
         if (object.metadata.namespace === ref.name) this.#delete(object.kind, refOf(object));
@@ -94,9 +108,12 @@ export class RememberingCluster {
     const api = {
       get: async (type: ResourceType, ref: ObjectRef) => this.#objects.get(keyOf(type.kind, ref)),
       list: async (type: ResourceType) => this.#cache(type).list(),
+      appliers: async (type: ResourceType, ref: ObjectRef) => [...(this.#appliers.get(keyOf(type.kind, ref)) ?? [])],
       getPath: async () => JSON.stringify({ gitVersion: 'v1.34.4' }),
-      apply: async (_type: ResourceType, object: Loose, options: { readonly subresource?: string }) => {
-        if (options.subresource === undefined) this.applied.add(keyOf(object.kind, refOf(object)));
+      apply: async (_type: ResourceType, object: Loose, options: Applying) => {
+        const at = keyOf(object.kind, refOf(object));
+        if (options.subresource === undefined) this.applied.add(at);
+        this.#appliers.set(at, new Set([...(this.#appliers.get(at) ?? []), options.fieldManager]));
         this.put(object);
         return object;
       },
@@ -131,7 +148,7 @@ export class RememberingCluster {
       return;
     }
     for (const secret of this.#of('Secret')) {
-      const signed = { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: 'a2V5' };
+      const signed = { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: this.publicKey };
       this.put({ ...secret, data: { ...secret.data, ...signed } } as Loose);
     }
     if (this.#of('Identity').length === 0 || peer.#of('Tenant').length === 0) return;

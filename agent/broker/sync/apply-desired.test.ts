@@ -9,6 +9,7 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeerTrust } from '../trust/peer-trust.ts';
 import { createDesiredState } from './apply-desired.ts';
 
 const signal = new AbortController().signal;
@@ -16,6 +17,7 @@ const signal = new AbortController().signal;
 /** Applies and deletes at once; its caches never lag. */
 function rememberingCluster() {
   const objects = new Map<string, KubeObject>();
+  const appliers = new Map<string, readonly string[]>();
   const id = (type: ResourceType, key: string) => `${type.kind}|${key}`;
   let uid = 0;
   const cacheOf = (type: ResourceType) =>
@@ -25,7 +27,8 @@ function rememberingCluster() {
       get: () => undefined,
     }) as unknown as Cache<KubeObject>;
   const api = {
-    apply: async (type: ResourceType, object: KubeObject) => {
+    apply: async (type: ResourceType, object: KubeObject, options: { readonly fieldManager: string }) => {
+      appliers.set(id(type, keyOf(object)), [options.fieldManager]);
       uid += 1;
       objects.set(id(type, keyOf(object)), { ...object, metadata: { ...object.metadata, uid: `${uid}` } });
       return object;
@@ -36,6 +39,8 @@ function rememberingCluster() {
       const annotations = { ...known.metadata.annotations, ...patch.metadata.annotations };
       objects.set(id(type, ref.name), { ...known, metadata: { ...known.metadata, annotations } });
     },
+    appliers: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
+      appliers.get(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)) ?? [],
     get: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
       objects.get(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
     delete: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
@@ -71,6 +76,9 @@ const policies = {
   ],
 } as unknown as Cache<PeeringPolicy>;
 
+/** What it asks and decides has tests of its own. */
+const believing: PeerTrust = { check: async () => undefined, announcementTo: () => undefined };
+
 const namespace = 'liqo-tenant-milan';
 const manifests: KubeManifest[] = [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
@@ -96,6 +104,7 @@ function start(world = rememberingCluster()) {
   const sets = createDesiredState({
     ...world,
     policies,
+    trust: believing,
     clusterId: 'rome',
     log: silentLog,
     onProgress: () => undefined,
@@ -333,5 +342,56 @@ describe('a peering whose Identity, which no finalizer holds, a user of the clus
     blind = true;
     await settle();
     expect(sets.observed()[0]?.ended).toBeUndefined();
+  });
+});
+
+describe('what no broker applied', () => {
+  const byHand = (kind: 'Namespace' | 'ResourceSlice', metadata: object) =>
+    ({ apiVersion: kind === 'Namespace' ? 'v1' : 'authentication.liqo.io/v1beta1', kind, metadata }) as KubeObject;
+  const put = (world: ReturnType<typeof rememberingCluster>, type: ResourceType, object: KubeObject) =>
+    world.cluster.api.apply(type, object, { fieldManager: 'kubectl' });
+
+  test('is not taken over by a peering of the same peer, which says so, and outlives its end', async () => {
+    const world = rememberingCluster();
+    await put(world, namespaces, byHand('Namespace', { name: namespace, labels: { team: 'x' } }));
+    const { sets, settle, names, object } = start(world);
+    sets.accept(answer(1, set('pe_1', 1, 'present')));
+    await settle();
+    expect(object('Namespace', namespace)?.metadata.labels).toEqual({ team: 'x' });
+    expect(sets.observed()[0]?.refusals).toEqual([
+      {
+        object: `Namespace//${namespace}`,
+        code: 'object_not_allowed',
+        message: expect.stringContaining('was not made by a broker'),
+      },
+    ]);
+    sets.accept(answer(2, set('pe_1', 2, 'absent')));
+    await settle();
+    expect(names()).toEqual([`Namespace|${namespace}`]);
+  });
+
+  test('stays when a broker ends a peering with that peer which it never made', async () => {
+    const world = rememberingCluster();
+    await put(world, namespaces, byHand('Namespace', { name: namespace }));
+    const replica = { 'liqo.io/replication': 'true', 'liqo.io/remoteID': 'milan' };
+    await put(world, resourceSlices, byHand('ResourceSlice', { name: 'milan', namespace, labels: replica }));
+    const { sets, settle, names } = start(world);
+    sets.accept(answer(1, { ...set('pe_1', 1, 'absent'), peerDead: true }));
+    await settle();
+    expect(names()).toEqual([`Namespace|${namespace}`, `ResourceSlice|${namespace}/milan`]);
+    expect(sets.observed()[0]).toMatchObject({ objects: [], appliedRevision: 1 });
+  });
+
+  test('is not removed for having the label of a peering, and does not hold up the end', async () => {
+    const world = rememberingCluster();
+    const { sets, settle, names } = start(world);
+    sets.accept(answer(1, set('pe_1', 1, 'present')));
+    await settle();
+    const labels = { 'isthmus.dev/peering': 'pe_1' };
+    await put(world, resourceSlices, byHand('ResourceSlice', { name: 'of-a-guest', namespace, labels }));
+    sets.accept(answer(2, set('pe_1', 2, 'absent')));
+    await settle();
+    expect(names()).toEqual([`ResourceSlice|${namespace}/of-a-guest`]);
+    expect(sets.observed()[0]).toMatchObject({ objects: [], appliedRevision: 2 });
   });
 });

@@ -3,8 +3,9 @@
 import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
-import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
+import { gatewayKeys, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
@@ -14,6 +15,7 @@ import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerKind } from '../kinds/all.ts';
 import { tenantNamespaceOf } from '../kinds/derived.ts';
+import type { Distrust, PeerTrust } from '../trust/peer-trust.ts';
 import { manifestRejection } from './manifest-check.ts';
 import { observedSet } from './observed-objects.ts';
 import {
@@ -28,8 +30,8 @@ import {
   refText,
   vanished,
 } from './plan.ts';
-import { linkRejection, policyFacts, policyRejection } from './policy-check.ts';
-import { appliedHashAnnotation, type ChannelCaches, watchedObjects } from './watched-objects.ts';
+import { linkRejection, policyFacts, policyRejection, trustPolicy } from './policy-check.ts';
+import { appliedHashAnnotation, type ChannelCaches, objectOf, watchedObjects } from './watched-objects.ts';
 
 interface Progress {
   readonly revision: number;
@@ -54,6 +56,7 @@ export interface DesiredStateDeps {
   readonly cluster: Cluster;
   readonly caches: ChannelCaches;
   readonly policies: Cache<PeeringPolicy>;
+  readonly trust: PeerTrust;
   readonly clusterId: string;
   /** This cluster's account at the broker. */
   readonly tenant?: string;
@@ -66,6 +69,7 @@ export function createDesiredState({
   cluster,
   caches,
   policies,
+  trust,
   clusterId,
   tenant,
   log,
@@ -79,6 +83,8 @@ export function createDesiredState({
   const endedHere = new Set<string>();
   /** The carriers of each present set in its last pass. */
   const carried = new Map<string, readonly LiveObject[]>();
+  /** Identifiers of objects that have the label of a peering, and that no broker applied. */
+  const spared = new Set<string>();
   let revision = 0;
 
   function forget(peering: string): void {
@@ -123,6 +129,7 @@ export function createDesiredState({
     set.state === 'absent' &&
     [...sets.values()].some((other) => other.state === 'present' && other.peer === set.peer && other.role === set.role);
   const view = (set: DesiredSet) => watchedObjects(caches, set, isSuperseded(set));
+  const liveOf = (set: DesiredSet): readonly LiveObject[] => view(set).live.filter(({ uid }) => !spared.has(uid));
 
   async function reconcile(peering: string, signal: AbortSignal): Promise<Outcome> {
     const set = sets.get(peering);
@@ -142,7 +149,13 @@ export function createDesiredState({
           : { code: 'policy_refused', message: forbidden };
       if (rejection) refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), ...rejection });
     }
-    const { live } = view(set);
+    const untrusted = forbidden === undefined ? await distrust(set, signal) : undefined;
+    if (untrusted !== undefined) {
+      const { code, message, only = set.objects } = untrusted;
+      for (const manifest of only)
+        refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), code, message });
+    }
+    const live = liveOf(set);
     const isEnded = endedHere.has(peering)
       ? set.state === 'present'
       : isEndedHere(set, live) || (await hasVanished(set, live, signal));
@@ -158,7 +171,12 @@ export function createDesiredState({
     if (plan.markPeerDead) await markPeerDead(set, signal);
     let transient: unknown;
     for (const manifest of plan.apply) {
-      const failure = await applyOne(set, manifest, signal);
+      const isKnown = live.some(
+        (one) =>
+          one.peering !== undefined && refText(one.kind, one.ref) === refText(manifest.kind, manifestRef(manifest)),
+      );
+      const failure =
+        isKnown || !(await isForeign(manifest, signal)) ? await applyOne(set, manifest, signal) : foreign(manifest);
       if (failure === undefined) continue;
       refusals.push(failure.refusal);
       if (isRetryable(failure.error)) transient ??= failure.error;
@@ -180,6 +198,16 @@ export function createDesiredState({
     // The refusal is in the report; the queue tries again with back-off.
     if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
+  }
+
+  /** Why this cluster takes no word about the peer of a present set from the broker; undefined: it does. */
+  async function distrust(set: DesiredSet, signal: AbortSignal): Promise<Distrust | undefined> {
+    if (set.state !== 'present') return undefined;
+    const question = {
+      ...trustPolicy(set, policies.list(), tenant),
+      configuration: objectOf(caches, set, 'Configuration', set.peer),
+    };
+    return trust.check(set, question, signal);
   }
 
   /** Whether a carrier is gone from the cache and, when asked, from the API server. */
@@ -235,9 +263,25 @@ export function createDesiredState({
     }
   }
 
+  /** An object of this name is there, and no broker applied it: taking it over would let the broker remove it later. */
+  async function isForeign(manifest: KubeManifest, signal: AbortSignal): Promise<boolean> {
+    const type = brokerKind(manifest.kind)?.type;
+    if (type === undefined || (await cluster.api.get(type, manifestRef(manifest), signal)) === undefined) return false;
+    return !(await cluster.api.appliers(type, manifestRef(manifest), signal)).includes(fieldManager.broker);
+  }
+
   async function removeOne(object: LiveObject, signal: AbortSignal): Promise<void> {
     const kind = brokerKind(object.kind);
-    if (kind?.removedBy === 'agent') await cluster.api.delete(kind.type, object.ref, { uid: object.uid }, signal);
+    if (kind?.removedBy !== 'agent') return;
+    // A guest that labels an object could have it removed otherwise. What controllers derived from the broker's objects is theirs to give up.
+    if (object.peering !== undefined) {
+      const appliers = await cluster.api.appliers(kind.type, object.ref, signal);
+      if (!appliers.includes(fieldManager.broker)) {
+        spared.add(object.uid);
+        return;
+      }
+    }
+    await cluster.api.delete(kind.type, object.ref, { uid: object.uid }, signal);
   }
 
   async function markPeerDead(set: DesiredSet, signal: AbortSignal): Promise<void> {
@@ -268,14 +312,22 @@ export function createDesiredState({
   const observed = (): readonly ObservedSet[] =>
     [...sets.values()].map((set) => {
       const done = progress.get(set.peering);
-      return observedSet(
+      const observed = observedSet(
         set,
         done?.revision ?? 0,
         ended.has(set.peering) ? [] : view(set).observed,
         done?.refusals ?? [],
         endedHere.has(set.peering),
       );
+      const announcement = set.state === 'present' ? trust.announcementTo(set.peer, gatewayKey(set)) : undefined;
+      return announcement === undefined ? observed : { ...observed, announcement };
     });
+
+  /** base64, of this cluster's gateway to the peer; undefined: there is none yet. */
+  const gatewayKey = (set: DesiredSet): string | undefined =>
+    (objectOf(caches, set, 'Secret', networkName.gateway(set.peer)) as Secret | undefined)?.data?.[
+      gatewayKeys.publicKey
+    ];
 
   function acknowledged(reported: readonly ObservedSet[]): void {
     for (const { peering, appliedRevision } of reported) {
@@ -293,6 +345,12 @@ export function createDesiredState({
     peeringsOf,
     observed,
   };
+}
+
+function foreign(manifest: KubeManifest) {
+  const object = refText(manifest.kind, manifestRef(manifest));
+  const message = `${object} exists in this cluster and was not made by a broker; a broker takes over nothing that it did not make`;
+  return { refusal: { object, code: 'object_not_allowed', message }, error: undefined };
 }
 
 const manifestHash = (manifest: KubeManifest): string =>

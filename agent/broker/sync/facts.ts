@@ -13,6 +13,7 @@ import {
 } from '#shared/domain/network-keys.ts';
 import { addQuantities } from '#shared/domain/quantity.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import {
   type ClusterFacts,
@@ -47,6 +48,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
     transform: slimNode,
   });
   const policies = cluster.caches.cache(peeringPolicies);
+  const peers = cluster.caches.cache(trustedPeers);
   const networks = cluster.caches.cache(networkKinds.networks);
   const ips = cluster.caches.cache(networkKinds.ips, { labelSelector: networkLabel.ipType });
   const balanced = cluster.caches.cache(services, { fieldSelector: 'spec.type=LoadBalancer', transform: slimService });
@@ -81,7 +83,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
       kubernetesVersion = (JSON.parse(await cluster.api.getPath('/version', signal)) as { gitVersion: string })
         .gitVersion;
       // Not the Services: an old API server may refuse that selector, and then it is only not known whether load balancers work.
-      await Promise.all([nodeCache, policies, networks, ips, templates].map((cache) => cache.synced(signal)));
+      await Promise.all([nodeCache, policies, peers, networks, ips, templates].map((cache) => cache.synced(signal)));
     },
     read() {
       const schedulable = nodeCache.list().filter((node) => !node.spec?.unschedulable);
@@ -101,13 +103,22 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
           .map(policyFacts)
           .sort((a, b) => (a.name < b.name ? -1 : 1)),
         ...(makesLinks() ? { network: networkFacts() } : {}),
+        ...consentFacts(peers.list()),
       };
     },
     subscribe(listener) {
       nodeCache.subscribe(listener);
-      for (const cache of [policies, networks, ips, balanced, templates]) cache.subscribe(listener);
+      for (const cache of [policies, peers, networks, ips, balanced, templates]) cache.subscribe(listener);
     },
   };
+}
+
+function consentFacts(peers: readonly TrustedPeer[]): Pick<ClusterFacts, 'consents'> {
+  const consents = peers
+    .filter(({ spec }) => (spec?.consent?.length ?? 0) > 0)
+    .map(({ metadata, spec }) => ({ peer: metadata.name, roles: [...(spec.consent ?? [])].sort() }))
+    .sort((a, b) => (a.peer < b.peer ? -1 : 1));
+  return consents.length === 0 ? {} : { consents };
 }
 
 /** Keeps what the facts are made of; a node's status carries megabytes of image names otherwise. */

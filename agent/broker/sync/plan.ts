@@ -134,7 +134,13 @@ function planPresent({ set, live, wantedElsewhere, leftToOthers, refused, hashOf
 }
 
 function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
-  const left = live.filter((o) => !wantedElsewhere.has(refText(o.kind, o.ref)));
+  // In a tenant namespace that no broker made there is a peering by other means: its objects are not the broker's to remove.
+  const isHandMade = live.some(
+    (o) => isHome(o.kind) && o.ref.name === tenantNamespaceOf(set) && o.peering === undefined,
+  );
+  const left = live.filter(
+    (o) => !wantedElsewhere.has(refText(o.kind, o.ref)) && !(isHandMade && o.peering === undefined),
+  );
   if (left.length === 0) return { apply: [], remove: [], markPeerDead: false, clean: true };
   for (const stage of takedownStages[set.role]) {
     const here = left.filter((o) => brokerKind(o.kind)?.takedown[set.role] === stage);

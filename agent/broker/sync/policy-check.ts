@@ -1,6 +1,6 @@
 /** What this cluster's own PeeringPolicy objects let a broker do here. Pure. */
 import { isWithin } from '#shared/domain/cidr.ts';
-import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { defaultTrust, type PeeringPolicy, type TrustMode } from '#shared/schema/isthmus/peering-policy.ts';
 import type { DesiredSet, KubeManifest, PolicyFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerKind } from '../kinds/all.ts';
 import type { Rejection } from './manifest-check.ts';
@@ -47,6 +47,19 @@ const allowing = (set: Peered, policies: readonly PolicyFacts[], ownTenant: stri
       policy[sideOf(set)].enabled &&
       policy[sideOf(set)].peers.some((peer) => peer === '*' || peer === set.peer),
   );
+
+/** How the first key of the peer may become trusted, and whether a policy accepts the peering without an administrator. */
+export function trustPolicy(
+  set: Peered,
+  policies: readonly PeeringPolicy[],
+  ownTenant?: string,
+): { readonly modes: readonly TrustMode[]; readonly accepts: boolean } {
+  const matching = policies.filter((policy) => allowing(set, [policyFacts(policy)], ownTenant).length > 0);
+  return {
+    modes: [...new Set(matching.flatMap(({ spec }) => spec.trust?.firstKey ?? defaultTrust))],
+    accepts: matching.some(({ spec }) => spec[sideOf(set)]?.autoAccept === true),
+  };
+}
 
 /** Undefined: `manifest` is not part of a link, or at least one policy that allows the peering allows it as well. */
 export function linkRejection(

@@ -19,6 +19,18 @@ export const channelCaches = (caches: Caches): ChannelCaches => ({
   all: brokerKinds.flatMap((kind) => kind.caches(caches)),
 });
 
+/** The object of this kind and name in the tenant namespace of the peer, as a cache has it. */
+export const objectOf = (
+  { all }: ChannelCaches,
+  set: Pick<PeeringKey, 'peer'>,
+  kind: string,
+  name: string,
+): KubeObject | undefined =>
+  all
+    .filter(({ type }) => type.kind === kind)
+    .flatMap((cache) => cache.list())
+    .find(({ metadata }) => metadata.name === name && metadata.namespace === tenantNamespaceOf(set));
+
 export interface WatchedObjects {
   readonly live: readonly LiveObject[];
   readonly observed: readonly ObservedObject[];

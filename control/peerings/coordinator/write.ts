@@ -122,6 +122,7 @@ function planSide(
     state: content.state,
     peerDead: content.peerDead,
     objects: content.objects,
+    ...(content.announcement === undefined ? {} : { announcement: content.announcement }),
     ...(absentRevision === undefined ? {} : { absentRevision }),
   };
   const at = key.desired(side.tenant, side.clusterId, spec.id);
@@ -133,7 +134,10 @@ function planSide(
 }
 
 const sameContent = (a: DesiredContent, b: DesiredContent): boolean =>
-  a.state === b.state && a.peerDead === b.peerDead && sameJson(a.objects, b.objects);
+  a.state === b.state &&
+  a.peerDead === b.peerDead &&
+  a.announcement === b.announcement &&
+  sameJson(a.objects, b.objects);
 
 function bump({ tenant, clusterId, revision }: LoadedSide, now: number): Required<SidePlan> {
   const next = (revision?.value.revision ?? 0) + 1;

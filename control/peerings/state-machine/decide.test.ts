@@ -208,6 +208,17 @@ describe('a living peering', () => {
     expect(later.desiredConsumer).toEqual(first.desiredConsumer);
   });
 
+  test('passes on what each cluster signed for the other, unread, and forgets none that a later report lacks', () => {
+    const signing = (role: PeeringRole, announcement: string) =>
+      side({ observed: reported(role, [], { announcement }) });
+    const told = reconcilePeering(
+      input({ consumer: signing('consumer', 'of rome'), provider: signing('provider', 'of milan') }),
+    );
+    const later = reconcilePeering(input({ state: told.state, consumer: consumer(), provider: provider() }));
+    for (const { desiredConsumer, desiredProvider } of [told, later])
+      expect([desiredConsumer?.announcement, desiredProvider?.announcement]).toEqual(['of milan', 'of rome']);
+  });
+
   test('never passes on what is not public', () => {
     expect(canonical(reconcilePeering(input({ provider: provider(tenant) })))).not.toContain('aws');
   });
@@ -415,6 +426,17 @@ describe('consent', () => {
     },
   ])('of the provider is $kind when $when', ({ given, kind }) => {
     expect(validateProvider(given, spec).kind).toBe(kind);
+  });
+
+  test('is what an administrator of the cluster gave there for that peer and role, and no more', () => {
+    const waiting = facts({ autoAccept: false });
+    const agreed = (peer: string, role: PeeringRole): ClusterFacts => ({
+      ...waiting,
+      consents: [{ peer, roles: [role] }],
+    });
+    expect(validateProvider(agreed('rome', 'provider'), spec).kind).toBe('granted');
+    expect(validateProvider(agreed('rome', 'consumer'), spec).kind).toBe('undecided');
+    expect(validateProvider(agreed('turin', 'provider'), spec).kind).toBe('undecided');
   });
 
   test('of the consumer goes by its own side of the policy', () => {

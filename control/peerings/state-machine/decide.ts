@@ -8,6 +8,7 @@ import type { PeeringCondition, Phase } from '../../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, SideInput } from '../../model/peering-records.ts';
 import type { Condition } from '../core/condition.ts';
 import { unreadable } from '../core/observed.ts';
+import { otherRole } from '../core/roles.ts';
 import { networkCondition } from '../link/condition.ts';
 import { isLinked, nextLink } from '../link/decide.ts';
 import { linkObjects } from '../link/desired-objects.ts';
@@ -93,8 +94,10 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
   });
   // Consent that was given stays given: what has been agreed ends by unpeering, not by editing a policy.
   const consentedAt = before.consentedAt ?? (consent.status === 'True' ? now : undefined);
+  const announced = announcedBy(input);
   const learnt: PeeringState = {
     ...before,
+    ...announced,
     ...(signed ? { signed } : {}),
     ...(issued ? { issued } : {}),
     ...(granted ? { granted } : {}),
@@ -131,12 +134,22 @@ function reconcileLiving(input: ReconcileInput): ReconcileResult {
     state,
     ...(agreed
       ? {
-          desiredConsumer: present(consumerObjects(spec, issued), network, spec, 'consumer'),
-          desiredProvider: present(providerSide(spec, learnt, network), network, spec, 'provider'),
+          desiredConsumer: present(consumerObjects(spec, issued), network, learnt, spec, 'consumer'),
+          desiredProvider: present(providerSide(spec, learnt, network), network, learnt, spec, 'provider'),
         }
       : {}),
     ...(nextLook === undefined ? {} : { nextLook }),
   };
+}
+
+/** The newest of each side; what a later report lacks stays. */
+function announcedBy({ state, consumer, provider }: ReconcileInput): Pick<PeeringState, 'announced'> {
+  const told = {
+    consumer: consumer.observed?.announcement ?? state.announced?.consumer,
+    provider: provider.observed?.announcement ?? state.announced?.provider,
+  };
+  const known = Object.entries(told).filter(([, text]) => text !== undefined);
+  return known.length === 0 ? {} : { announced: Object.fromEntries(known) };
 }
 
 function warningsOf(input: ReconcileInput): Pick<PeeringState, 'warnings'> {
@@ -178,11 +191,13 @@ function linkOf(input: ReconcileInput): Network | undefined {
 const present = (
   objects: readonly KubeManifest[],
   network: Network | undefined,
+  { announced }: PeeringState,
   spec: PeeringSpec,
   side: PeeringRole,
 ): DesiredContent => ({
   state: 'present',
   peerDead: false,
+  ...(announced?.[otherRole(side)] === undefined ? {} : { announcement: announced[otherRole(side)] }),
   objects: network ? [...objects, ...linkObjects(spec, network.link, side)] : objects,
 });
 

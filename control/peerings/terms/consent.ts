@@ -32,7 +32,9 @@ export function validateConsumer(facts: ClusterFacts, { consumer, provider }: Te
   const matching = facts.policies.filter(
     (policy) => isAbout(policy, owner) && policy.asConsumer.enabled && lists(policy.asConsumer.peers, provider),
   );
-  const accepting = matching.find(({ asConsumer }) => asConsumer.autoAccept || owner?.agreed);
+  const accepting = matching.find(
+    ({ asConsumer }) => asConsumer.autoAccept || owner?.agreed || agrees(facts, provider, 'consumer'),
+  );
   if (accepting) return { kind: 'granted', policy: accepting.name };
   return undecided({ cluster: consumer, peer: provider, side: 'asConsumer', matching, owner });
 }
@@ -43,12 +45,18 @@ export function validateProvider(facts: ClusterFacts, terms: Terms, owner?: Peer
     (policy) => isAbout(policy, owner) && policy.asProvider.enabled && lists(policy.asProvider.peers, consumer),
   );
   const fitting = matching.filter((policy) => objectionOf(policy, terms) === undefined);
-  const accepting = fitting.find(({ asProvider }) => asProvider.autoAccept || owner?.agreed);
+  const accepting = fitting.find(
+    ({ asProvider }) => asProvider.autoAccept || owner?.agreed || agrees(facts, consumer, 'provider'),
+  );
   if (accepting) return { kind: 'granted', policy: accepting.name };
   const [first] = matching;
   if (first && fitting.length === 0) return refused(first, terms);
   return undecided({ cluster: provider, peer: consumer, side: 'asProvider', matching: fitting, owner });
 }
+
+/** An administrator of the cluster has agreed, by a TrustedPeer. */
+const agrees = ({ consents = [] }: ClusterFacts, peer: string, role: 'consumer' | 'provider'): boolean =>
+  consents.some((consent) => consent.peer === peer && consent.roles.includes(role));
 
 type Objection = { readonly field: string; readonly asked: string; readonly limit: string };
 
@@ -88,7 +96,7 @@ function undecided({ cluster, peer, side, matching, owner }: Undecided): Verdict
     return {
       kind: 'undecided',
       message: `PeeringPolicy ${names(matching)} of ${cluster} allows ${peer} as ${role}, but accepts nothing by itself`,
-      action: `in ${cluster}, set spec.${side}.autoAccept to true in PeeringPolicy ${names(matching.slice(0, 1))}`,
+      action: `in ${cluster}, agree with \`isthmus trust ${peer} --as ${side === 'asConsumer' ? 'consumer' : 'provider'}\`, or set spec.${side}.autoAccept to true in PeeringPolicy ${names(matching.slice(0, 1))}`,
     };
   }
   return {

@@ -99,7 +99,8 @@ describe('peering two clusters', () => {
     expect(condition(peering, 'Consented')).toMatchObject({
       status: 'False',
       side: 'provider',
-      action: 'in milan, set spec.asProvider.autoAccept to true in PeeringPolicy default',
+      action:
+        'in milan, agree with `isthmus trust rome --as provider`, or set spec.asProvider.autoAccept to true in PeeringPolicy default',
     });
     await clusters.step();
     expect(milan.remains).toEqual([]);

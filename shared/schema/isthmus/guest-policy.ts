@@ -33,6 +33,9 @@ export const GuestPolicy = z.object({
   schedulers: list.describe('Schedulers besides default-scheduler; `*` ends a prefix.'),
   runtimeClasses: list.describe('Runtime classes that pods may name; default none; `*` ends a prefix.'),
   priorityClasses: list.describe('Priority classes that pods may name; default none; `*` ends a prefix.'),
+  nodeAnnotations: list.describe(
+    'Keys of annotations that network plugins and container runtimes obey and that pods may have; default none, others are left out of the pod; `*` ends a prefix.',
+  ),
   maxGracePeriodSeconds: z
     .int()
     .min(1)

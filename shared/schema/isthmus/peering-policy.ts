@@ -34,6 +34,14 @@ export type ReflectedKind = z.infer<typeof ReflectedKind>;
 /** As Liqo's book has it. */
 export const defaultSharePercent = 90;
 
+/**
+ * How the first key of a peer may become trusted. `Broker` needs no key at all: what the broker says is applied, as before there were
+ * announcements.
+ */
+export const TrustMode = z.enum(['Lock', 'Object', 'FirstUse', 'Broker']);
+export type TrustMode = z.infer<typeof TrustMode>;
+export const defaultTrust: readonly TrustMode[] = ['Lock', 'Object'];
+
 export const PeeringPolicySpec = z.object({
   tenants: z
     .array(z.string().min(1))
@@ -100,6 +108,18 @@ export const PeeringPolicySpec = z.object({
     })
     .optional()
     .describe('Links to peers; absent: allowed.'),
+  trust: z
+    .object({
+      firstKey: z
+        .array(TrustMode)
+        .min(1)
+        .default([...defaultTrust])
+        .describe(
+          'How the key of a peer that this cluster does not know may become trusted. Lock: a key of the PeeringLock of its account signed it. Object: its TrustedPeer names it (this always counts). FirstUse: the first key that the broker presents is taken, and no other afterwards. Broker: no key is asked for, and the broker is believed.',
+        ),
+    })
+    .optional()
+    .describe('Trust in peers of a broker; absent: Lock and Object.'),
   reflectedKinds: z
     .array(ReflectedKind)
     .default([...ReflectedKind.options])

@@ -105,6 +105,12 @@ export const ClusterFacts = z.object({
   allocatable: Quantities.describe('Sum over schedulable, non-virtual nodes.'),
   policies: z.array(PolicyFacts),
   network: NetworkFacts.optional().describe('Absent: the agent makes no links, or not yet.'),
+  consents: z
+    .array(z.object({ peer: z.string(), roles: z.array(z.enum(['consumer', 'provider'])) }))
+    .optional()
+    .describe(
+      'Peers to which an administrator of this cluster has agreed, with the roles of this cluster. Absent: none.',
+    ),
 });
 export type ClusterFacts = z.infer<typeof ClusterFacts>;
 
@@ -164,6 +170,8 @@ export const Refusal = z.object({
   message: z.string(),
 });
 
+export const longestAnnouncement = 8_192;
+
 /** All that exists in one cluster for one peering. */
 export const ObservedSet = z.object({
   peering: z.string(),
@@ -174,6 +182,11 @@ export const ObservedSet = z.object({
   refusals: z.array(Refusal),
   /** A user of the cluster ended the peering there by deleting its ResourceSlice, Identity or Tenant. */
   ended: z.boolean().optional(),
+  announcement: z
+    .string()
+    .max(longestAnnouncement)
+    .optional()
+    .describe('What this cluster says of itself to the peer, signed by its key. The broker passes it on as it is.'),
 });
 export type ObservedSet = z.infer<typeof ObservedSet>;
 
@@ -253,6 +266,11 @@ export const DesiredSet = z.object({
    */
   peerDead: z.boolean(),
   objects: z.array(KubeManifest),
+  announcement: z
+    .string()
+    .max(longestAnnouncement)
+    .optional()
+    .describe('What the peer says of itself, as its agent signed it. Absent: the broker has none yet.'),
 });
 export type DesiredSet = z.infer<typeof DesiredSet>;
 

@@ -166,6 +166,8 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
       const spec = {
         asConsumer: accepting,
         asProvider: { ...accepting, maxResourcesPerPeer: { cpu: '8' }, classes: ['default'] },
+        // A broker of then passes on no announcements.
+        trust: { firstKey: ['Broker'] },
       };
       fixture.put({
         apiVersion: 'isthmus.dev/v1alpha1',

@@ -175,12 +175,17 @@ test('a namespace of a consumer is closed to other guests and to metadata servic
   );
 });
 
-test('a pod that tolerates every taint tolerates none that the provider did not offer', async () => {
+test('a pod that tolerates every taint and names networks of nodes gets none that the provider did not offer', async () => {
   const pod = { containers: [container], tolerations: [{ operator: 'Exists' }] };
-  await kubelet.create(shadowPods, shadow('apps-cons', 'tolerant', pod));
+  const object = shadow('apps-cons', 'tolerant', pod);
+  const annotations = { 'k8s.v1.cni.cncf.io/networks': 'kube-system/lan', note: 'kept' };
+  await kubelet.create(shadowPods, { ...object, metadata: { ...object.metadata, annotations } });
   const keys = (await podNamed('tolerant')).spec?.tolerations?.map(({ key }) => key);
   expect(keys).toEqual(expect.arrayContaining(['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']));
   expect(keys).not.toContain(undefined);
+  const noted = Object.keys((await podNamed('tolerant')).metadata.annotations ?? {});
+  expect(noted).toContain('note');
+  expect(noted).not.toContain('k8s.v1.cni.cncf.io/networks');
 });
 
 test('the end of the mapping does not wait for a pod that nothing ends', async () => {

@@ -52,6 +52,7 @@ const policy = (autoAccept: boolean) =>
     kind: 'PeeringPolicy',
     metadata: { name: 'default' },
     spec: {
+      trust: { firstKey: ['FirstUse'] },
       asConsumer: { enabled: true, autoAccept: true, peers: ['*'] },
       asProvider: { enabled: true, autoAccept, peers: ['*'], maxResourcesPerPeer: { cpu: '8' }, classes: ['default'] },
     },

@@ -68,6 +68,7 @@ const GuestPlacement = z.looseObject({
   runtimeClassName: text,
   priorityClassName: text,
   priority: z.number().nullish(),
+  terminationGracePeriodSeconds: z.number().nullish(),
   affinity: z
     .looseObject({
       nodeAffinity: z

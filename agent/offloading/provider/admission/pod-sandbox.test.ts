@@ -1,5 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { podUsage } from '#shared/domain/pod-resources.ts';
 import { type GuestRules, safeRules } from '../guests/decide.ts';
+import { guestSpec, limitations } from '../guests/guest-spec.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 
 const containers = [{ name: 'main', image: 'web:1' }];
@@ -148,4 +152,59 @@ describe('the level of pod security', () => {
     expect(judge(hostile, rules)).toMatchObject({ allowed: true });
     expect(judge({ ...hostile, nodeName: 'worker' }, rules)).toMatchObject(refused('nodeName'));
   });
+});
+
+test('any JSON in the fields of a pod gets a verdict, and what is accepted can be limited and counted', () => {
+  const text = fc.constantFrom('', 'a', 'default-scheduler', '1', '-1', 'node.kubernetes.io/not-ready', '*');
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, depthSize: 'small' },
+      text,
+      fc.constant(null),
+      fc.integer(),
+      fc.boolean(),
+      tie('list'),
+      tie('record'),
+    ),
+    list: fc.array(tie('value'), { maxLength: 2 }),
+    record: fc.dictionary(
+      fc.constantFrom(
+        'name',
+        'key',
+        'operator',
+        'requests',
+        'limits',
+        'cpu',
+        'memory',
+        'emptyDir',
+        'hostPath',
+        'resources',
+      ),
+      tie('value'),
+      { maxKeys: 3 },
+    ),
+  }));
+  const { value, list, record } = json;
+  const field = fc.oneof(value, list, fc.array(record, { maxLength: 2 }), record);
+  const names = fc.constantFrom(
+    ...['volumes', 'tolerations', 'nodeSelector', 'affinity', 'schedulerName', 'runtimeClassName', 'resources'],
+    ...['terminationGracePeriodSeconds', 'initContainers', 'overhead', 'securityContext', 'priority'],
+  );
+  const container = fc.record({ name: fc.constant('app'), resources: field }, { requiredKeys: ['name'] });
+  const pod = fc
+    .tuple(fc.array(container, { minLength: 1, maxLength: 2 }), fc.dictionary(names, field, { maxKeys: 2 }))
+    .map(([containers, fields]) => ({ containers, ...fields }));
+  fc.assert(
+    fc.property(pod, (spec) => {
+      if (!validateGuestPod(spec, {}, { rules: safeRules }).allowed) return;
+      const given = spec as unknown as PodSpec;
+      limitations(given, {}, safeRules);
+      for (const enforcement of ['None', 'Soft', 'Hard'] as const) {
+        const held = guestSpec(given, safeRules, enforcement);
+        podUsage(held);
+        expect(held.volumes?.every((volume) => !('hostPath' in volume) || volume.hostPath == null) ?? true).toBe(true);
+      }
+    }),
+    { numRuns: 5_000 },
+  );
 });

@@ -137,7 +137,9 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const rules = rulebook.rulesOf(metadata.labels?.[label.origin] ?? '');
     const nodeSelector = nodeSelectorOf(metadata.labels?.[label.creatorUser] ?? '');
     const verdict = validateGuestPod(spec?.pod, metadata.annotations, { rules, nodeSelector });
-    return verdict.allowed ? { ...verdict, warnings: limitations(spec.pod, rules) } : verdict;
+    return verdict.allowed
+      ? { ...verdict, warnings: limitations(spec.pod, metadata.annotations ?? {}, rules) }
+      : verdict;
   }
 
   const mutate: Hook = ({ object, before, user }) =>

@@ -20,6 +20,7 @@ export const safeRules: GuestRules = {
   schedulers: [],
   runtimeClasses: [],
   priorityClasses: [],
+  nodeAnnotations: [],
   maxGracePeriodSeconds: 600,
   limitsEnforcement: 'Soft',
   // The grant by default (4 CPUs, 8Gi, 110 pods) runs out of pods first.

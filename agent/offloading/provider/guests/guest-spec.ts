@@ -24,7 +24,9 @@ function larger(a: string | number, b: string | number | undefined): string | nu
 
 /** What the pod as a whole requests needs no request of a container. */
 function filled(container: Container, pod: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): Container {
-  const { requests = {}, limits = {} } = container.resources ?? {};
+  // Go clients send `null` for what is not set.
+  const requests = container.resources?.requests ?? {};
+  const limits = container.resources?.limits ?? {};
   const whole = { ...pod.resources?.limits, ...pod.resources?.requests };
   const missing = counted.flatMap((resource) => {
     const amount = limits[resource] ?? rules.defaultRequests[resource];
@@ -57,8 +59,8 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
     enforcement === 'None' ? container : filled(container, spec, rules, enforcement);
   const containers = spec.containers.map(fill);
   const initContainers = spec.initContainers?.map(fill);
-  const isSame = (before: readonly Container[] = [], after: readonly Container[] = []): boolean =>
-    before.every((container, i) => container === after[i]);
+  const isSame = (before: readonly Container[] | undefined, after: readonly Container[] | undefined): boolean =>
+    before == null || before.every((container, i) => container === after?.[i]);
   const tooLong = grace !== undefined && grace > rules.maxGracePeriodSeconds;
   if (
     !tooLong &&
@@ -76,21 +78,55 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
   };
 }
 
-/** What of the spec does not hold here, as sentences for its author. What is filled in is no news. */
-export function limitations(spec: PodSpec, rules: GuestRules): string[] {
-  const { terminationGracePeriodSeconds: grace, tolerations = [] } = spec;
-  const cut =
-    grace !== undefined && grace > rules.maxGracePeriodSeconds
-      ? [
-          `spec.pod.terminationGracePeriodSeconds is ${grace}: the provider ends the pod after ${rules.maxGracePeriodSeconds} (guests.maxGracePeriodSeconds of its PeeringPolicy)`,
-        ]
-      : [];
-  const left = tolerations.filter((one) => !tolerated(rules)(one)).map(({ key }) => key || 'every key');
-  const accepted = [...ofEveryPod, ...rules.tolerations].join(', ');
-  return left.length === 0
-    ? cut
-    : [
-        ...cut,
-        `spec.pod.tolerations of ${left.join(', ')} have no effect at this provider: accepted are ${accepted} (guests.tolerations of its PeeringPolicy)`,
-      ];
+/** By these, network plugins and container runtimes attach pods to other networks, give them addresses and open their sandbox. */
+const ofNodes = [
+  ...['k8s.v1.cni.cncf.io/*', 'v1.multus-cni.io/*', 'cni.projectcalico.org/*', 'k8s.ovn.org/*', 'ovn.kubernetes.io/*'],
+  ...[
+    'ipam.cilium.io/*',
+    'network.harvesterhci.io/*',
+    'io.kubernetes.cri-o.*',
+    'cri-o.io/*',
+    'io.katacontainers.*',
+    'io.containerd.*',
+  ],
+];
+
+type Texts = Readonly<Record<string, string>>;
+const isLeftOut = ({ nodeAnnotations }: GuestRules, key: string): boolean =>
+  matchesAny(ofNodes, key) && !matchesAny(nodeAnnotations, key);
+
+/** The annotations that a guest's pod gets; the same object when that is all. */
+export function guestAnnotations(annotations: Texts, rules: GuestRules): Texts {
+  const kept = Object.entries(annotations).filter(([key]) => !isLeftOut(rules, key));
+  return kept.length === Object.keys(annotations).length ? annotations : Object.fromEntries(kept);
+}
+
+const named = 5;
+/** However many a hostile client sends, the answer stays short. */
+const some = (names: readonly string[]): string =>
+  [
+    ...names.slice(0, named).map((one) => one.slice(0, 100)),
+    ...(names.length > named ? [`${names.length - named} more`] : []),
+  ].join(', ');
+
+/** What of the pod does not hold here, as sentences for its author. What is filled in is no news. */
+export function limitations(spec: PodSpec, annotations: Texts, rules: GuestRules): string[] {
+  const { terminationGracePeriodSeconds: grace, tolerations } = spec;
+  const setting = (name: keyof GuestRules): string => `(guests.${name} of its PeeringPolicy)`;
+  const said: string[] = [];
+  if (grace !== undefined && grace > rules.maxGracePeriodSeconds)
+    said.push(
+      `spec.pod.terminationGracePeriodSeconds is ${grace}: the provider ends the pod after ${rules.maxGracePeriodSeconds} ${setting('maxGracePeriodSeconds')}`,
+    );
+  const obeyed = Object.keys(annotations).filter((key) => isLeftOut(rules, key));
+  if (obeyed.length > 0)
+    said.push(
+      `metadata.annotations ${some(obeyed)} are left out: nodes of the provider would obey them; accepted: ${rules.nodeAnnotations.join(', ') || 'none'} ${setting('nodeAnnotations')}`,
+    );
+  const open = (tolerations ?? []).filter((one) => !tolerated(rules)(one)).map(({ key }) => key || 'every key');
+  if (open.length > 0)
+    said.push(
+      `spec.pod.tolerations of ${some(open)} have no effect at this provider: accepted are ${[...ofEveryPod, ...rules.tolerations].join(', ')} ${setting('tolerations')}`,
+    );
+  return said;
 }

@@ -6,7 +6,7 @@ import { podRequests } from '#shared/domain/pod-resources.ts';
 import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { guestRules, matchesAny, safeRules } from './decide.ts';
-import { guestSpec, limitations } from './guest-spec.ts';
+import { guestAnnotations, guestSpec, limitations } from './guest-spec.ts';
 
 const policy = (name: string, guests: GuestPolicy, peers = ['*']): PeeringPolicy =>
   ({ metadata: { name }, spec: { asProvider: { enabled: true, peers, guests } } }) as unknown as PeeringPolicy;
@@ -43,10 +43,10 @@ describe('of the spec of a guest’s pod', () => {
   test('a grace period of a year is cut to what the policy allows, and its author is told', () => {
     const endless = spec({ terminationGracePeriodSeconds: year });
     expect(guestSpec(endless, safeRules, 'None').terminationGracePeriodSeconds).toBe(600);
-    expect(limitations(endless, safeRules)).toEqual([expect.stringMatching(/is 31536000: .* after 600 /)]);
+    expect(limitations(endless, {}, safeRules)).toEqual([expect.stringMatching(/is 31536000: .* after 600 /)]);
     const usual = spec({ terminationGracePeriodSeconds: 30 });
     expect(guestSpec(usual, safeRules, 'None')).toBe(usual);
-    expect(limitations(usual, safeRules)).toEqual([]);
+    expect(limitations(usual, {}, safeRules)).toEqual([]);
   });
 
   test('only tolerations that the policy names and those of every pod are left', () => {
@@ -63,9 +63,29 @@ describe('of the spec of a guest’s pod', () => {
     expect(keys([])).toEqual(['node.kubernetes.io/not-ready']);
     expect(keys(['gpu'])).toEqual(['gpu', 'node.kubernetes.io/not-ready']);
     expect(keys(['*'])).toHaveLength(4);
-    expect(limitations(spec({ tolerations }), safeRules)).toEqual([
+    expect(limitations(spec({ tolerations }), {}, safeRules)).toEqual([
       expect.stringMatching(/every key, node-role.kubernetes.io\/control-plane, gpu have no effect/),
     ]);
+  });
+
+  test('annotations by which nodes attach pods to other networks are left out, those of applications stay', () => {
+    const networks = 'k8s.v1.cni.cncf.io/networks';
+    const annotations = { [networks]: 'kube-system/admin-lan', 'prometheus.io/scrape': 'true', note: 'x' };
+    expect(Object.keys(guestAnnotations(annotations, safeRules))).toEqual(['prometheus.io/scrape', 'note']);
+    expect(limitations(spec(), annotations, safeRules)).toEqual([
+      expect.stringMatching(/annotations k8s\.v1\.cni\.cncf\.io\/networks are left out/),
+    ]);
+    const trusting = { ...safeRules, nodeAnnotations: [networks] };
+    expect(guestAnnotations(annotations, trusting)).toBe(annotations);
+    expect(limitations(spec(), annotations, trusting)).toEqual([]);
+  });
+
+  test('thousands of them make one short sentence', () => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k8s.ovn.org/a${i}`, 'x']));
+    const [said = '', ...more] = limitations(spec(), many, safeRules);
+    expect(more).toEqual([]);
+    expect(said).toMatch(/k8s\.ovn\.org\/a4, 4995 more are left out/);
+    expect(said.length).toBeLessThan(400);
   });
 
   test('under Soft, requests that are missing come from the limit, else from the policy; under None nothing is filled in', () => {
@@ -112,5 +132,13 @@ describe('of the spec of a guest’s pod', () => {
         },
       ),
     );
+  });
+
+  test('with null in the place of what is not set is as without it', () => {
+    const nothing = { terminationGracePeriodSeconds: null, tolerations: null, initContainers: null, resources: null };
+    const given = spec(nothing, { requests: null, limits: null });
+    expect(limitations(given, {}, safeRules)).toEqual([]);
+    expect(resourcesOf(guestSpec(given, safeRules, 'Soft'))?.requests).toEqual({ cpu: '25m', memory: '64Mi' });
+    expect(guestSpec(given, safeRules, 'None')).toBe(given);
   });
 });

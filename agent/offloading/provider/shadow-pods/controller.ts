@@ -14,7 +14,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { guestSpec, limitations } from '../guests/guest-spec.ts';
+import { guestAnnotations, guestSpec, limitations } from '../guests/guest-spec.ts';
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { ownerUid } from '../model/pod-owner.ts';
@@ -96,7 +96,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
   const pod = caches.pods.get(ref);
   const namespaceOrigin = shadow && !pod ? await originOf(cluster, caches, ref.namespace ?? '', signal) : undefined;
   const decision = decide({
-    ...(shadow && { shadow: tolerated(shadow, caches.rulebook) }),
+    ...(shadow && { shadow: asAllowed(shadow, caches.rulebook) }),
     ...(pod && { pod }),
     ...(namespaceOrigin !== undefined && { namespaceOrigin }),
   });
@@ -120,11 +120,18 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
   }
 }
 
-/** What is filled in at creation stays out of the comparison with a living pod. */
-function tolerated(shadow: ShadowPod, rulebook: Rulebook): ShadowPod {
+/** As the rules for guests have it. What is filled in at creation stays out of the comparison with a living pod. */
+function asAllowed(shadow: ShadowPod, rulebook: Rulebook, isNewPod = false): ShadowPod {
   const rules = rulebook.rulesOf(shadow.metadata.labels?.[label.origin] ?? '');
-  const pod = guestSpec(shadow.spec.pod, rules, 'None');
-  return pod === shadow.spec.pod ? shadow : { ...shadow, spec: { ...shadow.spec, pod } };
+  const pod = isNewPod ? rulebook.specOf(shadow) : guestSpec(shadow.spec.pod, rules, 'None');
+  const before = shadow.metadata.annotations ?? {};
+  const annotations = guestAnnotations(before, rules);
+  if (pod === shadow.spec.pod && annotations === before) return shadow;
+  return {
+    ...shadow,
+    metadata: { ...shadow.metadata, annotations: { ...annotations } },
+    spec: { ...shadow.spec, pod },
+  };
 }
 
 function isEarly(shadow: ShadowPod, { phase, pod }: Follow, now: number): boolean {
@@ -165,9 +172,12 @@ async function create(
     const origin = shadow.metadata.labels?.[label.origin];
     const ranges = configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === origin);
     const here = (address: string): string => (ranges && viewOfPeer(address, ranges)) ?? address;
-    const allowed = { ...shadow, spec: { ...shadow.spec, pod: rulebook.specOf(shadow) } };
-    await cluster.api.create(pods, podOf(allowed, here), { answer: 'metadata' }, signal);
-    for (const message of limitations(shadow.spec.pod, rulebook.rulesOf(origin ?? '')))
+    await cluster.api.create(pods, podOf(asAllowed(shadow, rulebook, true), here), { answer: 'metadata' }, signal);
+    for (const message of limitations(
+      shadow.spec.pod,
+      shadow.metadata.annotations ?? {},
+      rulebook.rulesOf(origin ?? ''),
+    ))
       cluster.events.emit(shadow, 'Warning', 'LimitedByProvider', message);
     return settled;
   } catch (error) {

@@ -1,0 +1,68 @@
+/** The announcements of this cluster, one for each peer: the same text until what it says changes, then a newer version. */
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { fingerprintOf } from '#agent/pki/cluster-keys.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { PeeringLock } from '#shared/schema/isthmus/peering-lock.ts';
+import { type ClusterFacts, longestAnnouncement } from '#shared/schema/protocol/agent-protocol.ts';
+import { type Claims, caHashOf, signAnnouncement } from './announcement.ts';
+
+export interface AnnouncerDeps {
+  readonly clusterId: string;
+  readonly tenant: string;
+  readonly privateKey: KeyObject;
+  /** base64: by the key before this one. */
+  readonly succession?: string;
+  readonly clock: Clock;
+}
+
+interface Announced {
+  readonly facts: ClusterFacts;
+  /** Of this cluster's account. */
+  readonly lock: PeeringLock | undefined;
+  /** base64, of the gateway to the peer. */
+  readonly wireGuardKey: string | undefined;
+}
+
+/** Undefined where the cluster's key is of a kind other than Ed25519, or where what there is to say does not fit. */
+export type Announcer = (peer: string, announced: Announced) => string | undefined;
+
+export function createAnnouncer({ clusterId, tenant, privateKey, succession, clock }: AnnouncerDeps): Announcer {
+  if (privateKey.asymmetricKeyType !== 'ed25519') return () => undefined;
+  const publicKey = createPublicKey(privateKey);
+  const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+  const fingerprint = fingerprintOf(publicKey);
+  const last = new Map<string, { readonly said: string; readonly at: number; readonly text: string }>();
+  return (peer, { facts, lock, wireGuardKey }) => {
+    const own = lock?.spec.own;
+    const { network } = facts;
+    const said: Omit<Claims, 'at'> = {
+      purpose: 'peering',
+      sender: clusterId,
+      receiver: peer,
+      tenant,
+      key,
+      ...(succession === undefined ? {} : { succession }),
+      ...(own?.fingerprint === fingerprint ? { locks: own.signatures } : {}),
+      apiServer: facts.apiServerUrl,
+      caHash: caHashOf(facts.apiServerCa),
+      ...(network === undefined
+        ? {}
+        : {
+            network: {
+              pod: network.podCidrs,
+              external: network.externalCidrs,
+              ...(network.apiServerProxy === undefined ? {} : { apiServerProxy: network.apiServerProxy }),
+            },
+          }),
+      ...(wireGuardKey === undefined ? {} : { wireGuardKey }),
+    };
+    const before = last.get(peer);
+    if (before?.said === JSON.stringify(said)) return before.text;
+    // A clock that was set back while this process runs must not make the newer version the older one.
+    const at = Math.max(clock.now(), (before?.at ?? 0) + 1);
+    const text = signAnnouncement({ ...said, at }, privateKey);
+    if (text.length > longestAnnouncement) return undefined;
+    last.set(peer, { said: JSON.stringify(said), at, text });
+    return text;
+  };
+}

@@ -1,0 +1,154 @@
+/** Keeps the TrustedPeers: decides about each desired set, remembers the keys that are trusted, and shows what an administrator has to decide. */
+import type { Cache, Cluster } from '#kube/model/types.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { fieldManager } from '#shared/domain/liqo-keys.ts';
+import { type PeeringLock, peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
+import type { TrustMode } from '#shared/schema/isthmus/peering-policy.ts';
+import { type TrustedPeer, type TrustedPeerStatus, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
+import type { ClusterFacts, DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import { type AnnouncerDeps, createAnnouncer } from './announcer.ts';
+import { decideTrust, type Refused, type TrustDecision } from './decide.ts';
+import { type ProofInput, type Unproven, unproven } from './proof.ts';
+
+interface TrustQuestion {
+  /** As the PeeringPolicies that allow the peer say. */
+  readonly modes: readonly TrustMode[];
+  readonly accepts: boolean;
+  /** The Configuration of the peer in this cluster, if there is one. */
+  readonly configuration: KubeObject | undefined;
+}
+
+export interface Distrust extends Refused {
+  /** Of the set, what waits; the rest may be applied. Absent: all of it is refused. */
+  readonly only?: readonly KubeManifest[];
+}
+
+export interface PeerTrust {
+  /** Why nothing of the set may be applied, or not yet a part of it; undefined: all of it may. Remembers what it decides. */
+  check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined>;
+  /** What this cluster says of itself to a peer. */
+  announcementTo(peer: string, wireGuardKey: string | undefined): string | undefined;
+}
+
+export interface PeerTrustDeps extends AnnouncerDeps {
+  readonly cluster: Cluster;
+  readonly facts: () => ClusterFacts;
+}
+
+/** A broker names peers as it likes: so many that are not trusted get an object, for an administrator to look at. */
+const mostPending = 50;
+
+export type PeerTrustSource = PeerTrust & {
+  ready(signal: AbortSignal): Promise<void>;
+  /** What an administrator decides by. */
+  readonly peers: Cache<TrustedPeer>;
+  readonly locks: Cache<PeeringLock>;
+};
+
+export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
+  const { cluster, clusterId, tenant, clock } = deps;
+  const cache = cluster.caches.cache(trustedPeers);
+  const locks = cluster.caches.cache(peeringLocks);
+  const announce = createAnnouncer(deps);
+  /** What was written last: the cache may be behind, and a version must never be forgotten. */
+  const written = new Map<string, { readonly uid: string; readonly status: TrustedPeerStatus }>();
+
+  function knownPeer(peer: string): TrustedPeer | undefined {
+    const stored = cache.get({ name: peer });
+    const mine = written.get(peer);
+    if (stored === undefined || mine === undefined || mine.uid !== stored.metadata.uid) return stored;
+    const isBehind = (mine.status.announcedAt ?? 0) > (stored.status?.announcedAt ?? 0);
+    return isBehind ? { ...stored, status: mine.status } : stored;
+  }
+
+  async function remember(
+    peer: string,
+    known: TrustedPeer | undefined,
+    status: TrustedPeerStatus,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (known !== undefined && sameJson(known.status, status)) return;
+    const object = { apiVersion: 'isthmus.dev/v1alpha1', kind: 'TrustedPeer', metadata: { name: peer } } as const;
+    const by = { fieldManager: fieldManager.agent };
+    // Empty: what an administrator wrote into spec stays.
+    const made = known ?? (await cluster.api.apply(trustedPeers, object as unknown as TrustedPeer, by, signal));
+    await cluster.api.apply(
+      trustedPeers,
+      { ...object, status } as unknown as TrustedPeer,
+      { ...by, subresource: 'status' },
+      signal,
+    );
+    written.set(peer, { uid: made.metadata.uid ?? '', status });
+  }
+
+  function nextStatus(known: TrustedPeer | undefined, { refused, remember: news }: TrustDecision): TrustedPeerStatus {
+    const { conditions = [], offered: _, trustedSince, ...before } = known?.status ?? {};
+    const now = new Date(clock.now()).toISOString();
+    const status = refused === undefined ? ('True' as const) : ('False' as const);
+    const reason = refused === undefined ? 'Agreed' : camel(refused.code);
+    const message = refused?.message ?? 'what its cluster has signed is applied';
+    const [last] = conditions;
+    const since = last?.status === status ? last.lastTransitionTime : now;
+    const next = { ...before, ...news };
+    const isSameKey = trustedSince !== undefined && before.fingerprint === next.fingerprint;
+    return {
+      ...next,
+      ...(next.key === undefined ? {} : { trustedSince: isSameKey ? trustedSince : now }),
+      conditions: [{ type: 'Trusted', status, reason, message, lastTransitionTime: since }],
+    };
+  }
+
+  return {
+    async ready(signal) {
+      await Promise.all([cache.synced(signal), locks.synced(signal)]);
+    },
+    peers: cache,
+    locks,
+    async check(set, { modes, accepts, configuration }, signal) {
+      const known = knownPeer(set.peer);
+      const decision = decideTrust({
+        set,
+        self: { clusterId, tenant },
+        known,
+        locks: locks.list(),
+        modes,
+        accepts,
+      });
+      const { announcement } = decision;
+      const faults =
+        decision.refused === undefined && announcement !== undefined
+          ? faultsIn(set, { set, self: clusterId, announcement, configuration })
+          : [];
+      const fault = faults.find(({ isEarly }) => !isEarly);
+      // What does not prove true is not remembered as the newest version either.
+      const verdict: TrustDecision =
+        fault === undefined ? decision : { refused: { code: 'peer_unproven', message: fault.message }, remember: {} };
+      const pending = cache.list().filter(({ status }) => status?.key === undefined).length;
+      if (known !== undefined || verdict.refused === undefined || pending < mostPending)
+        await remember(set.peer, known, nextStatus(known, verdict), signal);
+      const [early] = faults;
+      if (verdict.refused !== undefined || early === undefined) return verdict.refused;
+      return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
+    },
+    announcementTo(peer, wireGuardKey) {
+      const lock = locks.list().find(({ metadata }) => metadata.name === tenant);
+      return announce(peer, { facts: deps.facts(), lock, wireGuardKey });
+    },
+  };
+}
+
+interface Fault extends Unproven {
+  readonly manifest: KubeManifest;
+}
+
+const faultsIn = (set: DesiredSet, input: ProofInput): Fault[] =>
+  set.objects.flatMap((manifest) => {
+    const fault = unproven(manifest, input);
+    if (fault === undefined) return [];
+    return [{ ...fault, manifest, message: `${manifest.kind} ${manifest.metadata.name}: ${fault.message}` }];
+  });
+
+/** Reasons of conditions are CamelCase. */
+const camel = (code: string): string =>
+  code.replaceAll(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
