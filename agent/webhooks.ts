@@ -85,7 +85,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ],
     ...exposure.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
-    ...createNetworkHooks(api, () => known.policies.list()),
+    ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);
 
   async function validateOffloading(

@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,8 +16,11 @@ import {
   secrets,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, Secret } from '#shared/domain/kube-object.ts';
+import { lockText } from '#shared/domain/peering-lock.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { type PeeringLock, peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -165,6 +168,58 @@ describe('isthmus join', () => {
   test('asks how peers reach an API server that is on loopback', async () => {
     const { code, err } = await cli(`join rome --kubeconfig ${server.kubeconfigPath}`);
     expect([code, err]).toEqual([2, expect.stringContaining('--api-server-url')]);
+  });
+});
+
+describe('the peering lock', () => {
+  const lock = async () => (await kube.get<PeeringLock>(peeringLocks, { name: 'default' }))?.spec;
+  const onRome = (line: string) => cli(`${line} --kubeconfig ${server.kubeconfigPath}`);
+  const publicKeyOf = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64');
+  const other = publicKeyOf(createPublicKey(generateKeyPairSync('ed25519').privateKey));
+
+  test('is in the cluster after a join: the key of the cluster, signed by the key of the administrator', async () => {
+    const { out } = await cli('lock show');
+    const { keys = [], own } = (await lock()) ?? {};
+    expect(keys.map(({ key }) => key)).toEqual([out.trim()]);
+    const { key = '', at = 0, signature = '' } = own?.signatures[0] ?? {};
+    expect(key).toBe(out.trim());
+    const der = createPublicKey(agentKey).export({ type: 'spki', format: 'der' });
+    expect(own?.fingerprint).toBe(`sha256:${createHash('sha256').update(der).digest('hex')}`);
+    const text = lockText({ tenant: 'default', clusterId: 'rome', fingerprint: own?.fingerprint ?? '', at });
+    const signer = createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' });
+    expect(verify(null, Buffer.from(text), signer, Buffer.from(signature, 'base64'))).toBe(true);
+  });
+
+  test('signs once, and takes and gives up the keys of other administrators', async () => {
+    const before = await lock();
+    expect((await onRome('lock sign')).code).toBe(0);
+    expect(await lock()).toEqual(before);
+    expect(await onRome(`lock trust ${other}`)).toMatchObject({ code: 0, out: expect.stringContaining('2 lock keys') });
+    expect((await lock())?.own).toEqual(before?.own);
+    expect(await onRome(`lock trust ${other} --tenant globex`)).toMatchObject({ code: 0 });
+    expect((await kube.get<PeeringLock>(peeringLocks, { name: 'globex' }))?.spec.keys).toEqual([{ key: other }]);
+    expect((await onRome(`lock distrust ${other}`)).code).toBe(0);
+    expect(await lock()).toEqual(before);
+  });
+
+  test('goes over to a new key when the administrator rotates it', async () => {
+    const former = (await cli('lock show')).out.trim();
+    const { out, err } = await cli('lock rotate');
+    expect(out.trim()).not.toBe(former);
+    expect(err).toContain(former);
+    expect((await onRome('lock sign')).code).toBe(0);
+    expect((await onRome(`lock distrust ${former}`)).code).toBe(0);
+    expect((await lock())?.own?.signatures.map(({ key }) => key)).toEqual([out.trim()]);
+    expect((await lock())?.keys.map(({ key }) => key)).toEqual([out.trim()]);
+  });
+
+  test('has beside it what an administrator agrees to by hand', async () => {
+    const fingerprint = `sha256:${'a'.repeat(64)}`;
+    expect((await onRome('trust milan')).code).toBe(2);
+    expect((await onRome('trust milan --as provider')).code).toBe(0);
+    expect((await onRome(`trust milan --fingerprint ${fingerprint} --as consumer`)).code).toBe(0);
+    const trusted = await kube.get<TrustedPeer>(trustedPeers, { name: 'milan' });
+    expect(trusted?.spec).toEqual({ fingerprint, consent: ['consumer', 'provider'] });
   });
 });
 

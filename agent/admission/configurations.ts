@@ -59,6 +59,11 @@ const offloadedNamespaces = (system: string): object => ({
   ],
 });
 
+/** Where users other than administrators may write. */
+const exceptSystemNamespace = (system: string): object => ({
+  matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [system] }],
+});
+
 /** Those that a NamespaceMap made for a consumer. */
 const guestNamespaces = (): object => ({
   matchExpressions: [
@@ -281,6 +286,17 @@ const validating: readonly Entry[] = [
     name: 'network.validate.liqo.io',
     path: '/validate/networks',
     resources: ['networks'],
+  },
+  {
+    ...usual,
+    group: 'ipam.liqo.io',
+    version: 'v1alpha1',
+    name: 'ip.validate.liqo.io',
+    path: '/validate/ips',
+    resources: ['ips'],
+    // A peering user may label its IPs.
+    skippable: false,
+    namespaceSelector: exceptSystemNamespace,
   },
 ];
 

@@ -128,7 +128,7 @@ function createSession(deps: SessionDeps): Channel {
       watches: [
         ...caches.all.map((cache) => watch(cache, sets.peeringsOf)),
         watch(facts.policies, () => sets.peerings()),
-        watch(trust.peers, () => sets.peerings()),
+        watch(trust.peers, (peer) => (trust.isDecidedAnew(peer) ? sets.peerings() : [])),
         watch(trust.locks, () => sets.peerings()),
       ],
       reconcile: sets.reconcile,

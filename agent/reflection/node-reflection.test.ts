@@ -27,7 +27,12 @@ test('a cluster whose caches end before they ever knew anything is not asked aga
     local: { caches },
     peer: { caches },
     localPods: ended,
-    shared: { providerMutex: new KeyedMutex(), deps: { nodes: ended, pod: () => undefined }, home: () => undefined },
+    shared: {
+      providerMutex: new KeyedMutex(),
+      deps: { nodes: ended, pod: () => undefined },
+      home: () => undefined,
+      followTokens: () => () => undefined,
+    },
     options: () => options as unknown as ReflectionOptions,
     clock: new ManualClock(),
     log: silentLog,

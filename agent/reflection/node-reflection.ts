@@ -38,8 +38,9 @@ export class NodeReflection {
     this.#signal = signal;
     this.#options = deps.options();
     const { workers } = this.#options.kinds.serviceaccount;
-    const home = () => deps.shared.home(deps.provider, this.#options);
-    this.#tokens = new TokenReflector({ ...deps, home, workers }, signal);
+    const home = (namespace: string) => deps.shared.home(deps.provider, this.#options, namespace);
+    const onSwitch = (look: (namespace: string) => void) => deps.shared.followTokens(look);
+    this.#tokens = new TokenReflector({ ...deps, home, onSwitch, workers }, signal);
   }
 
   /** `wanted`: local to remote names of the namespaces that the provider has made. */

@@ -28,11 +28,13 @@ export interface SharedReflection {
   readonly scopes: SharedScopes;
   readonly providerMutex: KeyedMutex;
   options(virtualNode: VirtualNode): ReflectionOptions;
-  /** Undefined: pods at that provider do not use it. */
-  home(provider: string, options: ReflectionOptions): HomeApi | undefined;
+  /** Undefined: pods of that namespace do not use it from that provider. */
+  home(provider: string, options: ReflectionOptions, namespace: string): HomeApi | undefined;
   synced(signal: AbortSignal): Promise<void>;
   /** Calls back when some template or PeeringPolicy changed; returns the function that ends it. */
   follow(onChange: () => void): () => void;
+  /** Calls back with a namespace where tokens are switched on or off; returns the function that ends it. */
+  followTokens(onChange: (namespace: string) => void): () => void;
 }
 
 export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
@@ -50,12 +52,12 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
         templates.get(optionsTemplateRef(virtualNode, systemNamespace)),
         reflectedKinds(policies.list(), 'asConsumer', virtualNode.spec.clusterID),
       ),
-    home(provider, { apiSupport, kinds }) {
+    home(provider, { apiSupport, kinds }, namespace) {
       // Without its tokens or the root CA a pod would only wait for them.
       const isServed = [kinds.serviceaccount, kinds.configmap].every(
         ({ workers, forbidden }) => workers > 0 && !forbidden,
       );
-      return apiSupport && isServed ? homeApi.toward(provider) : undefined;
+      return apiSupport && isServed && homeApi.isFor(namespace) ? homeApi.toward(provider) : undefined;
     },
     async synced(signal) {
       await Promise.all([templates.synced(signal), policies.synced(signal), homeApi.synced(signal)]);
@@ -66,5 +68,6 @@ export function sharedReflection(deps: SharedReflectionDeps): SharedReflection {
         for (const end of ends) end();
       };
     },
+    followTokens: (onChange) => homeApi.follow(onChange),
   };
 }

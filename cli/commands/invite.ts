@@ -1,6 +1,8 @@
 /** isthmus invite: lend a cluster of this tenant to another tenant, by a code. */
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
+import { codeWith } from '#cli/lock/invitation-code.ts';
+import { readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { paintFor, toneOf } from '#cli/output/style.ts';
@@ -42,7 +44,8 @@ const createCommand = (io: CliIo): Command =>
       'after',
       `
 Possession of the code is enough to use it: send it as you would a password. What is not limited here is limited by the PeeringPolicy of the
-cluster alone. The tenant that uses it runs: isthmus redeem CODE CLUSTER
+cluster alone. The tenant that uses it runs: isthmus redeem CODE CLUSTER --kubeconfig FILE
+Behind the first ~ the code has your lock key, by which the other cluster knows yours; the broker does not see that part.
 
 Examples:
   isthmus invite create milan --cpu 4 --memory 8Gi --expires-in 2d
@@ -61,7 +64,8 @@ Examples:
             ...(note !== undefined && { note }),
           },
         });
-        io.stdout.write(`${code}\n`);
+        const [lock, { tenant }] = await Promise.all([readLockKey(io), broker.api.getMe()]);
+        io.stdout.write(`${lock === undefined ? code : codeWith(code, { tenant, key: lock.publicKey })}\n`);
         io.stderr.write(
           `invitation ${invitation.id} to ${cluster}, good for ${invitation.uses} until ${invitation.expiresAt}; the code is not shown again\n`,
         );

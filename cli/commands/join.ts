@@ -73,7 +73,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
     });
     await during(progress, 'peering lock', async () => {
       const { tenant } = await broker.api.getMe();
-      const signing = { tenant, clusterId: name, lock: await ownLockKey(io), holder: holder() };
+      const signing = { tenant, clusterId: name, lock: await ownLockKey(io), holder: holder(), at: io.clock.now() };
       // The agent makes the key pair as it starts.
       await poll(
         io,

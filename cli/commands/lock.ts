@@ -59,7 +59,13 @@ The cluster then trusts what your key signs for clusters of its tenant, and they
     .action(async (options: Target) => {
       const kube = await openCluster(options, io);
       const { tenant, clusterId } = await linkOf(kube);
-      const fingerprint = await signCluster(kube, { tenant, clusterId, lock: await ownLockKey(io), holder: holder() });
+      const fingerprint = await signCluster(kube, {
+        tenant,
+        clusterId,
+        lock: await ownLockKey(io),
+        holder: holder(),
+        at: io.clock.now(),
+      });
       if (fingerprint === undefined)
         throw new AppError('not_found', `cluster ${clusterId} has no key pair yet`, {
           detail: { remedy: 'wait until its agent runs: it makes the pair' },

@@ -41,12 +41,14 @@ export interface Signing {
   readonly lock: LockKey;
   /** Words for people. */
   readonly holder: string;
+  /** Now, in milliseconds since the epoch. */
+  readonly at: number;
 }
 
 /** The cluster believes this lock key from now on, and shows its signature to others. Undefined: the cluster has no key pair yet. */
 export async function signCluster(
   kube: KubeClient,
-  { tenant, clusterId, lock, holder }: Signing,
+  { tenant, clusterId, lock, holder, at }: Signing,
 ): Promise<string | undefined> {
   const key = await ownKeyOf(kube);
   if (key === undefined) return undefined;
@@ -54,8 +56,13 @@ export async function signCluster(
   const before = await lockOf(kube, tenant);
   // Signatures for a former key of this cluster are worth nothing any more.
   const others = before.own?.fingerprint === fingerprint ? before.own.signatures : [];
-  const signature = { key: lock.publicKey, signature: lock.sign({ tenant, clusterId, fingerprint }) };
-  const signatures = [...others.filter((one) => one.key !== lock.publicKey), signature];
+  // A signature that is there stays: each new one is a change at every peer.
+  const mine = others.find((one) => one.key === lock.publicKey) ?? {
+    key: lock.publicKey,
+    at,
+    signature: lock.sign({ tenant, clusterId, fingerprint, at }),
+  };
+  const signatures = [...others.filter((one) => one.key !== lock.publicKey), mine];
   const after: Spec = { ...withKey(before, lock.publicKey, holder), own: { fingerprint, signatures } };
   if (JSON.stringify(after) !== JSON.stringify(before)) await writeLock(kube, tenant, after);
   return fingerprint;

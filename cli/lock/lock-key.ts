@@ -4,7 +4,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { configFile, makeFolder } from '#cli/broker/login-config.ts';
 import type { CliIo } from '#cli/output/io.ts';
-import { lockText } from '#shared/domain/peering-lock.ts';
+import { type Locked, lockText } from '#shared/domain/peering-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Stored = z.object({ privateKey: z.string().min(1) });
@@ -13,7 +13,7 @@ export interface LockKey {
   /** base64 of the SubjectPublicKeyInfo: what clusters are told. */
   readonly publicKey: string;
   /** base64. */
-  sign(of: { readonly tenant: string; readonly clusterId: string; readonly fingerprint: string }): string;
+  sign(of: Locked): string;
 }
 
 type Place = Pick<CliIo, 'env' | 'home'>;

@@ -2,7 +2,7 @@
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
-import { partition } from '../store/keys.ts';
+import { partition, sortableTime } from '../store/keys.ts';
 import { pageOf } from '../store/pages.ts';
 
 export interface AuditRecord {
@@ -18,23 +18,37 @@ export interface AuditRecord {
   readonly after?: unknown;
 }
 
-export interface Audit {
-  /** Newest first. */
-  list(
-    caller: Caller,
-    page?: PageRequest & { readonly subject?: string },
-    signal?: AbortSignal,
-  ): Promise<Page<AuditRecord>>;
+interface AuditFilter extends PageRequest {
+  readonly subject?: string;
+  readonly action?: string;
+  readonly principal?: string;
+  /** Milliseconds; the first inclusive, the second exclusive. Records lie in the order of time, so this is what makes a search short. */
+  readonly since?: number;
+  readonly until?: number;
 }
 
+export interface Audit {
+  /** Newest first. */
+  list(caller: Caller, filter?: AuditFilter, signal?: AbortSignal): Promise<Page<AuditRecord>>;
+}
+
+const fields = ['subject', 'action', 'principal'] as const;
+
 export const createAudit = ({ store }: Pick<ControlDeps, 'store'>): Audit => ({
-  async list(caller, page = {}, signal) {
+  async list(caller, filter = {}, signal) {
     mustHave(caller, 'audit:read');
+    const { since, until } = filter;
     return pageOf<AuditRecord, AuditRecord>(
       store,
-      { partition: partition.audit(caller.tenant), reverse: true },
-      page,
-      ({ value }) => (page.subject === undefined || page.subject === value.subject ? value : undefined),
+      {
+        partition: partition.audit(caller.tenant),
+        reverse: true,
+        ...(since === undefined ? {} : { from: sortableTime(since) }),
+        ...(until === undefined ? {} : { to: sortableTime(until) }),
+      },
+      filter,
+      ({ value }) =>
+        fields.every((field) => filter[field] === undefined || filter[field] === value[field]) ? value : undefined,
       signal,
     );
   },

@@ -80,3 +80,24 @@ test('a limit that is reached is one status for all of them, and no invitation t
   expect([last.status, last.body.code, last.body.retryable]).toEqual([409, 'limit_reached', false]);
   expect(last.headers).not.toHaveProperty('retry-after');
 });
+
+test('the audit log is searched by subject, action, principal and time, in bounded steps', async () => {
+  const { fixture, get, make } = await acme();
+  const from = fixture.clock.now();
+  for (let i = 0; i < 60; i += 1) {
+    fixture.clock.advance(1_000);
+    await make(`k${i}`);
+  }
+  const time = (seconds: number) => new Date(from + seconds * 1_000).toISOString();
+  const names = async (query: string) => {
+    const { body } = await get(`/v1/audit?limit=200&${query}`);
+    return body.items.map(({ after }: { after: { name: string } }) => after.name);
+  };
+  expect(await names(`since=${time(10)}&until=${time(13)}`)).toEqual(['k11', 'k10', 'k9']);
+  expect(await names('action=tenant.create')).toHaveLength(1);
+  expect(await names('principal=operator/none')).toEqual([]);
+  const { body } = await get('/v1/audit?limit=1');
+  const [{ subject, principal }] = body.items;
+  expect(await names(`subject=${subject}&principal=${principal}&action=api-key.create`)).toEqual(['k59']);
+  expect((await get('/v1/audit?since=yesterday')).status).toBe(422);
+});

@@ -116,7 +116,7 @@ export function http<
     { signal }: { signal: AbortSignal },
   ): Promise<APIGatewayProxyStructuredResultV2> => {
     const composition = compositionOf(context);
-    const { control, clock, version, untilChange, longestWaitSeconds, doorbellUrl } = composition;
+    const { control, clock, version, longestWaitSeconds, doorbellUrl } = composition;
     const principal = principals.get(event) ?? {};
     const body = route.body === undefined ? undefined : jsonBodyOf(event, maxBody);
     const input = {
@@ -124,7 +124,7 @@ export function http<
       control,
       clock,
       version,
-      untilChange,
+      untilChange: meteredWait(composition),
       longestWaitSeconds,
       doorbellUrl,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
@@ -153,6 +153,22 @@ export function http<
     route: { ...route, query, body: bodySchema } as unknown as AnyRoute,
   });
 }
+/**
+ * Waiting costs what asking again each second would cost: a request that waits holds a function, and looks at the store again. At the limit the wait
+ * rejects, and the answer is the state as it is.
+ */
+function meteredWait({ control, clock, untilChange }: Composition): Composition['untilChange'] {
+  let paidUntil = clock.now() + paidWaitMs;
+  return async (tenant, withinMs, signal) => {
+    if (withinMs > 0 && clock.now() >= paidUntil) {
+      paidUntil = clock.now() + paidWaitMs;
+      await control.tenants.admit(tenant, 'requests', signal);
+    }
+    await untilChange(tenant, withinMs, signal);
+  };
+}
+const paidWaitMs = 1_000;
+
 /** The same input, whose caller or operator tells the use case of the repetition. */
 const repeatable = <I>(input: I, repeat: Repeat): I => {
   const { caller, operator } = input as AnyPrincipal;

@@ -12,7 +12,7 @@ const maxWaitSeconds = 25;
 export const Wait = decimal(z.number().min(0).max(maxWaitSeconds))
   .optional()
   .describe(
-    `Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then, or sooner where the broker waits less.`,
+    `Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is.`,
   );
 
 /** Bounds what a lost hint can cost. */

@@ -84,7 +84,12 @@ class History implements ListWatch<ConfigMap> {
     );
     this.onPage();
     const more = from + 2 < snapshot.length;
-    return { items, resourceVersion: String(version), next: more ? JSON.stringify([version, from + 2]) : undefined };
+    return {
+      bytes: 0,
+      items,
+      resourceVersion: String(version),
+      next: more ? JSON.stringify([version, from + 2]) : undefined,
+    };
   }
 
   async watch(

@@ -5,7 +5,9 @@ import { apiVersionOf, type KubeObject, keyOf, type ObjectRef, type ResourceType
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { isTooLarge } from '../http/answer-bounds.ts';
 import type { Cache, CacheOptions, Change, Transform } from '../model/types.ts';
+import { KeptSizes } from './kept-sizes.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
 import { type IndexFn, Store } from './store.ts';
 
@@ -54,6 +56,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   /** Of `#failures`, those before the server was last known to be back: the next ones wait as if they were the first. */
   #forgiven = 0;
   #acceptedAt: number | undefined;
+  readonly #kept: KeptSizes;
 
   constructor(
     type: ResourceType<T>,
@@ -64,6 +67,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   ) {
     this.type = type;
     this.#source = source;
+    this.#kept = new KeptSizes(source.bounds);
     this.#transform = options.transform;
     this.#deps = { random: Math.random, ...deps };
     this.#timing = timing;
@@ -141,6 +145,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       }
     }
     this.#store.silence();
+    this.#kept.clear();
     this.#stopped = { reason: signal.reason };
     this.#settle();
   }
@@ -161,6 +166,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   async #relistOnce(signal: AbortSignal): Promise<string> {
     const objects = new Map<string, T>();
+    this.#kept.startList();
     let next: string | undefined;
     let version = '';
     do {
@@ -169,10 +175,13 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       for (const item of page.items) {
         const key = keyOf(item);
         const object = this.#known(key, item) ?? this.#prepare(item);
-        if (object !== undefined) objects.set(key, object);
+        if (object === undefined) continue;
+        this.#kept.listed(object);
+        objects.set(key, object);
       }
       next = page.next;
     } while (next !== undefined);
+    this.#kept.endList();
     this.#alive();
     this.#store.replace(objects);
     if (!this.#isSynced) {
@@ -223,7 +232,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       const { object } = event;
       if (object.metadata.resourceVersion !== undefined) progress(object.metadata.resourceVersion);
       if (event.type === 'BOOKMARK') return;
-      if (event.type === 'DELETED') this.#store.remove(keyOf(object), object.metadata.uid);
+      if (event.type === 'DELETED') this.#remove(object);
       else this.#put(object);
     };
     const accepted = (): void => {
@@ -234,7 +243,15 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   #put(object: T): void {
     const prepared = this.#prepare(object);
-    if (prepared !== undefined) this.#store.put(prepared);
+    if (prepared === undefined) return;
+    this.#kept.put(prepared);
+    this.#store.put(prepared);
+  }
+
+  #remove(object: T): void {
+    const key = keyOf(object);
+    this.#store.remove(key, object.metadata.uid);
+    if (this.#store.get(key) === undefined) this.#kept.remove(key);
   }
 
   /** Whether the watch that just ended was one; a watch of quiet objects lasts without any event. */
@@ -266,10 +283,13 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const delayMs = Math.max(
       typeof serverPauseMs === 'number' ? serverPauseMs : 0,
       backoffMs(this.#failures - this.#forgiven, { baseMs, maxMs, random }),
+      // Its watches may be taken each time, and flooded.
+      isTooLarge(error) ? maxMs : 0,
     );
     const fields = { kind: this.type.kind, code: codeOf(error), failures: this.#failures, delayMs };
     // The first failures of a broken connection are ordinary (a restart); more are worth a warning.
-    if (this.#failures === alarmingFailures) log.error('a cache cannot follow its API server', error, fields);
+    if (this.#failures === alarmingFailures || isTooLarge(error))
+      log.error('a cache cannot follow its API server', error, fields);
     else log.debug('a watch was interrupted', fields);
     if (await this.#sleptThrough(delayMs, signal)) return;
     this.#forgiven = this.#failures;

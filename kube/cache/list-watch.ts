@@ -3,6 +3,7 @@ import { watchdog } from '#shared/async/idle-timeout.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { AnswerBounds } from '../http/answer-bounds.ts';
 import type { ClusterConnection } from '../http/connection.ts';
 import { DocumentStream } from '../http/document-stream.ts';
 import { fetchPage, type Page } from '../http/list-page.ts';
@@ -35,6 +36,8 @@ interface WatchHandlers<T> {
 export interface ListWatch<T extends KubeObject> {
   /** Tells when the server is back after an outage, before this cache has asked it again. */
   readonly outages?: OutageTracker;
+  /** Of a server that is not ours. */
+  readonly bounds?: AnswerBounds;
   /** Fails with `kube_gone` when the snapshot of `next` is gone: start again without it. */
   page(next: string | undefined, signal: AbortSignal): Promise<Page<T>>;
   /**
@@ -54,6 +57,7 @@ export function createListWatch<T extends KubeObject>(
 ): ListWatch<T> {
   return {
     outages: outageTrackerOf(connection),
+    ...(connection.bounds && { bounds: connection.bounds }),
     page: (next, signal) => fetchPage(send, type, options, { limit: pageSize, next }, signal),
     async watch(resourceVersion, limits, handlers, signal) {
       await connection.authorize();
@@ -71,6 +75,9 @@ export function createListWatch<T extends KubeObject>(
   };
 }
 
+/** Of what a server says about a watch that it refuses. */
+const longestRefusal = 1 << 20;
+
 interface Streaming {
   readonly clock: Clock;
   readonly limits: WatchLimits;
@@ -87,6 +94,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
   let guard = watchdog(at.clock, { idleMs: at.limits.connectMs }, silent);
   const outages = outageTrackerOf(connection);
   let lastByteAt: number | undefined;
+  let documents: DocumentStream | undefined;
   const giveUp = (): void => void request.destroy(leftBehind(connection));
   let forget = whenLeftBehind(outages, at.clock, giveUp);
   // What said nothing since before an outage may have died in it, and is not missed until it counts as silent.
@@ -111,19 +119,23 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
         // `aborted` streams end without 'end'; either way the version of the last event says where to go on.
         response.once('close', resolve);
         const refused: Buffer[] = [];
-        const documents = new DocumentStream((event) => {
+        let refusedBytes = 0;
+        documents = new DocumentStream((event) => {
           const failure = watchFailure(event as WatchEvent<unknown>);
           if (failure !== undefined) throw failure;
           at.handlers.event(event as WatchEvent<unknown>);
-        });
+        }, connection.bounds);
         const ok = response.statusCode === 200;
         if (ok) at.handlers.accepted?.();
         response.on('data', (chunk: Buffer) => {
           guard.touch();
           lastByteAt = at.clock.now();
-          if (!ok) return void refused.push(chunk);
+          if (!ok) {
+            refusedBytes += chunk.length;
+            return void (refusedBytes > longestRefusal ? request.destroy() : refused.push(chunk));
+          }
           try {
-            documents.push(chunk);
+            documents?.push(chunk);
           } catch (error) {
             request.destroy();
             reject(error instanceof SyntaxError ? new AppError('kube_failed', 'a watch event is not JSON') : error);
@@ -140,6 +152,7 @@ async function stream(connection: ClusterConnection, path: string, at: Streaming
     if (!at.signal.aborted) throw unreachableError(connection, error, at.clock, request.reusedSocket);
   } finally {
     forget();
+    documents?.release();
     guard.stop();
     at.signal.removeEventListener('abort', abort);
     request.destroy();

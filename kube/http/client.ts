@@ -32,6 +32,7 @@ export function createKubeApi(
   const send = createRetryingClient(connection, deps, sending);
 
   const parse = <T>(text: string): T => {
+    connection.bounds?.checkObject(text.length);
     try {
       return JSON.parse(withoutManagedFields(text)) as T;
     } catch (cause) {
@@ -92,8 +93,11 @@ export function createKubeApi(
   ): Promise<T[]> {
     const all: T[] = [];
     let next: string | undefined;
+    let bytes = 0;
     do {
       const got: Page<T> = await fetchPage(send, type, options, { limit: pageSize, next }, signal);
+      bytes += got.bytes;
+      connection.bounds?.checkKept(bytes);
       for (const item of got.items) all.push(withKind(type, item));
       next = got.next;
     } while (next !== undefined);

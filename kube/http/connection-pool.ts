@@ -5,6 +5,7 @@
 import type * as http from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { AnswerBounds } from './answer-bounds.ts';
 import { ResponseParser } from './response-parser.ts';
 import { connectionOptions, idleSocketMs, keepAliveMs } from './tls.ts';
 
@@ -28,12 +29,13 @@ class PooledConnection {
   readonly #pool: ConnectionPool;
   #socket: Duplex | undefined;
   #handlers: ConnectionHandlers | undefined;
-  #answer = new ResponseParser();
+  #answer: ResponseParser;
   idleSince = 0;
 
   constructor(pool: ConnectionPool, handlers: ConnectionHandlers) {
     this.#pool = pool;
     this.#handlers = handlers;
+    this.#answer = new ResponseParser(pool.bounds);
   }
 
   connected(socket: Duplex, text: string): void {
@@ -53,7 +55,7 @@ class PooledConnection {
 
   send(text: string, handlers: ConnectionHandlers): void {
     this.#handlers = handlers;
-    this.#answer = new ResponseParser();
+    this.#answer = new ResponseParser(this.#pool.bounds);
     if (this.#socket instanceof net.Socket) this.#socket.ref();
     this.#socket?.write(text);
   }
@@ -67,6 +69,7 @@ class PooledConnection {
     const handlers = this.#handlers;
     if (only !== undefined && handlers !== only) return;
     this.#handlers = undefined;
+    this.#answer.release();
     this.#pool.dropped(this);
     this.#socket?.destroy();
     handlers?.failed(error);
@@ -97,7 +100,11 @@ class PooledConnection {
       if (this.#socket instanceof net.Socket) this.#socket.unref();
       this.#pool.freed(this);
     }
-    handlers?.answered(answer);
+    try {
+      handlers?.answered(answer);
+    } finally {
+      answer.release();
+    }
   }
 }
 
@@ -112,13 +119,15 @@ export class ConnectionPool {
   readonly #agent: http.Agent;
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #now: () => number;
+  readonly bounds: AnswerBounds | undefined;
   /** Idle connections, most recently used last; those are reused first. */
   readonly #idle: PooledConnection[] = [];
   #session: Buffer | undefined;
   #closed = false;
 
-  constructor(agent: http.Agent, server: URL, now: () => number) {
+  constructor(agent: http.Agent, server: URL, now: () => number, bounds?: AnswerBounds) {
     this.#agent = agent;
+    this.bounds = bounds;
     this.#now = now;
     this.#options = connectionOptions(agent, server);
   }
@@ -200,10 +209,15 @@ export class ConnectionPool {
 const pools = new WeakMap<http.Agent, ConnectionPool>();
 
 /** The connections that belong to an agent: of its making, and closed with it. */
-export function connectionPoolOf(agent: http.Agent, server: URL, now: () => number): ConnectionPool {
+export function connectionPoolOf(
+  agent: http.Agent,
+  server: URL,
+  now: () => number,
+  bounds?: AnswerBounds,
+): ConnectionPool {
   const known = pools.get(agent);
   if (known !== undefined) return known;
-  const made = new ConnectionPool(agent, server, now);
+  const made = new ConnectionPool(agent, server, now, bounds);
   pools.set(agent, made);
   const destroy = agent.destroy.bind(agent);
   agent.destroy = () => {

@@ -4,6 +4,7 @@ import type * as http from 'node:http';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { AnswerBounds } from './answer-bounds.ts';
 import { createAgent } from './tls.ts';
 
 export interface ClusterConnection {
@@ -15,6 +16,8 @@ export interface ClusterConnection {
   readonly namespace: string | undefined;
   /** The pool for the next request; may be replaced when client certificates rotate. */
   readonly agent: http.Agent;
+  /** Of a server that is not ours. */
+  readonly bounds?: AnswerBounds;
   /** Headers that authenticate a request, as of the last `authorize`. */
   headers(): Readonly<Record<string, string>>;
   /** Renews credentials that have run out. Cheap when there is nothing to do; call before each request. */

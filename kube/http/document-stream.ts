@@ -1,4 +1,5 @@
 /** Splits a byte stream into JSON documents of an API server, one a line, without their managedFields. Every byte is copied at most once, however the stream is cut. */
+import type { AnswerBounds } from './answer-bounds.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 
 const newline = 0x0a;
@@ -10,8 +11,18 @@ export class DocumentStream {
   #partialBytes = 0;
   readonly #emit: (document: unknown) => void;
 
-  constructor(emit: (document: unknown) => void) {
+  readonly #bounds: AnswerBounds | undefined;
+
+  constructor(emit: (document: unknown) => void, bounds?: AnswerBounds) {
     this.#emit = emit;
+    this.#bounds = bounds;
+  }
+
+  /** Nothing more comes: what an unfinished line took is free again. */
+  release(): void {
+    this.#bounds?.give(this.#partialBytes);
+    this.#partial = [];
+    this.#partialBytes = 0;
   }
 
   /** Throws `SyntaxError` when a complete line is not JSON, and when one does not end. */
@@ -22,15 +33,18 @@ export class DocumentStream {
       from = at + 1;
     }
     if (from === chunk.length) return;
+    const bytes = chunk.length - from;
+    this.#bounds?.checkObject(this.#partialBytes + bytes);
+    this.#bounds?.take(bytes);
     this.#partial.push(chunk.subarray(from));
-    this.#partialBytes += chunk.length - from;
+    this.#partialBytes += bytes;
     if (this.#partialBytes > longestLine) throw new SyntaxError(`a line of more than ${longestLine >> 20} MiB`);
   }
 
   #line(end: Buffer): void {
+    this.#bounds?.checkObject(this.#partialBytes + end.length);
     const line = this.#partial.length === 0 ? end : Buffer.concat([...this.#partial, end]);
-    this.#partial = [];
-    this.#partialBytes = 0;
+    this.release();
     if (line.length > 0) this.#emit(JSON.parse(withoutManagedFields(line.toString('utf8'))));
   }
 }

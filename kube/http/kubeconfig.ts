@@ -5,6 +5,7 @@ import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import { AnswerBounds } from './answer-bounds.ts';
 import { type ClusterConnection, parseServer, rotatingToken } from './connection.ts';
 import { createAgent, type ProxyRoute, type TlsMaterial } from './tls.ts';
 
@@ -17,6 +18,8 @@ export interface KubeconfigOptions {
   readonly proxyToken?: (cluster: string, nonce: string) => Promise<string>;
   /** Set for a kubeconfig from an object of the cluster, which others may write: a reference to a program or to a file of this machine is refused. */
   readonly isFromCluster?: boolean;
+  /** Of what the server may take of our memory; default: those of a peer for a kubeconfig that is from a cluster, none for any other. */
+  readonly bounds?: AnswerBounds;
   readonly clock?: Pick<Clock, 'now'>;
 }
 
@@ -37,7 +40,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   const userAt = `users[${userName}].user`;
   if (options.isFromCluster) requireInline({ [at]: cluster, [userAt]: user });
   const proxy = parseProxy(optional(cluster, 'proxy-url', `${at}.proxy-url`), `${at}.proxy-url`);
-  const { proxyToken } = options;
+  const { proxyToken, bounds = options.isFromCluster ? new AnswerBounds(server.origin) : undefined } = options;
   const now = (): number => options.clock?.now() ?? performance.now();
   const place: Place = {
     server,
@@ -62,7 +65,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     const missing = tls.cert === undefined ? 'client-certificate-data' : 'client-key-data';
     throw refuse(`${userAt}.${missing}`, 'is missing; a client certificate needs its key and the key its certificate');
   }
-  return connection(place, createAgent(server, tls, place.route), tls.ca);
+  return { ...connection(place, createAgent(server, tls, place.route), tls.ca), ...(bounds && { bounds }) };
 }
 
 interface Place {

@@ -2,6 +2,7 @@
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ListOptions } from '../model/types.ts';
+import { isTooLarge } from './answer-bounds.ts';
 import { withoutManagedFields } from './managed-fields.ts';
 import { collectionPath, withQuery } from './paths.ts';
 import type { Send } from './retrying-client.ts';
@@ -11,9 +12,28 @@ export interface Page<T> {
   readonly items: T[];
   readonly resourceVersion: string;
   readonly next: string | undefined;
+  /** Of its text. */
+  readonly bytes: number;
 }
 
+/** A page that is more than a peer may answer is asked for again with fewer objects, down to one. */
 export async function fetchPage<T extends KubeObject>(
+  send: Send,
+  type: ResourceType<T>,
+  options: ListOptions,
+  { limit, next }: { readonly limit: number; readonly next: string | undefined },
+  signal?: AbortSignal,
+): Promise<Page<T>> {
+  for (let fewer = limit; ; fewer = Math.ceil(fewer / 8)) {
+    try {
+      return await fetchOnce(send, type, options, { limit: fewer, next }, signal);
+    } catch (error) {
+      if (!isTooLarge(error) || fewer === 1) throw error;
+    }
+  }
+}
+
+async function fetchOnce<T extends KubeObject>(
   send: Send,
   type: ResourceType<T>,
   options: ListOptions,
@@ -37,6 +57,7 @@ export async function fetchPage<T extends KubeObject>(
       items: list.items ?? [],
       resourceVersion: list.metadata?.resourceVersion ?? '',
       next: list.metadata?.continue || undefined,
+      bytes: text.length,
     };
   } catch (cause) {
     throw new AppError('kube_failed', 'the API server answered a list that is not JSON', { cause });

@@ -98,7 +98,7 @@ export async function exchange(
         guard.stop();
         signal?.removeEventListener('abort', abort);
       };
-      sending = connectionPoolOf(connection.agent, connection.server, () => clock.now()).send(text, {
+      sending = connectionPoolOf(connection.agent, connection.server, () => clock.now(), connection.bounds).send(text, {
         piece: () => {
           hasRun = true;
           guard.touch();

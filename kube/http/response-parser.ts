@@ -1,6 +1,8 @@
 /** Reads one HTTP/1.1 answer (RFC 9112) as it comes, whole or in pieces, until it is complete. Throws `SyntaxError` on what is no answer. */
 import { constants } from 'node:buffer';
 
+import type { AnswerBounds } from './answer-bounds.ts';
+
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
 type Part = 'head' | 'sized' | 'chunk size' | 'chunk' | 'chunk end' | 'trailers' | 'until closed' | 'complete';
@@ -24,9 +26,16 @@ export class ResponseParser {
   #left = 0;
   /** How much longer the body may get. */
   #room = longestBody;
+  /** Taken of `#bounds`. */
+  #taken = 0;
+  readonly #bounds: AnswerBounds | undefined;
   readonly #body: Buffer[] = [];
   /** The beginning of a line whose end has not come. */
   #unfinished: Buffer | undefined;
+
+  constructor(bounds?: AnswerBounds) {
+    this.#bounds = bounds;
+  }
 
   get isComplete(): boolean {
     return this.#part === 'complete';
@@ -37,6 +46,12 @@ export class ResponseParser {
     const [only] = this.#body;
     if (only === undefined) return '';
     return (this.#body.length === 1 ? only : Buffer.concat(this.#body)).toString('utf8');
+  }
+
+  /** The answer has been read, or is given up: what it took is free again. */
+  release(): void {
+    this.#bounds?.give(this.#taken);
+    this.#taken = 0;
   }
 
   push(piece: Buffer): void {
@@ -94,6 +109,9 @@ export class ResponseParser {
   }
 
   #makeRoom(bytes: number): void {
+    this.#bounds?.checkAnswer(this.#taken + bytes);
+    this.#bounds?.take(bytes);
+    this.#taken += bytes;
     this.#room -= bytes;
     if (this.#room < 0) throw new SyntaxError(`an HTTP answer of more than ${longestBody >> 20} MiB`);
   }

@@ -775,7 +775,7 @@ export interface BrokerApi<Options = unknown> {
   createPeering(
     input: {
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
       body: {
@@ -839,7 +839,7 @@ export interface BrokerApi<Options = unknown> {
         peering: string;
       };
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
     },
@@ -867,7 +867,7 @@ export interface BrokerApi<Options = unknown> {
         peering: string;
       };
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
         /** true or false */
         force?: boolean | undefined;
@@ -1046,7 +1046,7 @@ export interface BrokerApi<Options = unknown> {
   redeemInvitation(
     input: {
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
       body: {
@@ -1159,7 +1159,7 @@ export interface BrokerApi<Options = unknown> {
         cursor?: string | undefined;
         /** Only those about this subject, for example `peering/pe_…`. */
         subject?: string | undefined;
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
     },
@@ -1179,6 +1179,14 @@ export interface BrokerApi<Options = unknown> {
         /** From the previous answer. */
         cursor?: string | undefined;
         subject?: string | undefined;
+        /** For example `api-key.revoke`. */
+        action?: string | undefined;
+        /** For example `api-key/ak_…` or `operator/ok_…`. */
+        principal?: string | undefined;
+        /** Records of this time or later. */
+        since?: string | undefined;
+        /** Records before this time. */
+        until?: string | undefined;
       };
     },
     options?: Options,
@@ -1754,7 +1762,7 @@ export interface BrokerApi<Options = unknown> {
         delivery: string;
       };
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
     },
@@ -1900,7 +1908,7 @@ export interface BrokerApi<Options = unknown> {
         delivery: string;
       };
       query?: {
-        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. */
+        /** Seconds to wait for the outcome, at most 25. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is. */
         wait?: number | undefined;
       };
     },

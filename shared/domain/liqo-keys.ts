@@ -137,6 +137,10 @@ export const isthmusAnnotation = {
   inBandWithoutToken: 'isthmus.dev/in-band-without-token',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',
+  /** On a tenant namespace, by an administrator, a comma list: what a peer may announce there besides https and public proxies: `http`, `private-proxy`. */
+  acceptedEndpoints: 'isthmus.dev/accepted-endpoints',
+  /** On a namespace, `disabled`: no tokens for this cluster's API server are made for its pods at providers. Pods cannot change that. */
+  apiServerTokens: 'isthmus.dev/api-server-tokens',
   /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */
   proxyInLink: 'isthmus.dev/proxy-in-link',
 } as const;

@@ -59,17 +59,16 @@ export const clusterCodes = {
     http: 409,
     retry: true,
     exit: 6,
-    cause: 'what the broker says of a peer is not what that peer has signed, or not yet',
-    remedy: 'wait a moment; if it lasts, the agent of the peer is too old, or the broker changes what it passes on',
+    cause: 'what the broker says of a peer is not what that peer has signed, or not yet, or no longer',
+    remedy:
+      'wait a moment; if it lasts, the agent of the peer is too old, its clock was set back, or the broker changes what it passes on',
   },
   announcement_refused: {
     http: 403,
     retry: false,
     exit: 6,
-    cause:
-      'the announcement of a peer is forged, damaged, of another cluster or account, or older than one that was seen',
-    remedy:
-      'distrust the broker until it is known why; if the clock of the peer was set back, wait until it has caught up',
+    cause: 'the announcement of a peer is forged, damaged, or of another cluster or account',
+    remedy: 'distrust the broker until it is known why',
   },
   peer_key_refused: {
     http: 403,

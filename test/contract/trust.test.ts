@@ -81,10 +81,11 @@ async function join(id: string, policy: Partial<PeeringPolicySpec> = {}): Promis
 function lockUp(...clusters: readonly Joined[]): void {
   for (const one of clusters) {
     const fingerprint = fingerprintOf(createPublicKey(one.keys.publicKey));
-    const text = lockText({ tenant: 'default', clusterId: one.id, fingerprint });
+    const at = 1;
+    const text = lockText({ tenant: 'default', clusterId: one.id, fingerprint, at });
     const signature = sign(null, Buffer.from(text), createPrivateKey(lock.privateKey)).toString('base64');
     const key = derOf(lock.publicKey);
-    put(one, 'PeeringLock', 'default', { keys: [{ key }], own: { fingerprint, signatures: [{ key, signature }] } });
+    put(one, 'PeeringLock', 'default', { keys: [{ key }], own: { fingerprint, signatures: [{ key, at, signature }] } });
   }
 }
 

@@ -77,7 +77,7 @@ const policies = {
 } as unknown as Cache<PeeringPolicy>;
 
 /** What it asks and decides has tests of its own. */
-const believing: PeerTrust = { check: async () => undefined, announcementTo: () => undefined };
+const believing: PeerTrust = { check: async () => undefined, announcements: () => () => undefined };
 
 const namespace = 'liqo-tenant-milan';
 const manifests: KubeManifest[] = [

@@ -309,8 +309,9 @@ export function createDesiredState({
     for (const set of sets.values()) if (set.peering === own || set.peer === peer) yield set.peering;
   }
 
-  const observed = (): readonly ObservedSet[] =>
-    [...sets.values()].map((set) => {
+  function observed(): readonly ObservedSet[] {
+    const announce = trust.announcements();
+    return [...sets.values()].map((set) => {
       const done = progress.get(set.peering);
       const observed = observedSet(
         set,
@@ -319,9 +320,10 @@ export function createDesiredState({
         done?.refusals ?? [],
         endedHere.has(set.peering),
       );
-      const announcement = set.state === 'present' ? trust.announcementTo(set.peer, gatewayKey(set)) : undefined;
+      const announcement = set.state === 'present' ? announce(set.peer, gatewayKey(set)) : undefined;
       return announcement === undefined ? observed : { ...observed, announcement };
     });
+  }
 
   /** base64, of this cluster's gateway to the peer; undefined: there is none yet. */
   const gatewayKey = (set: DesiredSet): string | undefined =>

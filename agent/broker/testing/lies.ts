@@ -28,8 +28,9 @@ const admin = generateClusterKeys();
 const derOf = (key: KeyObject) => createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64');
 const adminKey = createPrivateKey(admin.privateKey);
 const lockFor = ({ id, tenant, privateKey }: Party) => {
-  const text = lockText({ tenant, clusterId: id, fingerprint: fingerprintOf(createPublicKey(privateKey)) });
-  return { key: derOf(adminKey), signature: sign(null, Buffer.from(text), adminKey).toString('base64') };
+  const at = 1;
+  const text = lockText({ tenant, clusterId: id, fingerprint: fingerprintOf(createPublicKey(privateKey)), at });
+  return { key: derOf(adminKey), at, signature: sign(null, Buffer.from(text), adminKey).toString('base64') };
 };
 
 /** What is in documents about a cluster. Each version of an honest one differs in all of them. */
@@ -86,6 +87,7 @@ const forged = fc
     at: fc.nat(10_000_000_000_000),
     lock: fc.constantFrom(undefined, lockFor(milan), lockFor(rome), {
       key: derOf(thief.privateKey),
+      at: 2,
       signature: 'AAAA',
     }),
     key: fc.constantFrom(derOf(thief.privateKey), derOf(milan.privateKey)),

@@ -100,9 +100,10 @@ describe('the first key of a peer', () => {
   });
   const signedLock = (by: KeyObject, of: Partial<Parameters<typeof lockText>[0]> = {}) => ({
     key: derOf(by),
+    at: 5,
     signature: sign(
       null,
-      Buffer.from(lockText({ tenant: 'acme', clusterId: 'milan', fingerprint, ...of })),
+      Buffer.from(lockText({ tenant: 'acme', clusterId: 'milan', fingerprint, at: 5, ...of })),
       by,
     ).toString('base64'),
   });
@@ -123,12 +124,22 @@ describe('the first key of a peer', () => {
     expect(by({ ...signedLock(thief.privateKey), key: derOf(admin.privateKey) }).refused?.code).toBe(
       'peer_key_refused',
     );
-    for (const of of [{ tenant: 'globex' }, { clusterId: 'turin' }, { fingerprint: 'sha256:0' }])
+    for (const of of [{ tenant: 'globex' }, { clusterId: 'turin' }, { fingerprint: 'sha256:0' }, { at: 6 }])
       expect(by(signedLock(admin.privateKey, of)).refused?.code).toBe('peer_key_refused');
     expect(by(signedLock(admin.privateKey), { locks: [lockOf('globex', admin.privateKey)] }).refused?.code).toBe(
       'peer_key_refused',
     );
     expect(by(signedLock(admin.privateKey), { modes: ['Object'] }).refused?.code).toBe('peer_key_refused');
+  });
+
+  test('is replaced by one that the lock signed later, and never by one that it signed before', () => {
+    const locks = [lockOf('acme', admin.privateKey)];
+    const text = announced({ locks: [signedLock(admin.privateKey)] });
+    const other = { key: derOf(thief.privateKey), fingerprint: `sha256:${'0'.repeat(64)}`, tenant: 'acme' };
+    const by = (lockedAt: number) => known({ ...other, trustedBy: 'Lock', lockedAt });
+    expect(codeOf(input({ known: by(4), locks, text }))).toBeUndefined();
+    expect(codeOf(input({ known: by(5), locks, text }))).toBe('peer_key_refused');
+    expect(codeOf(input({ known: known({ ...other, trustedBy: 'FirstUse' }), locks, text }))).toBe('peer_key_refused');
   });
 
   test('is the one that an administrator named, in every mode', () => {
@@ -162,7 +173,7 @@ describe('a peer whose key is known', () => {
   });
 
   test('is not believed again what it said before something newer', () => {
-    expect(codeOf(input({ known: pinned, text: announced({ at: 999 }) }))).toBe('announcement_refused');
+    expect(codeOf(input({ known: pinned, text: announced({ at: 999 }) }))).toBe('peer_unproven');
     expect(codeOf(input({ known: pinned, text: announced({ at: 1_001 }) }))).toBeUndefined();
   });
 

@@ -26,7 +26,7 @@ const Claims = z.strictObject({
   succession: base64.optional(),
   /** Lock keys of administrators sign `key` for this account and cluster. */
   locks: z
-    .array(z.strictObject({ key: base64, signature: base64 }))
+    .array(z.strictObject({ key: base64, at: z.int().min(0), signature: base64 }))
     .max(8)
     .optional(),
   apiServer: z.string().max(2_048),

@@ -65,8 +65,9 @@ export function decideTrust(input: TrustInput): TrustDecision {
   if (typeof trusted !== 'string') return { ...trusted, announcement };
   const last = known?.status?.fingerprint === announcement.fingerprint ? (known.status.announcedAt ?? 0) : 0;
   if (announcement.claims.at < last) {
+    // An honest broker passes a newer one on for one peering of the pair before it does for the other.
     return refuse(
-      'announcement_refused',
+      'peer_unproven',
       `the announcement of ${set.peer} is of ${timeOf(announcement.claims.at)}, and one of ${timeOf(last)} was accepted before`,
     );
   }
@@ -76,6 +77,7 @@ export function decideTrust(input: TrustInput): TrustDecision {
     tenant: announcement.claims.tenant,
     trustedBy: trusted,
     announcedAt: announcement.claims.at,
+    ...lockMemory(input, announcement),
   };
   if (consent.refused) return { refused: consent.refused, announcement, remember };
   return { announcement, remember: { ...remember, ...consent.remember } };
@@ -106,7 +108,7 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
       offered,
     );
   }
-  const isLocked = isSignedByLock(input, announcement);
+  const lockedAt = lockTimeOf(input, announcement);
   if (status?.key !== undefined) {
     const former = keyFrom(status.key);
     const by = status.trustedBy ?? 'FirstUse';
@@ -119,15 +121,15 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
     }
     if (former !== undefined && fingerprintOf(former) === fingerprint) return by;
     if (isSucceeded(former, announcement)) return by;
-    // A key that the lock vouches for takes the place of one that the lock vouched for: a cluster was set up again by its administrators.
-    if (by === 'Lock' && isLocked) return 'Lock';
+    // A key that the lock vouches for takes the place of one that it vouched for earlier: its administrators set up the cluster again.
+    if (by === 'Lock' && lockedAt !== undefined && lockedAt > (status.lockedAt ?? 0)) return 'Lock';
     return refuse(
       'peer_key_refused',
       `${set.peer} is known by key ${status.fingerprint} and is now presented with ${fingerprint}; if its administrator confirms that key: ${agree(set.peer, fingerprint)}`,
       offered,
     );
   }
-  if (modes.includes('Lock') && isLocked) return 'Lock';
+  if (modes.includes('Lock') && lockedAt !== undefined) return 'Lock';
   if (modes.includes('FirstUse')) return 'FirstUse';
   return refuse(
     'peer_key_refused',
@@ -145,14 +147,22 @@ function isSucceeded(former: KeyObject | undefined, { key, claims }: Announcemen
   return isSuccession(former, key, Buffer.from(claims.succession, 'base64'));
 }
 
-function isSignedByLock({ set, locks }: TrustInput, { claims, fingerprint }: Announcement): boolean {
+/** When a lock key that this cluster knows signed the key for this cluster and account; the latest time. Undefined: none did. */
+function lockTimeOf({ set, locks }: TrustInput, { claims, fingerprint }: Announcement): number | undefined {
   const { tenant } = claims;
   const known = locks.filter(({ metadata }) => metadata.name === tenant).flatMap(({ spec }) => spec.keys);
-  const text = Buffer.from(lockText({ tenant, clusterId: set.peer, fingerprint }));
-  return (claims.locks ?? []).some((lock) => {
-    const key = known.some((one) => one.key === lock.key) ? keyFrom(lock.key) : undefined;
-    return key?.asymmetricKeyType === 'ed25519' && verifyWith(key, text, Buffer.from(lock.signature, 'base64'));
+  const times = (claims.locks ?? []).flatMap(({ key: der, at, signature }) => {
+    const key = known.some((one) => one.key === der) ? keyFrom(der) : undefined;
+    const text = Buffer.from(lockText({ tenant, clusterId: set.peer, fingerprint, at }));
+    const isSigned = key?.asymmetricKeyType === 'ed25519' && verifyWith(key, text, Buffer.from(signature, 'base64'));
+    return isSigned ? [at] : [];
   });
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+function lockMemory(input: TrustInput, announcement: Announcement): Remembered {
+  const at = Math.max(lockTimeOf(input, announcement) ?? 0, input.known?.status?.lockedAt ?? 0);
+  return at === 0 ? {} : { lockedAt: at };
 }
 
 function keyFrom(der: string): KeyObject | undefined {

@@ -155,7 +155,7 @@ describe('a broker that lies', () => {
     expect(versionsIn(here)).toEqual([1, 1, 1]);
     await say(0);
     expect(versionsIn(here)).toEqual([1, 1, 1]);
-    expect(here.sets.observed()[0]?.refusals[0]?.code).toBe('announcement_refused');
+    expect(here.sets.observed()[0]?.refusals[0]?.code).toBe('peer_unproven');
     await say(2);
     expect(versionsIn(here)).toEqual([2, 2, 2]);
   });

@@ -6,7 +6,7 @@ import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { type PeeringLock, peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
 import type { TrustMode } from '#shared/schema/isthmus/peering-policy.ts';
 import { type TrustedPeer, type TrustedPeerStatus, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
-import type { ClusterFacts, DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import type { ClusterFacts, DesiredSet, KubeManifest, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AnnouncerDeps, createAnnouncer } from './announcer.ts';
 import { decideTrust, type Refused, type TrustDecision } from './decide.ts';
 import { type ProofInput, type Unproven, unproven } from './proof.ts';
@@ -27,8 +27,8 @@ export interface Distrust extends Refused {
 export interface PeerTrust {
   /** Why nothing of the set may be applied, or not yet a part of it; undefined: all of it may. Remembers what it decides. */
   check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined>;
-  /** What this cluster says of itself to a peer. */
-  announcementTo(peer: string, wireGuardKey: string | undefined): string | undefined;
+  /** What this cluster says of itself at present, to each of many peers. */
+  announcements(): (peer: string, wireGuardKey: string | undefined) => string | undefined;
 }
 
 export interface PeerTrustDeps extends AnnouncerDeps {
@@ -36,13 +36,16 @@ export interface PeerTrustDeps extends AnnouncerDeps {
   readonly facts: () => ClusterFacts;
 }
 
+const conditionOf = { consumer: 'AsConsumer', provider: 'AsProvider' } as const;
+
 /** A broker names peers as it likes: so many that are not trusted get an object, for an administrator to look at. */
 const mostPending = 50;
 
 export type PeerTrustSource = PeerTrust & {
   ready(signal: AbortSignal): Promise<void>;
-  /** What an administrator decides by. */
   readonly peers: Cache<TrustedPeer>;
+  /** Whether an administrator changed or deleted the object since the last call: this room's own writes to its status change nothing. */
+  isDecidedAnew(peer: TrustedPeer): boolean;
   readonly locks: Cache<PeeringLock>;
 };
 
@@ -51,6 +54,8 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
   const cache = cluster.caches.cache(trustedPeers);
   const locks = cluster.caches.cache(peeringLocks);
   const announce = createAnnouncer(deps);
+  /** By peer: what its object said when its sets were last looked at for it. */
+  const decided = new Map<string, string>();
   /** What was written last: the cache may be behind, and a version must never be forgotten. */
   const written = new Map<string, { readonly uid: string; readonly status: TrustedPeerStatus }>();
 
@@ -82,20 +87,28 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
     written.set(peer, { uid: made.metadata.uid ?? '', status });
   }
 
-  function nextStatus(known: TrustedPeer | undefined, { refused, remember: news }: TrustDecision): TrustedPeerStatus {
+  function nextStatus(
+    role: PeeringRole,
+    known: TrustedPeer | undefined,
+    { refused, remember: news }: TrustDecision,
+  ): TrustedPeerStatus {
+    const type = conditionOf[role];
     const { conditions = [], offered: _, trustedSince, ...before } = known?.status ?? {};
     const now = new Date(clock.now()).toISOString();
     const status = refused === undefined ? ('True' as const) : ('False' as const);
     const reason = refused === undefined ? 'Agreed' : camel(refused.code);
     const message = refused?.message ?? 'what its cluster has signed is applied';
-    const [last] = conditions;
+    const last = conditions.find((one) => one.type === type);
     const since = last?.status === status ? last.lastTransitionTime : now;
+    const others = conditions.filter((one) => one.type !== type);
     const next = { ...before, ...news };
     const isSameKey = trustedSince !== undefined && before.fingerprint === next.fingerprint;
     return {
       ...next,
       ...(next.key === undefined ? {} : { trustedSince: isSameKey ? trustedSince : now }),
-      conditions: [{ type: 'Trusted', status, reason, message, lastTransitionTime: since }],
+      conditions: [...others, { type, status, reason, message, lastTransitionTime: since }].sort((a, b) =>
+        a.type < b.type ? -1 : 1,
+      ),
     };
   }
 
@@ -104,6 +117,13 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       await Promise.all([cache.synced(signal), locks.synced(signal)]);
     },
     peers: cache,
+    isDecidedAnew({ metadata: { name } }) {
+      const now = cache.get({ name });
+      const text = now === undefined ? '' : JSON.stringify([now.metadata.uid, now.spec ?? {}]);
+      if (decided.get(name) === text) return false;
+      decided.set(name, text);
+      return true;
+    },
     locks,
     async check(set, { modes, accepts, configuration }, signal) {
       const known = knownPeer(set.peer);
@@ -126,14 +146,15 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
         fault === undefined ? decision : { refused: { code: 'peer_unproven', message: fault.message }, remember: {} };
       const pending = cache.list().filter(({ status }) => status?.key === undefined).length;
       if (known !== undefined || verdict.refused === undefined || pending < mostPending)
-        await remember(set.peer, known, nextStatus(known, verdict), signal);
+        await remember(set.peer, known, nextStatus(set.role, known, verdict), signal);
       const [early] = faults;
       if (verdict.refused !== undefined || early === undefined) return verdict.refused;
       return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
     },
-    announcementTo(peer, wireGuardKey) {
+    announcements() {
+      const facts = deps.facts();
       const lock = locks.list().find(({ metadata }) => metadata.name === tenant);
-      return announce(peer, { facts: deps.facts(), lock, wireGuardKey });
+      return (peer, wireGuardKey) => announce(peer, { facts, lock, wireGuardKey });
     },
   };
 }

@@ -87,20 +87,25 @@ export const networkOfType = (networks: readonly Network[], type: string): Netwo
 export const grantedRange = (network: Network | undefined): string | undefined =>
   network?.metadata.deletionTimestamp === undefined ? network?.status?.cidr : undefined;
 
-export function nodeRanges({ spec, status }: Node): readonly string[] {
-  const addresses = status?.addresses ?? [];
-  const own = addresses.filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
-  return [...own.map(({ address }) => `${address}/32`), ...(spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : []))];
+/** Of the machine itself, as ranges. */
+export const hostAddresses = ({ status }: Node): readonly string[] =>
+  (status?.addresses ?? [])
+    .filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP')
+    .map(({ address }) => `${address}/32`);
+
+export function nodeRanges(node: Node): readonly string[] {
+  const { spec } = node;
+  return [...hostAddresses(node), ...(spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : []))];
 }
 
 /** As its node process reported it. */
-const surroundingsOf = ({ metadata }: InternalNode): readonly string[] =>
+export const surroundingsOf = ({ metadata }: InternalNode): readonly string[] =>
   (metadata.annotations?.[isthmusNetworkAnnotation.surroundings] ?? '')
     .split(',')
     .filter((text) => parseCidr(text) !== undefined && isExact(text));
 
 /** The Service by which every cluster finds its API servers; they keep its endpoints themselves. */
-const apiServers = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' } as const;
+export const apiServers = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' } as const;
 
 export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>): NetworkIpam {
   const ipam = new Ipam();
@@ -124,7 +129,7 @@ export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>):
       ipam.grantPrefix(requestOf(network));
     for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
     for (const one of nodesHere) ipam.occupy(owner.surroundings(one.metadata.name), surroundingsOf(one));
-    ipam.occupy(owner.apiServers, addressesOf(servers));
+    ipam.occupy(owner.apiServers, apiServerRanges(servers));
     for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     const internal = networkOfType(networks, networkType.internal);
     const from = internal && owner.network(keyOf(internal));
@@ -147,7 +152,7 @@ export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>):
     });
     // Between two lists of a watch there may be none: what was known then stays.
     apiServerSlices.subscribe(() => {
-      const known = addressesOf(apiServerSlices.list());
+      const known = apiServerRanges(apiServerSlices.list());
       if (known.length > 0) ipam.occupy(owner.apiServers, known);
     });
   }
@@ -167,7 +172,7 @@ export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>):
   };
 }
 
-const addressesOf = (slices: readonly EndpointSlice[]): readonly string[] =>
+export const apiServerRanges = (slices: readonly EndpointSlice[]): readonly string[] =>
   slices.flatMap(({ endpoints }) =>
     (endpoints ?? []).flatMap(({ addresses }) => (addresses ?? []).map((address) => `${address}/32`)),
   );

@@ -1,5 +1,5 @@
 /** Consumer: each Identity becomes a kubeconfig Secret, rebuilt whenever the identity or the key pair changes. */
-import { keysSecret, peerSecrets } from '#agent/model/peering-selections.ts';
+import { keysSecret, peerOf, peerSecrets, tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
@@ -13,8 +13,10 @@ import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
+import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import type { PeeringDeps } from '../model/deps.ts';
+import { refusedEndpoint } from './endpoints.ts';
 import { buildKubeconfig } from './kubeconfig.ts';
 import { buildKubeconfigSecret } from './objects.ts';
 
@@ -29,6 +31,8 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
   const cache = caches.cache(identities);
   const secretCache = peerSecrets(caches);
   const keys = keysSecret(caches, config.systemNamespace);
+  const configurations = caches.cache(networkKinds.configurations);
+  const namespaceCache = tenantNamespaces(caches);
   const reportWait = createReportWait(events, clock);
 
   /** The garbage collector would do it too, once it has noticed that the kind exists. */
@@ -53,6 +57,25 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
     }
   }
 
+  /** Nothing is said about credentials that are in use: a link that is being taken down does not take them along. */
+  function refusal(identity: Identity, wanted: Applied<Secret>): string | undefined {
+    const { namespace = '' } = identity.metadata;
+    const current = secretCache.get({ namespace, name: wanted.metadata.name });
+    if (current?.data?.kubeconfig !== undefined && current.data.kubeconfig === wanted.data?.kubeconfig)
+      return undefined;
+    const space = namespaceCache.get({ name: namespace }) ?? { metadata: { name: namespace } };
+    const link = configurations
+      .list()
+      .find((one) => one.metadata.namespace === namespace && peerOf(one) === identity.spec.clusterID);
+    return refusedEndpoint(identity, space, link);
+  }
+
+  const inNamespace = (name: string | undefined): string[] =>
+    cache
+      .list()
+      .filter(({ metadata }) => metadata.namespace === name)
+      .map(keyOf);
+
   return createController(
     {
       name: 'identity',
@@ -60,6 +83,8 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         watch(cache, (identity) => [keyOf(identity)]),
         watch(secretCache, identityKeys),
         watch(keys, () => cache.list().map(keyOf)),
+        watch(configurations, ({ metadata }) => inNamespace(metadata.namespace)),
+        watch(namespaceCache, ({ metadata }) => inNamespace(metadata.name)),
       ],
       async reconcile(key, signal) {
         const ref = refOfKey(key);
@@ -74,6 +99,8 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         const made = secretOf(identity, own);
         if ('outcome' in made) return reportWait(identity, made.outcome);
         const wanted = made.secret;
+        const refused = refusal(identity, wanted);
+        if (refused !== undefined) return reportWait(identity, stalled('EndpointRefused', refused));
         const secretName = wanted.metadata.name;
         const current = secretCache.get({ namespace: identity.metadata.namespace ?? '', name: secretName });
         if (current?.metadata.deletionTimestamp !== undefined) {

@@ -23,7 +23,10 @@ export interface TokenReflectorDeps extends TokenContext {
   readonly peer: ProviderClients;
   /** Pods bound to this virtual node. */
   readonly localPods: Cache<Pod>;
-  readonly home: () => HomeApi | undefined;
+  /** As the pods of that namespace use it. */
+  readonly home: (namespace: string) => HomeApi | undefined;
+  /** Calls back with a namespace whose pods may get tokens from now on, or no longer; returns the function that ends it. */
+  readonly onSwitch: (look: (namespace: string) => void) => () => void;
   readonly workers: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -95,9 +98,13 @@ export class TokenReflector {
       const pod = after ?? before;
       if (pod && (!before || !after || before.status?.phase !== after.status?.phase)) this.look(keyOfPod(pod));
     });
+    const forget = this.#deps.onSwitch((namespace) => {
+      for (const pod of this.#deps.localPods.byIndex('namespace', namespace)) this.look(keyOfPod(pod));
+    });
     try {
       await this.#controller.run(signal);
     } finally {
+      forget();
       unsubscribe();
     }
   }
@@ -137,7 +144,7 @@ export class TokenReflector {
     if (!pod) this.#dedupe.forget(key);
     const at = { namespace: followed.remote, name: tokenSecretName(name) };
     const secret = followed.there.get(at);
-    const action = decide({ pod, secret, home: this.#deps.home(), nowMs: clock.now() });
+    const action = decide({ pod, secret, home: this.#deps.home(namespace), nowMs: clock.now() });
     switch (action.do) {
       case 'nothing':
         return settled;

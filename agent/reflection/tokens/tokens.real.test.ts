@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { configMaps, pods, secrets } from '#shared/domain/core-kinds.ts';
+import { configMaps, namespaces, pods, secrets } from '#shared/domain/core-kinds.ts';
 import type { Pod, Secret } from '#shared/domain/kube-object.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -181,4 +181,24 @@ test("B040: a Secret of the provider's own in the place of tokens is left alone"
   await offload('taken');
   expect((await sides.said('taken', 'FailedSATokensReflection')).message).toContain('demo-cons/taken-token');
   expect((await sides.there(secrets, 'taken-token'))?.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+});
+
+test('in a namespace where an administrator has switched them off, pods have no tokens, and those that were made go', async () => {
+  const { api } = world.consumer;
+  const set = (value: string | null) =>
+    api.mergePatch(
+      namespaces,
+      { name: 'demo' },
+      { metadata: { annotations: { 'isthmus.dev/api-server-tokens': value } } },
+    );
+  await offload('before');
+  await sides.arrived(secrets, 'before-token');
+  await set('disabled');
+  await sides.gone(secrets, 'before-token');
+  await offload('after');
+  const shadow = await sides.arrived(shadowPods, 'after');
+  expect(JSON.stringify(shadow.spec.pod)).not.toMatch(/-token"|KUBERNETES_SERVICE_HOST/);
+  expect(await sides.there(secrets, 'after-token')).toBeUndefined();
+  await set(null);
+  await sides.arrived(secrets, 'before-token');
 });

@@ -385,7 +385,7 @@ describe('any course of reports', () => {
       }),
       { numRuns: 2_000 },
     );
-  });
+  }, 300_000);
 });
 
 describe('consent', () => {

@@ -18,7 +18,15 @@ const PeeringLockSpec = z.object({
   own: z
     .object({
       fingerprint: Fingerprint.describe('Key of this cluster that is signed.'),
-      signatures: z.array(z.object({ key: Bytes.describe('Which key signed.'), signature: Bytes })).max(8),
+      signatures: z
+        .array(
+          z.object({
+            key: Bytes.describe('Which key signed.'),
+            at: z.int().min(0).describe('When; signed as well. Milliseconds since the epoch.'),
+            signature: Bytes,
+          }),
+        )
+        .max(8),
     })
     .optional()
     .describe('What this cluster shows to others of its account. Absent: it shows none.'),

@@ -55,6 +55,12 @@ export const PeeringPolicySpec = z.object({
         .default(false)
         .describe('True: requests within the limits are accepted without approval by hand.'),
       peers: Peers,
+      nodeLabels: z
+        .record(z.string().min(1), z.array(z.string()))
+        .optional()
+        .describe(
+          'Labels that these providers may claim for their virtual nodes, each with the values that are believed, `*` for any. What is not listed is left out, but for architecture and operating system: by these labels a cluster selector decides where namespaces go, Secrets included.',
+        ),
     })
     .optional()
     .describe('Taking capacity from others; absent: refused.'),

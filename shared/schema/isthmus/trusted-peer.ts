@@ -39,6 +39,13 @@ const TrustedPeerStatus = z.object({
     .min(0)
     .optional()
     .describe('Version of the newest announcement; older ones are refused. Milliseconds since the epoch.'),
+  lockedAt: z
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'When the lock signed that key; a key that it signed before does not come back. Milliseconds since the epoch.',
+    ),
   agreed: z
     .array(PeeringRole)
     .optional()
@@ -46,7 +53,9 @@ const TrustedPeerStatus = z.object({
   offered: Fingerprint.optional().describe(
     'Key with which the broker presents that cluster, and which is not trusted.',
   ),
-  conditions: Conditions.optional().describe('Trusted: why documents about this peer are applied, or not.'),
+  conditions: Conditions.optional().describe(
+    'AsConsumer, AsProvider (roles of this cluster): why documents about this peer are applied, or not.',
+  ),
 });
 export type TrustedPeerStatus = z.infer<typeof TrustedPeerStatus>;
 
@@ -67,11 +76,11 @@ export const trustedPeers = defineKind<TrustedPeer>({
     status: 'channel of the agent',
   },
   columns: [
-    { name: 'Trusted', type: 'string', jsonPath: '.status.conditions[?(@.type=="Trusted")].status' },
+    { name: 'AsConsumer', type: 'string', jsonPath: '.status.conditions[?(@.type=="AsConsumer")].status' },
+    { name: 'AsProvider', type: 'string', jsonPath: '.status.conditions[?(@.type=="AsProvider")].status' },
     { name: 'By', type: 'string', jsonPath: '.status.trustedBy' },
     { name: 'Fingerprint', type: 'string', jsonPath: '.status.fingerprint' },
     { name: 'Offered', type: 'string', jsonPath: '.status.offered', priority: 1 },
-    { name: 'Agreed', type: 'string', jsonPath: '.status.agreed' },
     ageColumn,
   ],
   spec: TrustedPeerSpec,

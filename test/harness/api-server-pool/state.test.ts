@@ -6,9 +6,11 @@ import {
   type Held,
   isEqual,
   keyOf,
+  ofTypes,
   type ServedType,
   type State,
   stepsOf,
+  typesOf,
   wordsOf,
 } from './state.ts';
 
@@ -122,4 +124,14 @@ test('what was there and is changed gets its content back; what is missing is na
   const gone = differenceOf(before, stateOf());
   expect(stepsOf(before, gone)).toEqual([]);
   expect(wordsOf(gone)).toBe('configmaps. default/kube-root-ca.crt is missing');
+});
+
+test('the types of a difference are named once each, and a state is narrowed to them', () => {
+  const [one, two] = [held(configMaps, { name: 'one' }), held(configMaps, { name: 'two' })];
+  const lease = held(leases, { name: 'left' });
+  const difference = { added: [one, lease], changed: [two], missing: [] };
+  expect(typesOf(difference)).toEqual([configMaps, leases]);
+  const all = stateOf(one, two, lease, rootCa);
+  expect([...ofTypes(all, [leases]).values()]).toEqual([lease]);
+  expect(ofTypes(all, undefined)).toBe(all);
 });

@@ -74,6 +74,20 @@ export function differenceOf(before: State, now: State): Difference {
 export const isEqual = ({ added, changed, missing }: Difference): boolean =>
   added.length + changed.length + missing.length === 0;
 
+const nameOf = ({ group, plural }: ServedType): string => `${plural}.${group}`;
+
+/** Each once. */
+export const typesOf = ({ added, changed, missing }: Difference): readonly ServedType[] => [
+  ...new Map([...added, ...changed, ...missing].map(({ type }) => [nameOf(type), type])).values(),
+];
+
+/** All of it unless told. */
+export function ofTypes(state: State, types: readonly ServedType[] | undefined): State {
+  if (types === undefined) return state;
+  const names = new Set(types.map(nameOf));
+  return new Map([...state].filter(([, { type }]) => names.has(nameOf(type))));
+}
+
 /** At most ten names, for the log. */
 export function wordsOf({ added, changed, missing }: Difference): string {
   const all = [

@@ -1,12 +1,17 @@
 /**
- * A malicious neighbour: a peer that announces ranges aimed at hosts of this cluster, on a real API server with the network controllers.
+ * A malicious neighbour on real API servers: a peer that announces ranges aimed at hosts of this cluster, a peering user that gives such hosts to peers,
+ * and a stranger in the cluster network that talks to the webhooks.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import https from 'node:https';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contains } from '#shared/domain/cidr.ts';
+import { clusterRoles, nodes, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
+import { peeringUserTenantRole, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   type GatewayClusters,
@@ -15,6 +20,7 @@ import {
   peerLabels,
   startGatewayClusters,
 } from '#test/harness/gateway-clusters.ts';
+import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
 
 const { configurations, internalNodes, networks } = networkKinds;
 /** Nothing of these may lead into a tunnel: two nodes, their resolver, their gateway and their network. */
@@ -93,4 +99,88 @@ test('a public range is refused until a policy of this cluster names it, and a s
     network: { remoteCidrs: named },
   } satisfies Partial<Record<keyof PeeringPolicy['spec'], unknown>>);
   expect(await announce(named)).toEqual(named);
+});
+
+describe('with the webhooks', () => {
+  let under: WebhookCluster;
+  const tenant = 'liqo-tenant-cons';
+  const user = ['--as=liqo-peering-user-cons', '--as-group=system:authenticated'];
+  const ip = (address: string, name = 'give', spec: object = {}) => ({
+    apiVersion: apiVersionOf(networkKinds.ips),
+    kind: 'IP',
+    metadata: { namespace: tenant, name },
+    spec: { ip: address, ...spec },
+  });
+
+  beforeAll(async () => {
+    under = await startWebhookCluster();
+    const { api } = under.cluster;
+    await api.apply(clusterRoles, tenantRoleOfPeeringUsers(), { fieldManager: 'test' });
+    await api.create(roleBindings, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { namespace: tenant, name: 'peering-user' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: peeringUserTenantRole },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'liqo-peering-user-cons' }],
+    });
+    const status = { addresses: [{ type: 'InternalIP', address: '192.0.2.11' }] };
+    await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' }, status } as never);
+    const service = { apiVersion: apiVersionOf(networks), kind: 'Network', spec: { cidr: '10.96.0.0/12' } };
+    const labels = { 'ipam.liqo.io/network-type': 'service-cidr' };
+    await api.create(networks, { ...service, metadata: { namespace: 'liqo', name: 'service-cidr', labels } });
+    await until(async () =>
+      expect(await under.create(ip('172.21.0.9'), ...user, '--dry-run=server')).toMatch(/created/),
+    );
+    await until(async () => expect(await under.create(ip('127.0.0.1'), ...user)).toMatch(/loopback/));
+  }, 300_000);
+  afterAll(async () => await under?.stop());
+
+  test.each([
+    ['the metadata service', '169.254.169.254'],
+    ['a node', '192.0.2.11'],
+    ['the API server by its Service', '10.96.0.1'],
+    ['loopback', '127.0.0.1'],
+  ])('a peering user cannot give %s to its peer, with or without labels that skip webhooks', async (_what, address) => {
+    const refusal = /ip\.validate\.liqo\.io" denied the request.*\(forbidden\)/;
+    expect(await under.create(ip(address), ...user)).toMatch(refusal);
+    const skipping = ip(address);
+    const labels = { 'liqo.io/webhook-skip': 'true' };
+    expect(await under.create({ ...skipping, metadata: { ...skipping.metadata, labels } }, ...user)).toMatch(refusal);
+  });
+
+  test('an administrator can, and a peering user can give a host that is not of this cluster', async () => {
+    expect(await under.create(ip('192.0.2.11', 'node'))).toMatch(/created/);
+    expect(await under.create(ip('172.21.0.9', 'db'), ...user)).toMatch(/created/);
+    const exposed = { serviceTemplate: { spec: { externalIPs: ['10.0.0.2'], ports: [{ port: 53 }] } } };
+    expect(await under.create(ip('172.21.0.8', 'dns', exposed), ...user)).toMatch(/externalIPs/);
+  });
+
+  test('a stranger that reaches the port of the webhooks is heard by none of them', async () => {
+    const stored = await under.cluster.api.get(secrets, { namespace: 'liqo', name: 'isthmus-webhook-certs' });
+    const text = (key: string): string => Buffer.from(stored?.data?.[key] ?? '', 'base64').toString();
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'ShadowPod',
+      metadata: { namespace: 'plain', name: 'false' },
+      spec: { pod: {} },
+    };
+    const request = { uid: 'u1', operation: 'CREATE', namespace: 'plain', userInfo: { username: 'x' }, object: pod };
+    const body = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
+    const ask = (path: string): Promise<number | undefined> =>
+      new Promise((resolve) => {
+        const target = { host: '127.0.0.1', port: under.admission.port, ca: text('ca.crt'), agent: false };
+        const asked = https.request({ ...target, path, method: 'POST' }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        });
+        asked.once('error', () => resolve(undefined));
+        asked.setHeader('content-length', Buffer.byteLength(body));
+        asked.end(body);
+      });
+    expect(await ask('/validate/shadowpods')).toBe(404);
+    expect(await ask(`/${'0'.repeat(64)}/validate/shadowpods`)).toBe(404);
+    // The same by the path that only this Secret and the webhook configurations have.
+    expect(await ask(`/${text('path')}/validate/shadowpods`)).toBe(200);
+    expect(await under.cluster.api.list(shadowPods)).toEqual([]);
+  });
 });

@@ -29,8 +29,8 @@ const ranges = { nodes: 2, podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16'
 const view = (ip: string): string => ip.replace(/^10\.50\./, '10.51.');
 const namespace = 'crossing';
 const port = 9000;
-/** Less than another pod takes to start, or WireGuard to dial by itself. The figure is printed; the bench measures it. */
-const mostGapMs = 3_000;
+/** Less than WireGuard takes to dial by itself. The figure is printed; the bench measures it. */
+const mostGapMs = 4_500;
 const pass = { withinMs: 30_000, everyMs: 50 } as const;
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
@@ -294,6 +294,8 @@ test.each(clusterNames)(
     const [from, to] = [podPlaces.rome[0]!, podPlaces.milan[1]!];
     const agent = await from.netns.agent();
     const before = await eventually('an active gateway', () => activeGateway(cluster), pass);
+    const ofTenant = { namespace: before.metadata.namespace ?? '' };
+    const replicas = (await stage.api(cluster).list(pods, ofTenant)).map(({ metadata }) => metadata.name);
     const streaming = agent.ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 10_000 });
     const transfer = from.netns.transfer(view(to.ip), port, 240_000_000, 'down');
     let over = false;
@@ -307,7 +309,7 @@ test.each(clusterNames)(
     const already = await arrived();
     await eventually('both flow', async () => (await arrived()) > already + 20, pass);
     expect(over).toBe(false);
-    await stage.api(cluster).delete(pods, { namespace: before.metadata.namespace ?? '', name: before.metadata.name });
+    await stage.api(cluster).delete(pods, { ...ofTenant, name: before.metadata.name });
     const { sent, answered, longestGapMs } = (await streaming) as {
       sent: number;
       answered: number;
@@ -318,7 +320,8 @@ test.each(clusterNames)(
       `gateway of ${cluster} killed: ${Math.round(longestGapMs)} ms without an answer, ${answered} of ${sent} datagrams answered, transfer took ${seconds.toFixed(1)} s`,
     );
     const after = await eventually('another active gateway', () => activeGateway(cluster), pass);
-    expect(after.metadata.name).not.toBe(before.metadata.name);
+    // One that ran already, not the pod that is made for the deleted one.
+    expect(replicas.filter((name) => name !== before.metadata.name)).toContain(after.metadata.name);
     expect(longestGapMs).toBeLessThan(mostGapMs);
   },
 );

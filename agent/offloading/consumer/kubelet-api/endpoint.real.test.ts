@@ -231,7 +231,7 @@ describe('access to the endpoint', () => {
     }
     const here = await userOf('here');
     await eventually('the right in force', async () => (await ask('/healthz', here)).status === 200, {
-      withinMs: 10_000,
+      withinMs: 30_000,
     });
     expect((await ask('/healthz', await userOf('elsewhere'))).status).toBe(403);
     const list = JSON.parse((await ask('/runningpods/', here)).body);
@@ -268,7 +268,7 @@ describe('access to the endpoint', () => {
     await eventually(
       'the right in force',
       async () => (await ask('/metrics/resource', undefined, 'GET', token)).status === 200,
-      { withinMs: 10_000 },
+      { withinMs: 30_000 },
     );
     expect((await ask('/containerLogs/demo/web/app', undefined, 'GET', token)).status).toBe(403);
     const forged = await ask('/metrics/resource', undefined, 'GET', `${token.slice(0, -4)}AAAA`);

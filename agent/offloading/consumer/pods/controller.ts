@@ -22,7 +22,8 @@ export interface OffloadedPodDeps {
   /** Follows the ShadowPods of what `remote` returns. */
   readonly written: OwnWrites<ShadowPod>;
   readonly nodeReady: () => boolean;
-  readonly context: () => Omit<Context, 'now'>;
+  /** For the pods of a namespace of this cluster. */
+  readonly context: (namespace: string) => Omit<Context, 'now'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: ControllerMetrics;
@@ -68,7 +69,10 @@ export function createOffloadedPodController(deps: OffloadedPodDeps): Controller
     const remote = followed?.pods.get(at);
     if (!local) refused.delete(key);
     if (!local && !shadow) return settled;
-    const context: Context = { ...deps.context(), now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z') };
+    const context: Context = {
+      ...deps.context(namespace),
+      now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+    };
     const actions = decide({ local, shadow, remote, mapping, nodeReady: deps.nodeReady() }, context);
     const subject = { key, local, shadow, remoteNamespace: followed?.remote, context };
     const outcome = await apply(actions, subject, { ...deps, creator, refusals }, signal);

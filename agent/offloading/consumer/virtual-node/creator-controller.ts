@@ -15,6 +15,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { believedLabels } from './believed-labels.ts';
 import { buildVirtualNode } from './object.ts';
 
 const sliceKeys = (child: KubeObject): string[] => {
@@ -81,16 +82,24 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
         `VirtualNode ${keyOf(elsewhere)} already makes a Node named ${slice.metadata.name}; give the slice another name`,
       );
     }
+    const { labels, leftOut } = believedLabels(slice.status?.nodeLabels ?? {}, policies.list(), provider);
     const applied = await applyWanted(
       api,
       virtualNodes,
       current,
-      buildVirtualNode(slice, provider, secret),
+      buildVirtualNode(slice, provider, secret, labels),
       grantedParts,
       signal,
     );
     if (applied && current === undefined)
       events.emit(slice, 'Normal', 'VirtualNodeCreated', `VirtualNode ${slice.metadata.name} created`);
+    if (applied && leftOut.length > 0)
+      events.emit(
+        slice,
+        'Normal',
+        'LabelsNotBelieved',
+        `Node ${slice.metadata.name} does not bear ${leftOut.join(', ')}, which provider ${provider} claims: list what you believe in spec.asConsumer.nodeLabels of a PeeringPolicy for it`,
+      );
     return settled;
   }
 

@@ -11,9 +11,9 @@ export function buildVirtualNode(
   slice: ResourceSlice,
   provider: string,
   kubeconfigSecret: string,
+  believed: Readonly<Record<string, string>>,
 ): Applied<VirtualNode> {
-  const { resources, storageClasses, ingressClasses, loadBalancerClasses, nodeLabels, nodeSelector } =
-    slice.status ?? {};
+  const { resources, storageClasses, ingressClasses, loadBalancerClasses, nodeSelector } = slice.status ?? {};
   return {
     apiVersion: apiVersionOf(virtualNodes),
     kind: virtualNodes.kind,
@@ -34,7 +34,7 @@ export function buildVirtualNode(
       ...(storageClasses === undefined ? {} : { storageClasses }),
       ...(ingressClasses === undefined ? {} : { ingressClasses }),
       ...(loadBalancerClasses === undefined ? {} : { loadBalancerClasses }),
-      ...(nodeLabels === undefined ? {} : { labels: nodeLabels }),
+      ...(Object.keys(believed).length === 0 ? {} : { labels: { ...believed } }),
       ...(nodeSelector === undefined ? {} : { offloadingPatch: { nodeSelector } }),
     },
   };

@@ -25,7 +25,12 @@ function depsOver(provider: ProviderConnection): SessionDeps {
     local: { caches },
     provider,
     localPods: empty,
-    shared: { providerMutex: new KeyedMutex(), deps: { nodes: empty, pod: () => undefined }, home: () => undefined },
+    shared: {
+      providerMutex: new KeyedMutex(),
+      deps: { nodes: empty, pod: () => undefined },
+      home: () => undefined,
+      followTokens: () => () => undefined,
+    },
     options: () => options,
     clock: new ManualClock(),
     log: silentLog,

@@ -255,12 +255,12 @@ export class VirtualKubelet {
       localPods: this.localPods,
       mapping: (namespace) => this.#offloaded.mapping(namespace),
       nodeReady: () => this.#podsMayServe(),
-      context: () => ({
+      context: (namespace) => ({
         consumer: clusterId,
         provider: this.#virtualNode.spec.clusterID,
         nodeName: metadata.name,
         patch: this.#patch(),
-        home: reflection.home(this.#virtualNode.spec.clusterID, this.#options),
+        home: reflection.home(this.#virtualNode.spec.clusterID, this.#options, namespace),
         hostIp: podIp,
         remoteRanges: this.#link.remoteRanges(),
         showsAddresses: this.#options.addresses,

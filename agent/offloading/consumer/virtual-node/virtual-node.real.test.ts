@@ -127,7 +127,8 @@ test('B001 B002 B003 B005 B006 a VirtualNode becomes a Ready Node with the capac
     const vn = await world.consumer.api.get(virtualNodes, { namespace: tenantNamespace, name: 'vn1' });
     return vn?.status?.conditions?.every(({ status }) => status === 'Running') && vn.status.conditions.length === 2;
   });
-  expect(tookMs).toBeLessThan(10_000);
+  // Slowness is no failure, a hang is: the bench measures it.
+  expect(tookMs).toBeLessThan(30_000);
   console.info(`virtual node Ready after ${tookMs} ms`);
 });
 

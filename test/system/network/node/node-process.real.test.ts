@@ -87,7 +87,7 @@ test('an active gateway that is killed under traffic costs a moment, and no tran
   await transfer;
   console.log(`failover: longest gap ${Math.round(longestGapMs)} ms, ${answered} of ${sent} datagrams answered`);
   // Sooner than WireGuard dials by itself; the figure is printed, and the bench measures it.
-  expect(longestGapMs).toBeLessThan(3_000);
+  expect(longestGapMs).toBeLessThan(4_500);
   await clusters.restartGateway(before);
 });
 

@@ -1,0 +1,46 @@
+/** The code of an invitation as people hand it on: behind the broker's part, whose lock key vouches for the cluster. The broker never sees that part. */
+import type { KubeClient } from '#cli/cluster/open.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { changeLock, linkOf, withKey } from './cluster-lock.ts';
+
+interface Voucher {
+  /** The inviting account. */
+  readonly tenant: string;
+  /** base64 of the SubjectPublicKeyInfo of its administrator's lock key. */
+  readonly key: string;
+}
+
+export const codeWith = (code: string, { tenant, key }: Voucher): string => `${code}~${tenant}~${key}`;
+
+/** Codes without a voucher are good at the broker as well. Fails with `invalid_input` for a voucher that is none. */
+export function readCode(text: string): { readonly code: string; readonly voucher?: Voucher } {
+  const [code = '', tenant, key, ...rest] = text.trim().split('~');
+  if (tenant === undefined) return { code };
+  if (rest.length > 0 || !/^[-a-z0-9]{1,63}$/.test(tenant) || !/^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/.test(key ?? '')) {
+    throw new AppError('invalid_input', 'the code is damaged behind its first ~', {
+      detail: { field: 'code', remedy: 'have it sent once more, or use the part before the first ~ alone' },
+    });
+  }
+  return { code, voucher: { tenant, key: key ?? '' } };
+}
+
+/** Lets the cluster trust the clusters that the inviting tenant's lock key signs. */
+export async function takeVoucher(kube: KubeClient, consumer: string, { tenant, key }: Voucher): Promise<void> {
+  const own = await linkOf(kube);
+  if (own.clusterId !== consumer) {
+    throw new AppError('invalid_input', `the kubeconfig is that of ${own.clusterId}, not of ${consumer}`, {
+      detail: { field: '--kubeconfig' },
+    });
+  }
+  // A stranger would speak for this cluster's own tenant by it.
+  if (own.tenant === tenant) {
+    throw new AppError(
+      'invalid_input',
+      `the code vouches for clusters of ${tenant}, which is the tenant of ${consumer}`,
+      {
+        detail: { field: 'code', remedy: 'ask the inviting tenant for its name, and for a new code' },
+      },
+    );
+  }
+  await changeLock(kube, tenant, (spec) => withKey(spec, key, `invitation of ${tenant}`));
+}
