@@ -2,7 +2,8 @@
 import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
-import { systemNamespace as defaultNamespace, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import { systemNamespace as defaultNamespace, label, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -11,6 +12,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
+import { consumerRefusal } from './model/policies.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
 import {
@@ -20,6 +22,7 @@ import {
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
+import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
 
@@ -47,6 +50,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   const known = {
     namespaces: caches.cache(namespaces),
     offloadings: caches.cache(namespaceOffloadings),
+    policies: caches.cache(peeringPolicies),
   };
   const shadowPods = createShadowPodHooks({
     cluster,
@@ -69,12 +73,19 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
     ['/validate/replicas', (review) => (control.isConsumer(review) ? control.validateReplica(review) : allow)],
-    ['/validate/resourceslices', (review, signal) => validateSlice(api, review as Review<ResourceSlice>, signal)],
+    ['/validate/resourceslices', (review, signal) => validateSlice(review as Review<ResourceSlice>, signal)],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
+    [
+      '/validate/reflected',
+      async (review, signal) => {
+        const guest = await namespaceOf(api, known.namespaces, review.namespace, signal);
+        return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
+      },
+    ],
     ...exposure.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
-    ...createNetworkHooks(api, systemNamespace),
+    ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);
 
   async function validateOffloading(
@@ -89,6 +100,14 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       clusterId,
       others: known.offloadings.list(),
     });
+  }
+
+  async function validateSlice(review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
+    const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
+    const { object, before, namespace } = review;
+    if (!verdict.allowed || before || !object) return verdict;
+    const named = control.validateSlice(object, namespace, await api.list(resourceSlices, {}, signal));
+    return named.allowed ? control.validateWish(object, known.policies.list()) : named;
   }
 
   async function validateTenant(
@@ -128,6 +147,8 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         `spec.vkOptionsTemplateRef names VkOptionsTemplate ${named}, which does not exist: create it first, or leave the field out`,
       );
     }
+    const refusal = consumerRefusal(known.policies.list(), object.spec.clusterID);
+    if (refusal !== undefined) return deny('policy_refused', refusal);
     const node = await api.get(nodes, { name: object.metadata.name }, signal);
     return control.validateNewVirtualNode(object, node, node ? await api.list(virtualNodes, {}, signal) : []);
   }
@@ -138,6 +159,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       await Promise.all([
         known.namespaces.synced(signal),
         known.offloadings.synced(signal),
+        known.policies.synced(signal),
         shadowPods.synced(signal),
         exposure.synced(signal),
       ]);
@@ -171,10 +193,4 @@ async function mutatePod(
   }
   if (offloading.metadata.deletionTimestamp) return allow;
   return patched([...podPatch(object, offloading.spec), ...gatePatch(object, offloading)]);
-}
-
-async function validateSlice(api: KubeApi, review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
-  const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
-  if (!verdict.allowed || review.before || !review.object) return verdict;
-  return control.validateSlice(review.object, review.namespace, await api.list(resourceSlices, {}, signal));
 }

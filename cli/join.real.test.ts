@@ -135,6 +135,7 @@ describe('isthmus join', () => {
     const { code, out, err } = await withWorld(join(' --labels region=eu,tier=gold'));
     expect([code, err]).toEqual([0, expect.stringContaining('ok broker')]);
     expect(out).toMatch(/^cluster rome is connected: Kubernetes v1\./);
+    expect(err).toContain('shares with peers 90 % of what its own pods leave free');
     const agent = await kube.get<Deployment>(deployments, { ...liqo, name: 'isthmus-agent' });
     const container = agent?.spec?.template.spec?.containers[0];
     expect(container?.name).toBe('controller-manager');
@@ -149,12 +150,12 @@ describe('isthmus join', () => {
     });
   });
 
-  test('run again updates the agent and keeps what the administrator decided', async () => {
+  test('run again updates the agent, keeps what the administrator decided, and changes the share it is told', async () => {
     await kube.mergePatch(peeringPolicies, { name: 'default' }, { spec: { asProvider: { autoAccept: false } } });
-    const { code, err } = await withWorld(join(' --image example.com/agent:2'));
+    const { code, err } = await withWorld(join(' --image example.com/agent:2 --share-percent 50'));
     expect([code, err]).toEqual([0, expect.stringContaining('already joined')]);
     const policy = await kube.get<PeeringPolicy>(peeringPolicies, { name: 'default' });
-    expect(policy?.spec.asProvider?.autoAccept).toBe(false);
+    expect(policy?.spec.asProvider).toMatchObject({ autoAccept: false, sharePercent: 50 });
     const agent = await kube.get<Deployment>(deployments, { ...liqo, name: 'isthmus-agent' });
     expect(agent?.spec?.template.spec?.containers[0]?.image).toBe('example.com/agent:2');
   });

@@ -1,4 +1,5 @@
 /** Admission as a whole: certificate, server, and the registration that makes the API server ask us. Runs in every replica. */
+import { kindsRefusedToSome } from '#agent/model/policies.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { mutatingWebhookConfigurations, secrets, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
@@ -6,6 +7,7 @@ import { systemNamespace as defaultNamespace, fieldManager } from '#shared/domai
 import { again } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { MayCall } from './callers.ts';
 import { type Certificates, certificateSecret, ensureCertificates } from './certificate-secret.ts';
 import {
@@ -51,6 +53,7 @@ const graceMs = 5_000;
 export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
   const { cluster, hooks, clock, log, systemNamespace = defaultNamespace, callHost } = deps;
   const { api } = cluster;
+  const policies = cluster.caches.cache(peeringPolicies);
   const hosts = [
     `${webhookService}.${systemNamespace}.svc`,
     `${webhookService}.${systemNamespace}.svc.cluster.local`,
@@ -78,7 +81,8 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     const endpoint = { bundle: wanted.bundle, secretPath: wanted.secretPath, namespace: systemNamespace, ...url };
     const options = { fieldManager: fieldManager.agent };
     await api.apply(mutatingWebhookConfigurations, mutatingConfiguration(endpoint), options, signal);
-    await api.apply(validatingWebhookConfigurations, validatingConfiguration(endpoint), options, signal);
+    const validating = validatingConfiguration(endpoint, kindsRefusedToSome(policies.list()));
+    await api.apply(validatingWebhookConfigurations, validating, options, signal);
     if (wanted.certificate !== serving.certificate || wanted.secretPath !== serving.secretPath) {
       // The bundle already trusts both certificates. After the grace period every API server has read it, so the server can present the new one.
       await clock.sleep(graceMs, signal);
@@ -100,6 +104,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
         watch(cluster.caches.cache(secrets, only), key),
         watch(cluster.caches.cache(mutatingWebhookConfigurations, ours), key),
         watch(cluster.caches.cache(validatingWebhookConfigurations, ours), key),
+        watch(policies, key),
       ],
       reconcile: (_, signal) => register(signal),
     },

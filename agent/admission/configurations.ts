@@ -2,6 +2,7 @@
 import { toBase64 } from '#agent/pki/pem.ts';
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
 import { admission, label } from '#shared/domain/liqo-keys.ts';
+import type { ReflectedKind } from '#shared/schema/isthmus/peering-policy.ts';
 
 export const { configuration: configurationName, service: webhookService, label: webhookLabel } = admission;
 export const webhookPort = 9443;
@@ -299,6 +300,36 @@ const validating: readonly Entry[] = [
   },
 ];
 
+const core = { group: '', version: 'v1' } as const;
+const reflected: Readonly<Partial<Record<ReflectedKind, { group: string; version: string; resource: string }>>> = {
+  service: { ...core, resource: 'services' },
+  endpointslice: { ...offloading, resource: 'shadowendpointslices' },
+  ingress: { group: 'networking.k8s.io', version: 'v1', resource: 'ingresses' },
+  configmap: { ...core, resource: 'configmaps' },
+  secret: { ...core, resource: 'secrets' },
+  serviceaccount: { ...core, resource: 'secrets' },
+  persistentvolumeclaim: { ...core, resource: 'persistentvolumeclaims' },
+};
+
+/** Each write of a guest would cost a call: only the kinds that some policy keeps out are asked about. */
+const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
+  const byResource = new Map(
+    refused.flatMap((kind) => (reflected[kind] ? [[reflected[kind].resource, reflected[kind]]] : [])),
+  );
+  return [...byResource.values()].map(({ group, version, resource }) => ({
+    ...usual,
+    name: `${resource}.reflected.validate.liqo.io`,
+    path: '/validate/reflected',
+    group,
+    version,
+    resources: [resource],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    // Peers are plain users; the cluster's own components, which fill these namespaces as well, are not.
+    onlyIf: '!request.userInfo.username.startsWith("system:")',
+  }));
+};
+
 export const failurePolicyOf = (path: string): FailurePolicy =>
   [...mutating, ...validating].find((entry) => entry.path === path)?.failurePolicy ?? 'Fail';
 
@@ -343,9 +374,13 @@ export const mutatingConfiguration = (endpoint: Endpoint): MutatingWebhookConfig
   webhooks: mutating.map((entry) => webhook(entry, endpoint)),
 });
 
-export const validatingConfiguration = (endpoint: Endpoint): ValidatingWebhookConfiguration => ({
+/** `refused`: kinds that some consumer may not send. */
+export const validatingConfiguration = (
+  endpoint: Endpoint,
+  refused: readonly ReflectedKind[] = [],
+): ValidatingWebhookConfiguration => ({
   apiVersion,
   kind: 'ValidatingWebhookConfiguration',
   metadata,
-  webhooks: validating.map((entry) => webhook(entry, endpoint)),
+  webhooks: [...validating, ...guestKinds(refused)].map((entry) => webhook(entry, endpoint)),
 });

@@ -10,6 +10,7 @@ import { createNonceCreatorController, createNonceSignerController } from './non
 import { createLocalRenewController, createRemoteRenewController } from './renewal/controllers.ts';
 import { createRecoveryController } from './renewal/recovery.ts';
 import { createReplicatorController } from './replication/controller.ts';
+import { createNamespaceRightsController } from './rights/controller.ts';
 import { createLocalSliceController } from './slices/consumer-slice-controller.ts';
 import { createRemoteSliceController } from './slices/provider-slice-controller.ts';
 import { createTenantController } from './tenant/controller.ts';
@@ -17,6 +18,7 @@ import { createTenantController } from './tenant/controller.ts';
 export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
   [
     createKeysController,
+    createNamespaceRightsController,
     createNonceCreatorController,
     createNonceSignerController,
     createTenantController,

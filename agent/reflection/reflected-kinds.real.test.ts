@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ReflectedWrites } from '#agent/testing/reflected-writes.ts';
 import { configMaps, coreEvents, ingresses, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -252,6 +253,32 @@ test('B029: events about the remote pod are events of the local one, and their c
   await world.provider.api.delete(coreEvents, { namespace: 'demo-cons', name: 'talker.1' });
   await eventually('the copy gone', async () => (await sides.here(coreEvents, 'talker.1')) === undefined);
   expect(await sides.here(coreEvents, 'stranger.1')).toBeUndefined();
+});
+
+test('a kind that the PeeringPolicy of this cluster keeps here is taken back from the provider, and sent again when the policy goes', async () => {
+  await sides.create(configMaps, { metadata: { name: 'kept' } });
+  await sides.create(secrets, { metadata: { name: 'goes' } });
+  await sides.arrived(configMaps, 'kept');
+  await sides.arrived(secrets, 'goes');
+  await world.consumer.api.create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'narrow' },
+    spec: {
+      tenants: ['*'],
+      asConsumer: { enabled: true, autoAccept: true, peers: ['prov'] },
+      reflectedKinds: ['secret', 'service'],
+    },
+  });
+  await sides.gone(configMaps, 'kept');
+  await sides.create(configMaps, { metadata: { name: 'later' } });
+  await sides.create(secrets, { metadata: { name: 'later' } });
+  await sides.arrived(secrets, 'later');
+  expect(await sides.there(configMaps, 'later')).toBeUndefined();
+  expect(await sides.there(secrets, 'goes')).toBeDefined();
+  await world.consumer.api.delete(peeringPolicies, { name: 'narrow' });
+  await sides.arrived(configMaps, 'kept');
+  await sides.arrived(configMaps, 'later');
 });
 
 test('B112: nothing is written or said about what has not changed, however often everything is looked at', async () => {

@@ -11,7 +11,7 @@ import { serviceNameOf, sliceIndex } from './kinds/endpoint-slice.ts';
 import type { ClusterFacts, OutgoingKind, ReflectorName } from './kinds/kind.ts';
 import type { Concerned } from './kinds/provider-event.ts';
 import { rootCa } from './model/api-access.ts';
-import { isReflected, isRootCaReflected, isSliceReflected } from './model/policy.ts';
+import { isReflected, isRootCaReflected, isSliceReflected, type PolicyType } from './model/policy.ts';
 
 export interface ReflectionDeps extends Omit<ReflectorDeps, 'local' | 'shape' | 'around'> {
   readonly local: Cluster;
@@ -44,7 +44,7 @@ export class Reflection {
       const rules = { ...chosen, ...this.#rulesOf(kind, options) };
       this.#reflectors.set(kind.name, new Reflector(kind, rules, common, signal));
     }
-    if (options.kinds.event.workers > 0) {
+    if (options.kinds.event.workers > 0 && !options.kinds.event.forbidden) {
       const object = (namespace: string, about: Concerned) => this.#object(namespace, about);
       this.#events = new EventReflector(options.kinds.event, { ...common, object }, signal);
     }
@@ -95,7 +95,12 @@ export class Reflection {
   }
 
   #rulesOf(kind: OutgoingKind, { kinds }: ReflectionOptions): Omit<ReflectorRules, 'workers' | 'type'> {
-    const { type } = kinds[kind.name];
+    const { type, forbidden } = kinds[kind.name];
+    const rules = this.#usualRules(kind, type);
+    return forbidden ? { ...rules, allows: () => false } : rules;
+  }
+
+  #usualRules(kind: OutgoingKind, type: PolicyType): Omit<ReflectorRules, 'workers' | 'type'> {
     switch (kind.name) {
       case 'endpointslice':
         return {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { agentImage } from '#cli/output/version.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
-import { collect, labelList, positiveInt, timeoutOption } from './options.ts';
+import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './options.ts';
 
 const listOption = (flags: string, description: string, preset: string): Option =>
   new Option(flags, description).argParser(collect).default([], preset);
@@ -16,6 +16,11 @@ export const installOptions = (command: Command): Command =>
     .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")
     .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
     .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
+    .option(
+      '--share-percent <n>',
+      'most that all consumers together get, in percent of what the own pods of the cluster leave free (default: 90)',
+      sharePercent,
+    )
     .option('--no-network', 'install no network between clusters')
     .addOption(listOption('--pod-cidr <cidr>', 'range of the pods; may be repeated', 'found in the cluster'))
     .option('--service-cidr <cidr>', 'range of the Services (default: found in the cluster)')

@@ -57,6 +57,12 @@ export function positiveInt(text: string): number {
   throw new InvalidArgumentError('Accepted are whole numbers from 1.');
 }
 
+export function sharePercent(text: string): number {
+  const value = Number(text);
+  if (/^[0-9]+$/.test(text) && value <= 10_000) return value;
+  throw new InvalidArgumentError('Accepted are whole numbers from 0 to 10000.');
+}
+
 /** Collects a repeated option. */
 export const collect = (text: string, before: readonly string[]): string[] => [...before, text];
 

@@ -1,8 +1,11 @@
 /**
- * What the agent may do in its own cluster: no more than its controllers need. It hands rights to peers by binding the three remote roles, and
- * to the node process by binding its role in tenant namespaces: by name, which needs no rights of its own inside them.
+ * What the agent may do in its own cluster: no more than its controllers need (docs/security.md says why of each). It hands rights to peers by
+ * binding the three remote roles, to the node process by binding its role in tenant namespaces, and to itself by binding three more in the
+ * namespaces where it works: by name, so that it cannot widen what they allow.
  */
+import { type AgentRole, agentRole } from '#shared/domain/agent-roles.ts';
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
+import { admission } from '#shared/domain/liqo-keys.ts';
 
 type Rule = NonNullable<ClusterRole['rules']>[number];
 
@@ -16,43 +19,43 @@ const rule = (group: string, resources: string[], verbs: string[], resourceNames
   ...(resourceNames && { resourceNames }),
 });
 
-/** `grantable`: names of the ClusterRoles that it may bind. */
+const ourGroups = [
+  'core.liqo.io',
+  'authentication.liqo.io',
+  'offloading.liqo.io',
+  'networking.liqo.io',
+  'ipam.liqo.io',
+  'isthmus.dev',
+] as const;
+const webhooks = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
+
+/** In the whole cluster. `grantable`: names of the ClusterRoles that it may bind. */
 export const agentRules = (grantable: readonly string[]): Rule[] => [
   // Its own kinds, status and finalizers included.
-  ...[
-    'core.liqo.io',
-    'authentication.liqo.io',
-    'offloading.liqo.io',
-    'networking.liqo.io',
-    'ipam.liqo.io',
-    'isthmus.dev',
-  ].map((group) => rule(group, ['*'], full)),
-  // Tenant namespaces and mapped namespaces, with what the handshake and offloaded pods need in them.
-  rule('', ['namespaces', 'secrets', 'configmaps'], full),
-  rule('', ['serviceaccounts'], read),
-  // What a PeeringPolicy wants in every namespace of a consumer.
+  ...ourGroups.map((group) => rule(group, ['*'], full)),
+  // Tenant namespaces and mapped namespaces are made and removed here.
+  rule('', ['namespaces'], full),
+  // Nonces, certificates, kubeconfigs and keys of links stand in tenant namespaces, which come and go with their finalizers.
+  rule('', ['secrets'], full),
+  // What a PeeringPolicy wants in every namespace of a consumer; all three only ever restrict.
   rule('', ['limitranges', 'resourcequotas'], full),
   rule('networking.k8s.io', ['networkpolicies'], full),
-  // Consumer: offloaded pods get tokens of their own accounts; what is said about them at the provider is copied here.
-  rule('', ['serviceaccounts/token'], ['create']),
+  // What is said about offloaded pods at the provider is copied here.
   rule('', ['events'], full),
-  rule('networking.k8s.io', ['ingresses'], read),
+  rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
   // Claims that wait for a volume on a virtual node say so.
   rule('', ['persistentvolumeclaims'], read),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
-  // Gateways, and the Services and endpoints by which exposed addresses and reflected Services are reached.
-  rule('apps', ['deployments'], full),
+  // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
+  rule('apps', ['deployments'], read),
   rule('', ['services'], full),
   rule('discovery.k8s.io', ['endpointslices'], full),
-  // Consumer: pods bound to virtual nodes get status and are deleted. Provider: shadow pods become pods.
-  rule('', ['pods'], full),
+  // A virtual kubelet, as every kubelet: pods bound to its node, in any namespace, get status and are deleted; its Node is kept.
+  rule('', ['pods'], ['delete', 'get', 'list', 'patch', 'watch']),
   rule('', ['pods/status'], ['get', 'patch', 'update']),
   rule('', ['pods/eviction'], ['create']),
-  rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   rule('', ['nodes'], full),
   rule('', ['nodes/status'], ['get', 'patch', 'update']),
-  rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
-  rule('coordination.k8s.io', ['leases'], full),
   // Peers: certificates for them, and the bindings that say what those may do.
   rule('rbac.authorization.k8s.io', ['rolebindings', 'clusterrolebindings'], full),
   rule('rbac.authorization.k8s.io', ['clusterroles'], read),
@@ -68,7 +71,27 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // The kubelet endpoint asks whether its caller may do this.
   rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),
   rule('authentication.k8s.io', ['tokenreviews'], ['create']),
-  // Its own webhooks.
-  rule('admissionregistration.k8s.io', ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], full),
+  // Its own webhooks, and no other's.
+  rule('admissionregistration.k8s.io', webhooks, ['create', 'list', 'watch']),
+  rule('admissionregistration.k8s.io', webhooks, ['delete', 'get', 'patch', 'update'], [admission.configuration]),
   rule('apiextensions.k8s.io', ['customresourcedefinitions'], read),
 ];
+
+/** In namespaces where it works: by RoleBindings that it makes when they appear. */
+export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
+  [agentRole.tenant]: [
+    rule('apps', ['deployments'], full),
+    // Where it does the work of a node as well: which replica of a gateway is active.
+    rule('coordination.k8s.io', ['leases'], full),
+  ],
+  [agentRole.guest]: [rule('', ['pods'], ['create']), rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch'])],
+  [agentRole.offloaded]: [
+    rule('', ['configmaps', 'secrets'], read),
+    rule('networking.k8s.io', ['ingresses'], ['list', 'watch']),
+    // Offloaded pods get tokens of their own accounts.
+    rule('', ['serviceaccounts/token'], ['create']),
+  ],
+};
+
+/** Leases: which replica leads, in the system namespace; heartbeats of virtual nodes in `kube-node-lease`. */
+export const leaseRules: Rule[] = [rule('coordination.k8s.io', ['leases'], full)];

@@ -11,6 +11,7 @@ import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
+import { settleShare } from './share.ts';
 
 /** A node may be down: that is no reason not to go on. */
 const fabricPatienceMs = 30_000;
@@ -100,6 +101,7 @@ export async function installAgent(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(network !== undefined && { network }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
@@ -109,6 +111,8 @@ export async function installAgent(
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
   });
+  const share = await settleShare(kube, options.sharePercent);
+  if (share !== undefined) progress.note(share);
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));
   if (network === undefined) return;
   const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());

@@ -8,6 +8,7 @@ export interface InstallFlags {
   readonly apiServerUrl?: string;
   readonly replicas?: number;
   readonly labels: Record<string, string>;
+  readonly sharePercent?: number;
   readonly network: boolean;
   readonly podCidr: readonly string[];
   readonly serviceCidr?: string;

@@ -34,7 +34,9 @@ const pod = () => find<Deployment>('Deployment', 'isthmus-agent').spec?.template
 
 describe('the manifests of the agent', () => {
   test('have a handle for each kind and name nothing twice', () => {
-    const keys = agentManifests(options).map((object) => `${typeOf(object).plural}/${object.metadata.name}`);
+    const keys = agentManifests(options).map(
+      (object) => `${typeOf(object).plural}/${object.metadata.namespace ?? ''}/${object.metadata.name}`,
+    );
     expect(new Set(keys).size).toBe(keys.length);
   });
 
@@ -87,11 +89,17 @@ describe('the manifests of the agent', () => {
     expect(readinessProbe?.timeoutSeconds).toBe(5);
   });
 
-  test('let it hand on the remote roles and no other, and hold no wildcard outside of our own kinds', () => {
+  test('let it hand on the remote roles and its own in single namespaces, and no other, and hold no wildcard outside of our own kinds', () => {
     const { rules = [] } = find<ClusterRole>('ClusterRole', 'isthmus-agent');
     const binding = rules?.filter(({ verbs }) => verbs.includes('bind')) ?? [];
     expect(binding.map(({ resourceNames }) => resourceNames)).toEqual([
-      [...remoteRoles().map((role) => role.metadata.name), 'isthmus-fabric-tenant'],
+      [
+        ...remoteRoles().map((role) => role.metadata.name),
+        'isthmus-fabric-tenant',
+        'isthmus-agent-guest',
+        'isthmus-agent-offloaded',
+        'isthmus-agent-tenant',
+      ],
     ]);
     for (const { apiGroups = [], resources = [], verbs } of rules ?? []) {
       expect(verbs).not.toContain('*');

@@ -1,8 +1,10 @@
 /** Everything that `isthmus join` applies to a cluster, in the order of applying. Pure: same options, same objects. */
+import { agentAccount } from '#shared/domain/agent-roles.ts';
 import type {
   ClusterRole,
   ClusterRoleBinding,
   Deployment,
+  Role,
   Service,
   ServiceAccount,
 } from '#shared/domain/core-kinds.ts';
@@ -12,8 +14,8 @@ import { fabricTenantRole, type NodeProcess } from '#shared/domain/network-keys.
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
-import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { agentRules } from './agent-rights.ts';
+import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
@@ -34,6 +36,8 @@ export interface InstallOptions {
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
+  /** Of the first PeeringPolicy; a policy that is there stays as it is. */
+  readonly sharePercent?: number;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
 }
@@ -46,7 +50,7 @@ export interface NetworkInstallOptions {
   readonly fullMasquerade?: boolean;
 }
 
-export const agentName = 'isthmus-agent';
+export const agentName = agentAccount;
 const joinSecret = 'isthmus-join';
 export const defaultPolicy = 'default';
 
@@ -73,12 +77,9 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     ...remoteRoles(),
     tenantRoleOfPeeringUsers(),
     systemRoleOfPeeringUsers(),
-    clusterRole(),
-    clusterRoleBinding(),
-    serverCaBinding(),
-    serviceAccount(),
+    ...agentRights(),
     clusterIdMap(options.clusterId),
-    policy(),
+    policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
     ...(options.network === undefined ? [] : fabricOf(options, options.network)),
@@ -105,11 +106,39 @@ const namespace = (hasNetwork: boolean): Namespace => ({
   },
 });
 
-const clusterRole = (): ClusterRole => ({
+/** The ServiceAccount of the controllers and all that it may do. */
+export const agentRights = (): KubeObject[] => [
+  clusterRole(
+    agentName,
+    agentRules([
+      ...remoteRoles().map(({ metadata }) => metadata.name),
+      fabricTenantRole,
+      ...Object.keys(namespaceRules).sort(),
+    ]),
+  ),
+  ...Object.entries(namespaceRules).map(([name, rules]) => clusterRole(name, rules)),
+  clusterRoleBinding(),
+  serverCaBinding(),
+  serviceAccount(),
+  ...[systemNamespace, 'kube-node-lease'].flatMap((namespace) => [
+    leaseRole(namespace),
+    roleBinding(leasesName, namespace, { kind: 'Role', name: leasesName }),
+  ]),
+];
+
+const clusterRole = (name: string, rules: ClusterRole['rules']): ClusterRole => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
-  metadata: { name: agentName, labels: { ...installLabel } },
-  rules: agentRules([...remoteRoles().map(({ metadata }) => metadata.name), fabricTenantRole]),
+  metadata: { name, labels: { ...installLabel } },
+  rules: rules ?? [],
+});
+
+const leasesName = `${agentName}-leases`;
+const leaseRole = (namespace: string): Role => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'Role',
+  metadata: { name: leasesName, namespace, labels: { ...installLabel } },
+  rules: leaseRules,
 });
 
 const clusterRoleBinding = (): ClusterRoleBinding => ({
@@ -121,11 +150,21 @@ const clusterRoleBinding = (): ClusterRoleBinding => ({
 });
 
 /** The kubelet endpoint trusts the API server's client CA, which stands in a ConfigMap of kube-system. */
-const serverCaBinding = (): RoleBinding => ({
+const serverCaBinding = (): RoleBinding =>
+  roleBinding(`${agentName}-authentication-reader`, 'kube-system', {
+    kind: 'Role',
+    name: 'extension-apiserver-authentication-reader',
+  });
+
+const roleBinding = (
+  name: string,
+  namespace: string,
+  role: { readonly kind: string; readonly name: string },
+): RoleBinding => ({
   apiVersion: `${rbac}/v1`,
   kind: 'RoleBinding',
-  metadata: { name: `${agentName}-authentication-reader`, namespace: 'kube-system', labels: { ...installLabel } },
-  roleRef: { apiGroup: rbac, kind: 'Role', name: 'extension-apiserver-authentication-reader' },
+  metadata: { name, namespace, labels: { ...installLabel } },
+  roleRef: { apiGroup: rbac, ...role },
   subjects,
 });
 
@@ -147,7 +186,7 @@ const clusterIdMap = (clusterId: string): ConfigMap => ({
 });
 
 /** Inside one tenant clusters peer without anybody agreeing by hand, until the administrator says otherwise. */
-const policy = (): PeeringPolicy => ({
+const policy = (sharePercent: number): PeeringPolicy => ({
   apiVersion: 'isthmus.dev/v1alpha1',
   kind: 'PeeringPolicy',
   metadata: { name: defaultPolicy, labels: { ...installLabel } },
@@ -160,6 +199,8 @@ const policy = (): PeeringPolicy => ({
       peers: ['*'],
       maxResourcesPerPeer: {},
       classes: ['default'],
+      sharePercent,
+      elastic: false,
     },
     reflectedKinds: [
       'service',

@@ -1,7 +1,8 @@
 /** What is reflected needs rights on both sides: the agent's in its own cluster, the consumer's in the namespaces that are mapped to it. */
 import { expect, test } from 'vitest';
+import { agentRole } from '#shared/domain/agent-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
-import { agentRules } from './agent-rights.ts';
+import { agentRules, namespaceRules } from './agent-rights.ts';
 
 interface Rule {
   readonly apiGroups?: readonly string[];
@@ -26,7 +27,7 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
     ['', 'services', `get ${follow}`],
     ['', 'configmaps', `get ${follow}`],
     ['', 'secrets', `get ${follow}`],
-    ['networking.k8s.io', 'ingresses', `get ${follow}`],
+    ['networking.k8s.io', 'ingresses', follow],
     ['', 'events', write],
     ['', 'serviceaccounts/token', 'create'],
     ['', 'persistentvolumeclaims', follow],
@@ -38,7 +39,24 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
     ['offloading.liqo.io', 'shadowendpointslices', follow],
     ['core.liqo.io', 'foreignclusters', follow],
   ] as const;
-  expect(missing(agentRules([]), needs)).toEqual([]);
+  expect(missing([...agentRules([]), ...namespaceRules[agentRole.offloaded]], needs)).toEqual([]);
+});
+
+test('in namespaces where it does not work the agent makes no pods and no tokens, and reads no configuration', () => {
+  const everywhere = agentRules([]);
+  const denied = [
+    ['', 'serviceaccounts/token', 'create'],
+    ['', 'pods', 'create'],
+    ['', 'pods/ephemeralcontainers', 'patch'],
+    ['apps', 'deployments', 'create patch update delete'],
+    ['', 'configmaps', 'get list watch create'],
+    ['coordination.k8s.io', 'leases', 'get create update'],
+  ] as const;
+  expect(missing(everywhere, denied)).toHaveLength(14);
+  const webhooks = everywhere.filter(({ resources = [] }) => resources.includes('validatingwebhookconfigurations'));
+  for (const { verbs, resourceNames } of webhooks)
+    if (verbs.some((verb) => ['delete', 'patch', 'update'].includes(verb)))
+      expect(resourceNames).toEqual(['isthmus-webhook']);
 });
 
 test('a consumer may write in its namespaces what it reflects, and neither Pods, nor EndpointSlices, nor Events', () => {

@@ -81,7 +81,7 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
     Promise.all([stage.join(consumer), stage.join(provider)]),
   );
   await timeline.step(`${consumer} peers with ${provider}`, () =>
-    stage.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
+    stage.mustIsthmus('peer', consumer, provider, '--cpu', '1', '--memory', '1Gi', '--pods', '20', '--wait'),
   );
   await timeline.step(`namespace ${namespace} is offloaded`, async () => {
     await apply(stage, demoManifests.namespaces());

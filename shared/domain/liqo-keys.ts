@@ -27,6 +27,9 @@ export const label = {
   storageAvailable: 'storage.liqo.io/available',
 } as const;
 
+/** Value of `label.managedBy` on pods that were made of ShadowPods. */
+export const managedByShadowPod = 'shadowpod';
+
 export const annotation = {
   remoteTenantNamespace: 'liqo.io/remote-tenant-namespace',
   createVirtualNode: 'liqo.io/create-virtual-node',

@@ -52,6 +52,7 @@ const agent: readonly Layer[] = [
   line(
     'agent/peering',
     'model',
+    'rights',
     'keys',
     'manifest-faults',
     'admission',

@@ -25,6 +25,7 @@ import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import { wgGatewayClients } from '#shared/schema/liqo/wg-gateway-client.ts';
 
 export interface Metadata {
   readonly name: string;
@@ -269,6 +270,29 @@ export const badObjects: readonly BadObject[] = [
     'greater than or equal to 1280',
   ),
   bad('an MTU of the client below 1280', gatewayClients, { mtu: 576 }, 'spec.mtu', '576', '1280'),
+  bad(
+    'a tunnel over TCP',
+    gatewayClients,
+    { endpoint: { addresses: ['192.0.2.1'], port: 51_840, protocol: 'TCP' } },
+    'spec.endpoint',
+    'protocol is TCP',
+    'invalid_input',
+  ),
+  bad(
+    'metrics of a gateway, which are not served',
+    wgGatewayClients,
+    { deployment: {}, metrics: { enabled: true } },
+    'spec.metrics',
+    'metrics.enabled is true',
+    'invalid_input',
+  ),
+  bad(
+    'a share of more than a hundredfold',
+    peeringPolicies,
+    { asProvider: { sharePercent: 10_001 } },
+    'spec.asProvider.sharePercent',
+    '10000',
+  ),
   bad('a server without a port', gatewayServers, { endpoint: {} }, 'spec.endpoint', 'port, or ports'),
   bad(
     'a server with one port twice',

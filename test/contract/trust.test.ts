@@ -51,7 +51,7 @@ async function join(id: string, policy: Partial<PeeringPolicySpec> = {}): Promis
   const keys = generateClusterKeys();
   const cluster = new RememberingCluster(Buffer.from(keys.publicKey).toString('base64'));
   const { token } = await broker.control.clusters.createJoinToken(admin, id);
-  const asProvider = { ...side, maxResourcesPerPeer: {}, classes: ['default'] };
+  const asProvider = { ...side, maxResourcesPerPeer: {}, classes: ['default'], sharePercent: 90, elastic: false };
   put({ cluster }, 'PeeringPolicy', 'default', { asConsumer: side, asProvider, ...policy });
   const data = { token: Buffer.from(token).toString('base64') };
   const metadata = { namespace: 'liqo', name: 'isthmus-join' };
@@ -161,7 +161,16 @@ describe('a cluster whose key no administrator vouches for', () => {
 
 describe('a provider whose policy accepts nothing by itself', () => {
   test('waits until an administrator agrees inside the cluster', async () => {
-    const closed = { asProvider: { ...side, autoAccept: false, maxResourcesPerPeer: {}, classes: ['default'] } };
+    const closed = {
+      asProvider: {
+        ...side,
+        autoAccept: false,
+        maxResourcesPerPeer: {},
+        classes: ['default'],
+        sharePercent: 90,
+        elastic: false,
+      },
+    };
     const [bonn, trier] = [await join('bonn'), await join('trier', closed)];
     lockUp(bonn, trier);
     const id = await request(bonn, trier);

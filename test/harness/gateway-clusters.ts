@@ -1,9 +1,12 @@
 /** One real API server as cluster `rome` with the network controllers, and a player for kubelet, scheduler and node process. Its peer is `milan`. */
+
 import { createNetworkControllers } from '#agent/network/network.ts';
+import { agentBinding } from '#agent/peering/rights/objects.ts';
 import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
+import { agentRole } from '#shared/domain/agent-roles.ts';
 import { deployments, namespaces, nodes, pods, roleBindings, secrets, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -11,6 +14,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import type { GatewayClient, GatewayClientSpec } from '#shared/schema/liqo/gateway-client.ts';
 import type { GatewayServer, GatewayServerSpec } from '#shared/schema/liqo/gateway-server.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { connectAsAgent, giveAgentRights } from './agent-account.ts';
 import { leaseApiServer } from './api-server-pool/lease.ts';
 import { eventually } from './eventually.ts';
 
@@ -75,6 +79,9 @@ export async function startGatewayClusters(): Promise<GatewayClusters> {
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
   const labels = { 'liqo.io/tenant-namespace': 'true', ...peerLabels };
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
+  await giveAgentRights(api);
+  // Made by another room of the agent, which does not run here.
+  await api.apply(roleBindings, agentBinding(agentRole.tenant, namespace, 'liqo'), { fieldManager: 'test' });
   for (const [name, address] of [
     ['n1', '192.0.2.11'],
     ['n2', '192.0.2.12'],
@@ -96,7 +103,8 @@ export async function startGatewayClusters(): Promise<GatewayClusters> {
       ...[deployments, services, secrets, roleBindings, pods],
     ] as ResourceType[];
     const lists = await Promise.all(kinds.map((type) => api.list(type, { namespace })));
-    return lists.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const others = lists.flat().filter(({ metadata }) => metadata.name !== agentRole.tenant);
+    return others.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   }
 
   const clusters: GatewayClusters = {
@@ -105,7 +113,7 @@ export async function startGatewayClusters(): Promise<GatewayClusters> {
     startAgent() {
       const stop = new AbortController();
       const run = async (): Promise<void> => {
-        const own = openCluster(await connectKubeconfig(apiServer.kubeconfig), deps, stop.signal);
+        const own = openCluster(await connectAsAgent(apiServer), deps, stop.signal);
         const all = createNetworkControllers({ ...deps, cluster: own, clusterId: 'rome', systemNamespace: 'liqo' });
         await Promise.all(all.map((controller) => controller.run(stop.signal)));
       };

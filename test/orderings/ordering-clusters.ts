@@ -42,6 +42,7 @@ const options: ReflectionOptions = {
   ingressClass: undefined,
   loadBalancerClass: undefined,
   apiSupport: false,
+  addresses: true,
 } as ReflectionOptions;
 
 interface Running {

@@ -88,9 +88,27 @@ export async function writeCredentials(plane: ControlPlane): Promise<Credentials
     issueConfig('scheduler', { commonName: 'system:kube-scheduler' }),
     issueConfig('proxy', { commonName: 'system:kube-proxy' }),
     write(path.join(dir, 'kubeconfig'), kubeconfig),
+    write(path.join(dir, auditPolicy), JSON.stringify(whatAgentsAsk)),
   ]);
   return { ca, admin, kubeconfig };
 }
+
+const auditPolicy = 'audit-policy.json';
+/** In the folder of the control plane. */
+export const auditLog = 'audit.log';
+/** Only what the accounts of Isthmus ask, and of that no bodies: which rights they use. */
+const whatAgentsAsk = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted'],
+  rules: [
+    {
+      level: 'Metadata',
+      users: ['system:serviceaccount:liqo:isthmus-agent', 'system:serviceaccount:liqo:isthmus-fabric'],
+    },
+    { level: 'None' },
+  ],
+};
 
 export const etcdArgs = (plane: ControlPlane): string[] => [
   'etcd',
@@ -128,6 +146,10 @@ export function apiServerArgs(plane: ControlPlane, extra: readonly string[] = []
     '--enable-aggregator-routing=true',
     '--allow-privileged=true',
     '--profiling=false',
+    `--audit-policy-file=${path.join(plane.dir, auditPolicy)}`,
+    `--audit-log-path=${path.join(plane.dir, auditLog)}`,
+    '--audit-log-maxsize=100',
+    '--audit-log-maxbackup=1',
     ...extra,
   ];
 }

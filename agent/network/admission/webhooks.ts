@@ -4,11 +4,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Hook } from '#agent/admission/hook.ts';
-import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
+import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
+import { linkRefusal } from '#agent/model/policies.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { endpointSlices, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
@@ -62,9 +65,11 @@ async function mayMakeIps(
 
 type Validate<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;
 
+/** `policies`: the PeeringPolicies of this cluster as they are now. */
 export function createNetworkHooks(
   api: KubeApi,
   systemNamespace: string,
+  policies: () => readonly PeeringPolicy[],
 ): readonly (readonly [path: string, hook: Hook])[] {
   const among =
     <T extends KubeObject>(types: readonly ResourceType<T>[], validate: Validate<T>): Hook =>
@@ -73,7 +78,14 @@ export function createNetworkHooks(
       const others = await Promise.all(types.map((type) => api.list(type, {}, signal)));
       return validate(before as T | undefined, object as T, others.flat());
     };
+  /** Holds for every writer: brokers, liqoctl, peering users and manifests. */
+  const underPolicy = ({ metadata }: KubeObject, ranges: readonly string[]): Verdict => {
+    const peer = metadata.labels?.[label.remoteClusterId];
+    const refusal = peer === undefined ? undefined : linkRefusal(policies(), peer, ranges);
+    return refusal === undefined ? allow : deny('policy_refused', refusal);
+  };
   const { gatewayServers, gatewayClients, networks, routeConfigurations, firewallConfigurations } = networkKinds;
+  const validGateway = among<KubeObject>([gatewayServers, gatewayClients], validateGateway);
   return [
     [
       '/mutate/firewallconfigurations',
@@ -83,10 +95,22 @@ export function createNetworkHooks(
     ['/validate/routeconfigurations', among([routeConfigurations], validateRoutes)],
     [
       '/validate/configurations',
-      ({ object, before }) =>
-        object ? validateConfiguration(before as Configuration | undefined, object as Configuration) : allow,
+      ({ object, before }) => {
+        if (!object || keepsSpec(before, object)) return allow;
+        const configuration = object as Configuration;
+        const verdict = validateConfiguration(before as Configuration | undefined, configuration);
+        const { pod = [], external = [] } = configuration.spec.remote?.cidr ?? {};
+        return verdict.allowed ? underPolicy(object, [...pod, ...external]) : verdict;
+      },
     ],
-    ['/validate/gateways', among<KubeObject>([gatewayServers, gatewayClients], validateGateway)],
+    [
+      '/validate/gateways',
+      async (review, signal) => {
+        const verdict = await validGateway(review, signal);
+        const { object, before } = review;
+        return !verdict.allowed || !object || keepsSpec(before, object) ? verdict : underPolicy(object, []);
+      },
+    ],
     ['/validate/networks', among([networks], validateNetwork)],
     [
       '/validate/ips',

@@ -1,5 +1,7 @@
 /** GatewayServers and GatewayClients: renders each from its template, follows what was rendered, and keeps the Connection of the link. */
+
 import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { linkRefusal } from '#agent/model/policies.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
@@ -18,6 +20,7 @@ import {
 import { isthmusNetworkAnnotation, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ConnectionType } from '#shared/schema/liqo/connection.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
@@ -92,6 +95,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
   const keyCache = caches.cache(networkKinds.publicKeys);
   const connectionCache = caches.cache(networkKinds.connections);
   const namespaces = tenantNamespaces(caches);
+  const policies = caches.cache(peeringPolicies);
   const kinds = createConcreteKinds(api, caches);
   const reportWait = createReportWait(events, clock);
 
@@ -179,11 +183,15 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
       return reportWait(gateway, outcome);
     }
     const { peer } = placement;
-    const rival = rivalOf(gateway, peer, [...cache.list(), ...oppositeCache.list()]);
-    if (rival !== undefined) {
+    const refusal = linkRefusal(policies.list(), peer, []);
+    const ban =
+      refusal === undefined
+        ? rivalOf(gateway, peer, [...cache.list(), ...oppositeCache.list()])
+        : { reason: 'PolicyRefused', message: refusal };
+    if (ban !== undefined) {
       await deleteOwned(api, role.concrete, concreteCache.get(refOf(gateway)), gateway, signal);
-      await report(gateway, {}, rival, signal);
-      return reportWait(gateway, stalled(rival.reason, rival.message));
+      await report(gateway, {}, ban, signal);
+      return reportWait(gateway, stalled(ban.reason, ban.message));
     }
     const rendered = await render(gateway, peer, signal);
     const noKey = keyTrouble(keyCache.list(), gateway.metadata.namespace, peer);
@@ -258,6 +266,7 @@ function createGatewayController(role: Role, deps: NetworkDeps): Controller {
           }),
         ),
         watch(keyCache, sameNamespace),
+        watch(policies, () => gatewaysOf(() => true)),
         watch(connectionCache, byLabel),
         watch(namespaces, (namespace) =>
           gatewaysOf((gateway) => gateway.metadata.namespace === namespace.metadata.name),

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { events, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -287,6 +288,43 @@ test('a gateway gets its end of the overlay once a pod is active and the ranges 
   expect(later.metadata.annotations).toMatchObject(fabric.metadata.annotations ?? {});
   await world.cluster.api.delete(networkKinds.gatewayServers, { namespace, name: peer });
   await eventually('gone with its gateway', async () => (await found()) === undefined);
+});
+
+test('a PeeringPolicy that switches links off takes ranges and gateway back, regardless of the writer, until it allows them', async () => {
+  await world.createTemplate('server');
+  await world.createServer();
+  await gone();
+  await configure(['10.200.0.0/16'], ['10.71.0.0/16']);
+  await because('NetworkCIDRsConfigured');
+  const rendered = () => world.cluster.api.get(networkKinds.wgGatewayServers, { namespace, name: peer });
+  await eventually('the gateway', rendered);
+  const narrow = { name: 'narrow' };
+  const spec = { tenants: ['*'], asConsumer: { enabled: true, autoAccept: true, peers: [peer] }, reflectedKinds: [] };
+  await world.cluster.api.create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: narrow,
+    spec: { ...spec, network: { enabled: false, remoteCidrs: [] } },
+  });
+  const refused = await because('PolicyRefused');
+  expect(refused.status?.conditions?.find(({ reason }) => reason === 'PolicyRefused')?.message).toContain(
+    'PeeringPolicy narrow has spec.network.enabled false',
+  );
+  await world.reason('PolicyRefused');
+  await eventually('no gateway and no ranges', async () => {
+    const [gateway, granted] = await Promise.all([rendered(), world.cluster.api.list(networks, { namespace })]);
+    return gateway === undefined && granted.length === 0;
+  });
+  const within = { spec: { network: { enabled: true, remoteCidrs: ['10.0.0.0/8'] } } };
+  await world.cluster.api.mergePatch(peeringPolicies, narrow, within);
+  await because('NetworkCIDRsConfigured');
+  await eventually('the gateway again', rendered);
+  const elsewhere = { spec: { network: { remoteCidrs: ['10.200.0.0/16'] } } };
+  await world.cluster.api.mergePatch(peeringPolicies, narrow, elsewhere);
+  await because('PolicyRefused');
+  await world.cluster.api.delete(peeringPolicies, narrow);
+  await because('NetworkCIDRsConfigured');
+  await world.cluster.api.delete(networkKinds.gatewayServers, { namespace, name: peer });
 });
 
 test('a Network whose range is taken names the holder, and gets the range when the holder goes', async () => {

@@ -1,8 +1,10 @@
 /** Rules of the authentication and virtual node kinds (docs/design/control-plane.md#what-does-admission-check). Pure. */
 import { isDeepStrictEqual } from 'node:util';
 import { allow, deny, labelPatch, type PatchOperation, type Review, type Verdict } from '#agent/admission/review.ts';
+import { consumerRefusal } from '#agent/model/policies.ts';
 import type { KubeObject, Node } from '#shared/domain/kube-object.ts';
 import { annotation, controlPlaneGroup, isthmusAnnotation, label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
@@ -75,6 +77,14 @@ export function validateSlice(slice: ResourceSlice, namespace: string, others: r
     'already_exists',
     `metadata.name ${slice.metadata.name} is that of a ResourceSlice in namespace ${taken.metadata.namespace}: the virtual node takes this name, so choose another`,
   );
+}
+
+/** A slice of this cluster itself takes capacity: the policies must let it, regardless of the writer. */
+export function validateWish(slice: ResourceSlice, policies: readonly PeeringPolicy[]): Verdict {
+  const { labels = {} } = slice.metadata;
+  const provider = slice.spec?.providerClusterID ?? labels[label.remoteId] ?? labels[label.remoteClusterId];
+  const refusal = isReplica(slice) || provider === undefined ? undefined : consumerRefusal(policies, provider);
+  return refusal === undefined ? allow : deny('policy_refused', refusal);
 }
 
 export const remoteClusterPatch = (object: KubeObject, clusterId: unknown): PatchOperation[] =>

@@ -1,6 +1,8 @@
 /** Consumer: completes a slice that is to be replicated with both cluster IDs and the request for its certificate. */
+
 import { sliceSubject } from '#agent/model/peer-user.ts';
 import { keysSecret, peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { consumerRefusal } from '#agent/model/policies.ts';
 import { isOriginal, isReplica } from '#agent/model/slice-roles.ts';
 import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
@@ -12,6 +14,7 @@ import { createController, watch } from '#kube/run/controller.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
@@ -71,6 +74,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
   const keys = keysSecret(caches, config.systemNamespace);
   const namespaces = tenantNamespaces(caches);
   const identityCache = caches.cache(identities);
+  const policies = caches.cache(peeringPolicies);
   const reportWait = createReportWait(events, clock);
   const identityOf = (slice: ResourceSlice): Identity | undefined =>
     identityCache
@@ -87,6 +91,7 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
             .filter((slice) => slice.metadata.namespace === metadata.name)
             .map(keyOf),
         ),
+        watch(policies, () => cache.list().filter(isOriginal).map(keyOf)),
         watch(keys, () => cache.list().filter(isOriginal).map(keyOf)),
         // Its certificate says which of our keys the provider knows.
         watch(identityCache, ({ metadata }) =>
@@ -107,6 +112,8 @@ export function createLocalSliceController({ cluster, clusterId, config, clock, 
         if (!isOriginal(slice)) return settled;
         const placement = placementOf(slice, slice.metadata.labels?.[label.remoteId], namespaces.list());
         if ('outcome' in placement && placement.outcome.kind === 'stalled') return reportWait(slice, placement.outcome);
+        const refusal = consumerRefusal(policies.list(), slice.metadata.labels?.[label.remoteId] ?? '');
+        if (refusal !== undefined) return reportWait(slice, stalled('PolicyRefused', refusal));
         const own = readKeys(keys.list()[0]);
         if (own === undefined) return reportWait(slice, waiting('the key pair of this cluster', 10_000));
         const spec = completedSpec(

@@ -1,9 +1,11 @@
 /** The default class: tables for the words, generated requests for the limit. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { amountsOf } from '#shared/domain/pod-resources.ts';
 import { addResources, excessOver, type Resources } from '#shared/domain/quantity.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { decideGrant, defaultNodeResources, type GrantInput } from './grant.ts';
+import { growAfterMs } from './share.ts';
 
 const policy = (
   name: string,
@@ -21,11 +23,24 @@ const policy = (
       peers: ['*'],
       maxResourcesPerPeer: { ...max },
       classes: ['default'],
+      sharePercent: 100,
+      elastic: false,
       ...more,
     },
     reflectedKinds: [],
   },
 });
+const holding = (allocatable: Resources, own: Resources = {}) => ({
+  allocatable: amountsOf(allocatable),
+  own: amountsOf(own),
+});
+const supply = (allocatable: Resources, own?: Resources) => ({
+  ready: holding(allocatable, own),
+  lasting: holding(allocatable, own),
+  older: {},
+  granted: {},
+});
+const plenty = supply({ cpu: '99', memory: '1Ti', pods: '999', 'ephemeral-storage': '1Ti', 'example.com/gpu': '99' });
 const ask = (over: Partial<GrantInput>): GrantInput => ({
   consumer: 'rome',
   className: '',
@@ -33,6 +48,8 @@ const ask = (over: Partial<GrantInput>): GrantInput => ({
   defaults: defaultNodeResources,
   others: [],
   policies: [],
+  capacity: plenty,
+  mayGrow: true,
   ...over,
 });
 
@@ -97,56 +114,139 @@ describe('what the default class grants', () => {
     expect(grant).toMatchObject({ message: expect.stringMatching(message) });
   });
 
-  describe('capacity', () => {
-    const overcommitted = policy('p', {}, { overcommitPercent: 150 });
-    const capacity = { allocatable: { cpu: '8', memory: '16Gi', pods: '110' }, granted: { cpu: '10' } };
+  describe('of what there is', () => {
+    const small = supply({ cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '40Gi' }, { cpu: '400m' });
 
-    test('what the cluster cannot honour is refused with the numbers', () => {
-      expect(decideGrant(ask({ asked: { cpu: '3' }, policies: [overcommitted], capacity }))).toEqual({
-        accepted: false,
-        reason: 'CapacityExceeded',
-        message:
-          'this cluster has not enough left under PeeringPolicy p: cpu: asked 3, left 2 of 12 (150 % of 8 allocatable), granted to others 10',
-      });
-      const gpu = decideGrant(ask({ asked: { 'example.dev/gpu': '1' }, policies: [overcommitted], capacity }));
-      expect(gpu).toMatchObject({
-        accepted: false,
-        message: expect.stringContaining('example.dev/gpu: asked 1, left 0'),
+    test.each([
+      ['no policy at all', []],
+      ['a policy that does not speak of it', [policy('p', {}, { sharePercent: 90 })]],
+    ])('a provider of two cores is no node of a thousand under %s', (_name, policies) => {
+      const grant = decideGrant(ask({ asked: { cpu: '1000' }, policies, capacity: small }));
+      expect(grant).toMatchObject({ accepted: false, reason: 'CapacityExceeded' });
+      expect(grant).toMatchObject({
+        message: expect.stringContaining(
+          'cpu: asked 1000, left 1440m of 1440m (90 % of what the pods of this cluster leave of 2), granted to others 0',
+        ),
       });
     });
 
-    test('what fits is granted, and defaults are cut to what is left', () => {
-      const grant = decideGrant(ask({ asked: { memory: '20Gi' }, policies: [overcommitted], capacity }));
-      expect(grant).toMatchObject({ accepted: true, resources: { memory: '20Gi', cpu: '2', pods: '110' } });
+    test('what fits is granted in full, and what was not named is cut to what is left, in steps', () => {
+      const capacity = { ...small, granted: { cpu: '100m' } };
+      const grant = decideGrant(ask({ asked: { memory: '3Gi' }, policies: [policy('p', {})], capacity }));
+      expect(grant).toEqual({
+        accepted: true,
+        resources: { ...defaultNodeResources, memory: '3Gi', cpu: '1500m' },
+        less: 'cpu 1500m of 4',
+      });
     });
 
-    test('a slice keeps what it was granted when nodes are lost, and gets no more', () => {
-      const lost = { allocatable: { cpu: '1' }, granted: {} };
-      const given = { ...defaultNodeResources, cpu: '2' };
-      const again = ask({ asked: { cpu: '2' }, policies: [overcommitted], capacity: lost, current: given });
-      expect(decideGrant(again)).toEqual({ accepted: true, resources: given });
-      expect(decideGrant({ ...again, asked: { cpu: '3' } })).toMatchObject({ reason: 'CapacityExceeded' });
+    test('a slice that could hold no pod is denied', () => {
+      const capacity = { ...small, granted: { cpu: '2' } };
+      expect(decideGrant(ask({ policies: [policy('p', {})], capacity }))).toMatchObject({
+        accepted: false,
+        message: expect.stringContaining('cpu: asked 4, left 0 of 1600m'),
+      });
     });
 
-    test('without an overcommit factor capacity is ignored', () => {
-      expect(decideGrant(ask({ asked: { cpu: '99' }, policies: [policy('p', {})], capacity })).accepted).toBe(true);
-      expect(decideGrant(ask({ asked: { cpu: '99' }, capacity })).accepted).toBe(true);
+    test('a slice that was granted shrinks when the pods of this cluster request more, and is never denied for it', () => {
+      const current = { cpu: '1', memory: '1Gi' };
+      const request = ask({ asked: current, defaults: {}, policies: [policy('p', {})], current });
+      const busy = supply({ cpu: '2', memory: '4Gi' }, { cpu: '1300m' });
+      expect(decideGrant({ ...request, capacity: busy })).toEqual({
+        accepted: true,
+        resources: { cpu: '700m', memory: '1Gi' },
+        less: 'cpu 700m of 1',
+      });
+      const full = supply({ cpu: '2', memory: '4Gi' }, { cpu: '2' });
+      expect(decideGrant({ ...request, capacity: full })).toMatchObject({ accepted: true, resources: { cpu: '0' } });
     });
 
-    test('for any requests, the sum of all grants never exceeds the factor', () => {
-      const asks = fc.array(fc.tuple(fc.constantFrom('rome', 'turin', 'bari'), fc.nat(9_000)), { maxLength: 12 });
+    test('a slice that shrank grows again, but not at once', () => {
+      const current = { cpu: '700m' };
+      const request = ask({ asked: { cpu: '1' }, defaults: {}, policies: [policy('p', {})], current, capacity: small });
+      expect(decideGrant({ ...request, mayGrow: false })).toMatchObject({ resources: { cpu: '700m' } });
+      expect(decideGrant(request)).toEqual({ accepted: true, resources: { cpu: '1' } });
+    });
+
+    test('a node that was lost a moment ago takes nothing away, and gives nothing new', () => {
+      const capacity = { ...small, ready: holding({}) };
+      const current = { cpu: '1' };
+      const request = ask({ asked: { cpu: '1' }, defaults: {}, policies: [policy('p', {})], capacity });
+      expect(decideGrant({ ...request, current })).toEqual({ accepted: true, resources: current });
+      expect(decideGrant(request)).toMatchObject({ accepted: false, reason: 'CapacityExceeded' });
+    });
+
+    test('a raised request of a granted slice gets as much as there is', () => {
+      const request = ask({ asked: { cpu: '1000' }, defaults: {}, policies: [policy('p', {})], current: { cpu: '1' } });
+      expect(decideGrant({ ...request, capacity: small })).toMatchObject({ resources: { cpu: '1600m' } });
+    });
+
+    test('of an elastic cluster any request is granted', () => {
+      const policies = [policy('p', {}, { elastic: true })];
+      expect(decideGrant(ask({ asked: { cpu: '1000' }, policies, capacity: small })).accepted).toBe(true);
+    });
+
+    interface Held {
+      readonly asked: number;
+      current: Resources | undefined;
+      shrunkAt: number;
+    }
+    const minutes = fc.array(
+      fc.record({
+        own: fc.nat(4_500),
+        newcomer: fc.option(fc.integer({ min: 1, max: 3_000 }), { nil: undefined }),
+        passesMs: fc.integer({ min: 1_000, max: 400_000 }),
+      }),
+      { maxLength: 25 },
+    );
+    const milli = (amount: Resources | undefined): number => Number(amountsOf(amount).cpu ?? 0n) / 1e6;
+
+    test('for every history of own pods and consumers, all grants together settle within the share, and none grows within five minutes of shrinking', () => {
       fc.assert(
-        fc.property(asks, fc.integer({ min: 1, max: 300 }), (requests, overcommitPercent) => {
-          let granted: Record<string, string> = {};
-          for (const [consumer, milli] of requests) {
-            const now = { allocatable: { cpu: '8', memory: '64Gi', pods: '500', 'ephemeral-storage': '1Ti' }, granted };
-            const policies = [policy('p', {}, { overcommitPercent })];
-            const grant = decideGrant(ask({ consumer, asked: { cpu: `${milli}m` }, policies, capacity: now }));
-            if (grant.accepted) granted = addResources(granted, grant.resources);
+        fc.property(minutes, fc.integer({ min: 0, max: 250 }), (history, sharePercent) => {
+          const slices: Held[] = [];
+          let now = 0;
+          for (const { own, newcomer, passesMs } of history) {
+            now += passesMs;
+            if (newcomer !== undefined)
+              slices.push({ asked: newcomer, current: undefined, shrunkAt: Number.NEGATIVE_INFINITY });
+            const nodes = supply({ cpu: '4' }, { cpu: `${own}m` });
+            const most = (Math.max(0, 4_000 - own) * sharePercent) / 100;
+            const wasWithin = slices.reduce((all, { current }) => all + milli(current), 0) <= most;
+            for (const slice of slices) {
+              const sum = (of: readonly Held[]) => ({
+                cpu: `${of.reduce((all, one) => all + milli(one.current), 0)}m`,
+              });
+              const capacity = {
+                ...nodes,
+                older: sum(slices.slice(0, slices.indexOf(slice))),
+                granted: sum(slices.filter((one) => one !== slice)),
+              };
+              const grant = decideGrant({
+                ...ask({
+                  asked: { cpu: `${slice.asked}m` },
+                  defaults: {},
+                  policies: [policy('p', {}, { sharePercent })],
+                }),
+                current: slice.current,
+                capacity,
+                mayGrow: now - slice.shrunkAt >= growAfterMs,
+              });
+              if (!grant.accepted) {
+                expect(slice.current).toBeUndefined();
+                continue;
+              }
+              const [before, after] = [milli(slice.current), milli(grant.resources)];
+              expect(after).toBeLessThanOrEqual(slice.asked);
+              if (after > before) expect(now - slice.shrunkAt).toBeGreaterThanOrEqual(growAfterMs);
+              if (after < before) {
+                expect(wasWithin).toBe(false);
+                slice.shrunkAt = now;
+              }
+              slice.current = grant.resources;
+            }
+            expect(slices.reduce((all, { current }) => all + milli(current), 0)).toBeLessThanOrEqual(most);
           }
-          expect(
-            excessOver(granted, { cpu: `${80 * overcommitPercent}m`, pods: String(5 * overcommitPercent) }),
-          ).toEqual([]);
         }),
       );
     });

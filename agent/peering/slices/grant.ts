@@ -1,17 +1,19 @@
 /** How much of what a consumer asks the default class grants. Pure. */
 
-import { showAmount } from '#shared/domain/pod-resources.ts';
+import { policiesAbout } from '#agent/model/policies.ts';
+import { shareOf } from '#shared/domain/capacity-share.ts';
+import { amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,
   compareQuantities,
   excessOver,
-  parseQuantity,
   parseResources,
   type Resources,
   subtractQuantities,
 } from '#shared/domain/quantity.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
-import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import { portion, type Supply } from './share.ts';
 
 /** Granted of what a slice does not mention, as in Liqo. */
 export const defaultNodeResources: Resources = { cpu: '4', memory: '8Gi', pods: '110', 'ephemeral-storage': '20Gi' };
@@ -24,21 +26,23 @@ export interface GrantInput {
   /** What the other slices of this consumer were granted. */
   readonly others: readonly Resources[];
   readonly policies: readonly PeeringPolicy[];
-  /** What this slice was granted before: it keeps that, even when the capacity has shrunk. */
-  readonly current?: Resources;
-  /** Absent: not known, and not looked at. */
-  readonly capacity?: Capacity;
+  /** What this slice has now; absent: it was not accepted yet. */
+  readonly current?: Resources | undefined;
+  readonly capacity: Capacity;
+  /** False: it shrank a moment ago. */
+  readonly mayGrow: boolean;
 }
 
-interface Capacity {
-  /** Of all nodes together. */
-  readonly allocatable: Resources;
-  /** Granted to all other slices of all consumers. */
+interface Capacity extends Supply {
+  /** Granted to slices of any consumer that are older than this one. */
+  readonly older: Resources;
+  /** Granted to all other slices. */
   readonly granted: Resources;
 }
 
 export type Grant =
-  | { readonly accepted: true; readonly resources: Record<string, string> }
+  /** `less`: what of it is less than was wanted, in words; it changes only when the grant does. */
+  | { readonly accepted: true; readonly resources: Record<string, string>; readonly less?: string }
   | { readonly accepted: false; readonly reason: string; readonly message: string };
 
 /** The words for the built-in class. */
@@ -51,18 +55,25 @@ const denied = (reason: string, message: string): Grant => ({ accepted: false, r
 
 /** The part of each policy that speaks about this consumer, by policy name. */
 export function termsFor(policies: readonly PeeringPolicy[], consumer: string): (readonly [string, ProviderTerms])[] {
-  return policies
-    .flatMap((policy) => {
-      const terms = policy.spec.asProvider;
-      const speaks = terms?.enabled === true && terms.peers.some((peer) => peer === '*' || peer === consumer);
-      return speaks ? [[policy.metadata.name, terms] as const] : [];
-    })
+  return policiesAbout(policies, 'asProvider', consumer)
+    .flatMap(({ metadata, spec }) => (spec.asProvider ? [[metadata.name, spec.asProvider] as const] : []))
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
+/** What a cluster without any PeeringPolicy offers: as a policy that says nothing else. */
+const unsaid: ProviderTerms = {
+  enabled: true,
+  autoAccept: false,
+  peers: ['*'],
+  maxResourcesPerPeer: {},
+  classes: ['default'],
+  sharePercent: defaultSharePercent,
+  elastic: false,
+};
+
 /**
- * Accepts when any one policy allows it, since policies add up. A cluster without any PeeringPolicy never said what it wants, and grants as
- * Liqo does. What the consumer asked for is granted in full or denied; what it left to the defaults is cut to the limit.
+ * Accepts when any one policy allows it, since policies add up. What a new slice asks for is granted in full or denied; what it left to the defaults
+ * is cut to what there is. A slice that was accepted follows the share of this cluster: it gets less when less is free, and up to what it wants again.
  */
 export function decideGrant(input: GrantInput): Grant {
   let asked: Record<string, string>;
@@ -71,9 +82,7 @@ export function decideGrant(input: GrantInput): Grant {
   } catch (error) {
     return denied('InvalidResources', messageOf(error));
   }
-  if (input.policies.length === 0)
-    return { accepted: true, resources: { ...parseResources(input.defaults), ...asked } };
-  const terms = termsFor(input.policies, input.consumer);
+  const terms = input.policies.length === 0 ? [[undefined, unsaid] as const] : termsFor(input.policies, input.consumer);
   if (terms.length === 0) {
     return denied(
       'PolicyRefusesPeer',
@@ -83,14 +92,21 @@ export function decideGrant(input: GrantInput): Grant {
   const answers = terms.map(([name, of]) => underPolicy(name, of, asked, input));
   const accepted = answers.filter((answer) => answer.accepted).sort((a, b) => a.cut - b.cut);
   const best = accepted[0] ?? answers[0];
-  return best?.accepted ? { accepted: true, resources: best.resources } : (best as Grant);
+  if (!best?.accepted) return best as Grant;
+  const { resources, less } = best;
+  return { accepted: true, resources, ...(less !== undefined && { less }) };
 }
 
 type Answer =
-  | { readonly accepted: true; resources: Record<string, string>; cut: number }
+  | { readonly accepted: true; resources: Record<string, string>; cut: number; less?: string }
   | (Grant & { accepted: false });
 
-function underPolicy(name: string, terms: ProviderTerms, asked: Record<string, string>, input: GrantInput): Answer {
+function underPolicy(
+  name: string | undefined,
+  terms: ProviderTerms,
+  asked: Record<string, string>,
+  input: GrantInput,
+): Answer {
   const className = isDefaultClass(input.className) ? 'default' : input.className;
   if (!terms.classes.includes(className)) {
     return {
@@ -124,45 +140,65 @@ function underPolicy(name: string, terms: ProviderTerms, asked: Record<string, s
     if (isCut) cut++;
     resources[resource] = isCut ? left : String(wanted);
   }
-  return withinCapacity(name, terms, { resources, cut }, input);
+  return withinShare(name, terms, { resources, cut }, input);
 }
 
-/** Cuts the defaults to what the cluster has left; refuses what was asked for and is not there. */
-function withinCapacity(
-  name: string,
-  { overcommitPercent }: ProviderTerms,
-  { resources, cut }: { readonly resources: Record<string, string>; readonly cut: number },
-  { asked, capacity, current = {} }: GrantInput,
+/** A node without any of these takes no pod. */
+const essential: readonly string[] = ['cpu', 'memory', 'pods'];
+
+/** Cuts the defaults, and what was accepted before, to what the cluster has left; refuses what a new slice asks for and is not there. */
+function withinShare(
+  name: string | undefined,
+  { sharePercent = defaultSharePercent, elastic }: Partial<ProviderTerms>,
+  wanted: { readonly resources: Record<string, string>; readonly cut: number },
+  { asked, capacity, current, mayGrow }: GrantInput,
 ): Answer {
-  if (overcommitPercent === undefined || capacity === undefined) return { accepted: true, resources, cut };
-  const kept = { ...resources };
+  if (elastic) return { accepted: true, ...wanted };
+  const share = shareOf(capacity.ready, sharePercent);
+  const lasting = shareOf(capacity.lasting, sharePercent);
+  const ceiling = shareOf({ ...capacity.lasting, own: {} }, sharePercent);
+  const now = amountsOf(current);
+  const older = amountsOf(capacity.older);
+  const granted = amountsOf(capacity.granted);
+  const kept = { ...wanted.resources };
   const words: string[] = [];
-  let cuts = cut;
-  for (const [resource, wanted] of Object.entries(resources)) {
-    const before = current[resource];
-    if (before !== undefined && compareQuantities(wanted, before) <= 0) continue;
-    const most = percentOf(capacity.allocatable[resource] ?? '0', overcommitPercent, resource);
-    const left = remaining(most, String(capacity.granted[resource] ?? '0')) ?? '0';
-    if (compareQuantities(wanted, left) <= 0) continue;
-    if (asked[resource] === undefined) {
-      kept[resource] = left;
-      cuts++;
-    } else {
-      words.push(
-        `${resource}: asked ${wanted}, left ${left} of ${most} (${overcommitPercent} % of ${capacity.allocatable[resource] ?? 0} allocatable), granted to others ${capacity.granted[resource] ?? 0}`,
-      );
-    }
+  const less: string[] = [];
+  for (const [resource, amount] of Object.entries(amountsOf(wanted.resources))) {
+    const others = granted[resource] ?? 0n;
+    const gets = portion({
+      resource,
+      wanted: amount,
+      current: now[resource] ?? 0n,
+      older: older[resource] ?? 0n,
+      others,
+      share: share[resource] ?? 0n,
+      lasting: lasting[resource] ?? 0n,
+      ceiling: ceiling[resource] ?? 0n,
+      mayGrow: mayGrow || current === undefined,
+    });
+    if (gets === amount) continue;
+    kept[resource] = showAmount(resource, gets);
+    less.push(`${resource} ${kept[resource]} of ${wanted.resources[resource]}`);
+    if (current !== undefined || !(asked[resource] !== undefined || (gets === 0n && essential.includes(resource))))
+      continue;
+    const show = (of: bigint): string => showAmount(resource, of);
+    const most = share[resource] ?? 0n;
+    const left = most > others ? most - others : 0n;
+    const free = `${sharePercent} % of what the pods of this cluster leave of ${show(capacity.ready.allocatable[resource] ?? 0n)}`;
+    words.push(
+      `${resource}: asked ${wanted.resources[resource]}, left ${show(left)} of ${show(most)} (${free}), granted to others ${show(others)}`,
+    );
   }
-  if (words.length === 0) return { accepted: true, resources: kept, cut: cuts };
-  const message = `this cluster has not enough left under PeeringPolicy ${name}: ${words.join('; ')}`;
-  return { accepted: false, reason: 'CapacityExceeded', message };
-}
-
-/** Rounded down to what can be written: thousandths, and whole pods and bytes. */
-function percentOf(quantity: string | number, percent: number, resource: string): string {
-  const step = resource === 'cpu' ? 1_000_000n : 1_000_000_000n;
-  const share = (parseQuantity(quantity) * BigInt(percent)) / 100n;
-  return showAmount(resource, (share / step) * step);
+  if (words.length === 0) {
+    const cut = wanted.cut + less.length;
+    return { accepted: true, resources: kept, cut, ...(less.length > 0 && { less: less.join(', ') }) };
+  }
+  const where = name === undefined ? '' : ` under PeeringPolicy ${name}`;
+  return {
+    accepted: false,
+    reason: 'CapacityExceeded',
+    message: `this cluster has not enough left${where}: ${words.join('; ')}`,
+  };
 }
 
 /** Undefined: not limited. */

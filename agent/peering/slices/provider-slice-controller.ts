@@ -20,10 +20,11 @@ import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
 import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
-import { addResources, resourceTexts } from '#shared/domain/quantity.ts';
+import { again, type Outcome, requeueAfterMs, settled, stalled, waiting } from '#shared/domain/outcome.ts';
+import { addResources, excessOver, resourceTexts } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -34,7 +35,9 @@ import type { Holder } from '../tenant/issued-certificate.ts';
 import { certificateSecretName, readIssued } from '../tenant/issued-certificate.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
-import { allocatableOf, providerConditions } from './provider-state.ts';
+import { ownPods, trackOwnUsage } from './own-usage.ts';
+import { providerConditions, supplyOf } from './provider-state.ts';
+import { growAfterMs } from './share.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
 
 /** Undefined when the request is right; otherwise why not. */
@@ -51,6 +54,14 @@ function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string):
   }
 }
 
+/** Not a slice, which has a namespace: what the pods of this cluster request has changed. */
+const sharesKey = 'shares';
+
+const soonerOf = (next: Outcome, ms: number | undefined): Outcome => {
+  if (ms === undefined || (requeueAfterMs(next) ?? Number.POSITIVE_INFINITY) <= ms) return next;
+  return next.kind === 'waiting' ? waiting(next.on, ms) : next.kind === 'stalled' ? next : again(ms);
+};
+
 export function createRemoteSliceController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
   const cache = caches.cache(resourceSlices);
@@ -60,10 +71,13 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const requestCache = signingRequests(caches);
   const policies = caches.cache(peeringPolicies);
   const nodeCache = ownNodes(caches);
+  const ownPodCache = ownPods(caches);
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
   const reportWait = createReportWait(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
   const granted = new Map<string, Record<string, string>>();
+  /** When a slice was last given less, by uid. */
+  const shrunkAt = new Map<string, number>();
   const replicas = (): ResourceSlice[] => cache.list().filter(isReplica);
   const siblings = (object: KubeObject): string[] =>
     replicas()
@@ -91,23 +105,41 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     granted.get(slice.metadata.uid ?? '') ??
     (isAccepted(slice, 'Resources') ? resourceTexts(slice.status?.resources) : {});
 
-  function grantOf(slice: ResourceSlice, consumer: string): Grant | undefined {
+  const isOlder = (one: ResourceSlice, other: ResourceSlice): boolean => {
+    const [a = '', b = ''] = [one, other].map(
+      ({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`,
+    );
+    return a < b;
+  };
+
+  function grantOf(
+    slice: ResourceSlice,
+    consumer: string,
+  ): { readonly grant: Grant | undefined; readonly lookAgainMs?: number } {
     const className = slice.spec.class ?? '';
-    if (!isDefaultClass(className)) return undefined;
+    if (!isDefaultClass(className)) return { grant: undefined };
     const strangers = replicas().filter((other) => other.metadata.uid !== slice.metadata.uid);
-    return decideGrant({
+    const sum = (of: readonly ResourceSlice[]) => of.map(grantedTo).reduce((all, one) => addResources(all, one), {});
+    const current = grantedTo(slice);
+    const { lookAgainMs: ofNodes, ...supply } = supplyOf(nodeCache.list(), ownUsage, clock.now());
+    const holdMs = (shrunkAt.get(slice.metadata.uid ?? '') ?? Number.NEGATIVE_INFINITY) + growAfterMs - clock.now();
+    const grant = decideGrant({
       consumer,
       className,
       asked: slice.spec.resources ?? {},
       defaults: defaultNodeResources,
       others: strangers.filter(({ metadata }) => metadata.namespace === slice.metadata.namespace).map(grantedTo),
       policies: policies.list(),
-      current: grantedTo(slice),
+      current: Object.keys(current).length === 0 ? undefined : current,
       capacity: {
-        allocatable: allocatableOf(nodeCache.list()),
-        granted: strangers.map(grantedTo).reduce((sum, one) => addResources(sum, one), {}),
+        ...supply,
+        older: sum(strangers.filter((other) => isOlder(other, slice))),
+        granted: sum(strangers),
       },
+      mayGrow: holdMs <= 0,
     });
+    const times = [holdMs > 0 ? holdMs : undefined, ofNodes].filter((ms) => ms !== undefined);
+    return { grant, ...(times.length > 0 && { lookAgainMs: Math.min(...times) }) };
   }
 
   async function publish(slice: ResourceSlice, facts: SliceFacts, signal: AbortSignal): Promise<void> {
@@ -116,7 +148,11 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     const before = conditionOf(slice, 'Resources')?.status;
     await writeStatus(api, resourceSlices, slice, status, signal);
     const verdict = status.conditions?.find(({ type }) => type === 'Resources');
-    granted.set(uid, verdict?.status === 'Accepted' ? resourceTexts(status.resources) : {});
+    const now = verdict?.status === 'Accepted' ? resourceTexts(status.resources) : {};
+    // A consumer that asks for less may have it back at once.
+    const isCut = facts.grant?.accepted === true && facts.grant.less !== undefined;
+    if (isCut && excessOver(grantedTo(slice), now).length > 0) shrunkAt.set(uid, clock.now());
+    granted.set(uid, now);
     if (verdict?.status === 'Denied' && before !== 'Denied') {
       events.emit(slice, 'Warning', verdict.reason ?? 'ResourcesDenied', verdict.message ?? 'denied');
     }
@@ -208,20 +244,35 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     }
     const authenticated = await authenticate(slice, tenant, signal);
     if ('outcome' in authenticated) return authenticated.outcome;
+    const { grant, lookAgainMs } = grantOf(slice, consumer);
     const facts: SliceFacts = {
       authentication: authenticated.facts,
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
-      grant: grantOf(slice, consumer),
+      grant,
       nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
       nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
       drained: drainOf(slice) !== undefined,
       nowMs: clock.now(),
     };
     await publish(slice, facts, signal);
-    return (await endDrain({ api, clock, events }, slice, consumer, signal)) ?? authenticated.next;
+    const draining = await endDrain({ api, clock, events }, slice, consumer, signal);
+    return draining ?? soonerOf(authenticated.next, lookAgainMs);
   }
 
-  return createController(
+  /** Looks only at those whose grant would change: pods of this cluster come and go all the time. */
+  function lookAtShares(): Outcome {
+    for (const slice of replicas()) {
+      const consumer = slice.spec.consumerClusterID;
+      const { grant } = consumer === undefined ? {} : grantOf(slice, consumer);
+      const same =
+        grant === undefined ||
+        (grant.accepted ? sameJson(grant.resources, grantedTo(slice)) : !isAccepted(slice, 'Resources'));
+      if (!same) controller.enqueue(keyOf(slice));
+    }
+    return settled;
+  }
+
+  const controller = createController(
     {
       name: 'remote-slice',
       // One at a time: the limit of a peer is over all its slices.
@@ -232,6 +283,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(namespaces, siblings),
         watch(policies, () => replicas().map(keyOf)),
         watch(nodeCache, () => replicas().map(keyOf)),
+        watch(ownPodCache, () => []),
         watch(secretCache, (secret) => {
           const slice = ownerName(resourceSlices, secret);
           return slice === undefined ? [] : [`${secret.metadata.namespace}/${slice}`];
@@ -243,12 +295,14 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         }),
       ],
       async reconcile(key, signal) {
+        if (key === sharesKey) return lookAtShares();
         const ref = refOfKey(key);
         const slice = cache.get(ref);
         if (slice === undefined) {
           await forget(ref, signal);
           const known = new Set(cache.list().map(({ metadata }) => metadata.uid));
           for (const uid of granted.keys()) if (!known.has(uid)) granted.delete(uid);
+          for (const uid of shrunkAt.keys()) if (!known.has(uid)) shrunkAt.delete(uid);
           return settled;
         }
         if (!isReplica(slice) || slice.metadata.deletionTimestamp !== undefined) return settled;
@@ -257,4 +311,6 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     },
     { clock, log },
   );
+  const ownUsage = trackOwnUsage(ownPodCache, () => controller.enqueue(sharesKey));
+  return controller;
 }

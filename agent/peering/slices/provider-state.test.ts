@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Node } from '#shared/domain/kube-object.ts';
-import { allocatableOf, providerConditions } from './provider-state.ts';
+import { amountsOf } from '#shared/domain/pod-resources.ts';
+import { providerConditions, supplyOf } from './provider-state.ts';
 
 const node = (name: string, conditions: Record<string, string>, more: object = {}): Node =>
   ({
@@ -17,12 +18,41 @@ const good = (name: string): Node => node(name, { Ready: 'True', MemoryPressure:
 const status = (nodes: readonly Node[], type: string, cordoned?: string): string | undefined =>
   providerConditions(nodes, cordoned).find((condition) => condition.type === type)?.status;
 
-test('capacity is the sum over the nodes that are ready and take pods', () => {
+const nowMs = Date.UTC(2026, 0, 1);
+const lostFor = (ms: number): Node => {
+  const lost = node('lost', {});
+  const lastTransitionTime = new Date(nowMs - ms).toISOString();
+  return {
+    ...lost,
+    status: { ...lost.status, conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime }] },
+  } as Node;
+};
+const nothing = () => ({});
+
+test('capacity is the sum over the nodes that are ready and take pods, less what own pods on them request', () => {
   const away = [
     node('broken', { Ready: 'False' }),
     node('closed', { Ready: 'True' }, { spec: { unschedulable: true } }),
   ];
-  expect(allocatableOf([good('a'), good('b'), ...away])).toEqual({ cpu: '8', memory: '16Gi', 'example.dev/gpu': '2' });
+  const usage = (name: string) => amountsOf({ a: { cpu: '1' }, closed: { cpu: '3' } }[name]);
+  const { ready, lasting } = supplyOf([good('a'), good('b'), ...away], usage, nowMs);
+  expect(ready).toEqual({
+    allocatable: amountsOf({ cpu: '8', memory: '16Gi', 'example.dev/gpu': '2' }),
+    own: amountsOf({ cpu: '1' }),
+  });
+  expect(lasting).toEqual(ready);
+});
+
+test('a node that was lost within five minutes still lasts, and is looked at again when those are over', () => {
+  const soon = supplyOf([good('a'), lostFor(60_000)], nothing, nowMs);
+  expect(soon).toMatchObject({
+    ready: { allocatable: amountsOf({ cpu: '4' }) },
+    lasting: { allocatable: amountsOf({ cpu: '8' }) },
+    lookAgainMs: 240_000,
+  });
+  const late = supplyOf([good('a'), lostFor(300_000)], nothing, nowMs);
+  expect(late.lasting).toEqual(late.ready);
+  expect(late.lookAgainMs).toBeUndefined();
 });
 
 test.each([

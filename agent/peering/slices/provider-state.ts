@@ -1,18 +1,45 @@
 /** What a provider says about the nodes behind a slice: how much they can take, how they are, and whether new pods are welcome. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
-import { addResources, resourceTexts } from '#shared/domain/quantity.ts';
+import { type Amounts, addAmounts, amountsOf } from '#shared/domain/pod-resources.ts';
+import type { Resources } from '#shared/domain/quantity.ts';
 import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
+import type { Supply } from './share.ts';
 
 const has = (node: Node, type: string): boolean =>
   node.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 const takesPods = (node: Node): boolean => node.spec?.unschedulable !== true;
 
-/** Sum over the nodes that are Ready and take pods. */
-export const allocatableOf = (nodes: readonly Node[]): Record<string, string> =>
-  nodes
-    .filter((node) => takesPods(node) && has(node, 'Ready'))
-    .map((node) => resourceTexts(node.status?.allocatable as Record<string, string> | undefined))
-    .reduce((sum, one) => addResources(sum, one), {});
+/** A node that is lost for longer is not counted any more. */
+const lostForMs = 5 * 60_000;
+
+/** When the node stopped being ready; undefined when it is, or never was. */
+function lostAtMs(node: Node): number | undefined {
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready === undefined || ready.status === 'True' ? undefined : Date.parse(ready.lastTransitionTime ?? '');
+}
+
+/** What nodes can take, and what the cluster's own pods on them request. `lookAgainMs`: when that changes by time alone. */
+export function supplyOf(
+  nodes: readonly Node[],
+  usage: (node: string) => Amounts,
+  nowMs: number,
+): Supply & { readonly lookAgainMs?: number } {
+  const usable = nodes.filter(takesPods);
+  const lost = usable.flatMap((node) => {
+    const left = (lostAtMs(node) ?? Number.NEGATIVE_INFINITY) + lostForMs - nowMs;
+    return left > 0 ? [{ node, left }] : [];
+  });
+  const holding = (of: readonly Node[]) => ({
+    allocatable: of.map((node) => amountsOf(node.status?.allocatable as Resources | undefined)).reduce(addAmounts, {}),
+    own: of.map(({ metadata }) => usage(metadata.name)).reduce(addAmounts, {}),
+  });
+  const ready = usable.filter((node) => has(node, 'Ready'));
+  return {
+    ready: holding(ready),
+    lasting: holding([...ready, ...lost.map(({ node }) => node)]),
+    ...(lost.length > 0 && { lookAgainMs: Math.min(...lost.map(({ left }) => left)) }),
+  };
+}
 
 const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 

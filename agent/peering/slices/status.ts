@@ -98,7 +98,10 @@ function withResources(before: Status, facts: SliceFacts): Status {
     conditions: set({
       status: 'Accepted',
       reason: 'ResourceSliceResourcesAccepted',
-      message: 'granted by the default class',
+      message:
+        grant.less === undefined
+          ? 'granted by the default class'
+          : `granted by the default class as far as there is: ${grant.less}`,
     }),
   };
 }

@@ -44,7 +44,8 @@ test('the template counts, the arguments of the VirtualNode count more, and slic
 });
 
 test('where addresses mean nothing to the provider, no slices are reflected', () => {
-  const { kinds } = reflectionOptions(node(withArgs('--disable-ip-reflection')), undefined);
+  const { kinds, addresses } = reflectionOptions(node(withArgs('--disable-ip-reflection')), undefined);
+  expect(addresses).toBe(false);
   expect(kinds.endpointslice.workers).toBe(0);
   expect(kinds.service.workers).toBe(10);
 });
@@ -62,4 +63,12 @@ test('keys of template and patch are joined; of classes the default one is taken
     ingressClass: 'two',
     loadBalancerClass: 'first',
   });
+});
+
+test('a kind that no PeeringPolicy lets go to the provider is forbidden, which no template or argument changes', () => {
+  const from = template({ reflectorsConfig: { secret: { workers: 9 } } });
+  const { kinds } = reflectionOptions(node(withArgs('--secret-reflection-workers=4')), from, new Set(['service']));
+  expect(kinds.secret.forbidden).toBe(true);
+  expect(kinds.endpointslice.forbidden).toBe(true);
+  expect(kinds.service.forbidden).toBeUndefined();
 });

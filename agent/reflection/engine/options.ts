@@ -8,8 +8,10 @@ import type { ReflectorName, Shape } from '../kinds/kind.ts';
 import type { PolicyType } from '../model/policy.ts';
 
 export interface ReflectorOptions {
-  /** 0: this kind is not reflected. */
+  /** 0: this kind is not looked at; copies that are there stay. */
   readonly workers: number;
+  /** A PeeringPolicy of this cluster keeps this kind here: copies that are there are removed. */
+  readonly forbidden?: boolean;
   readonly type: PolicyType;
 }
 
@@ -17,6 +19,8 @@ export interface ReflectionOptions extends Shape {
   readonly kinds: Readonly<Record<ReflectorName, ReflectorOptions>>;
   /** Whether offloaded pods may use this cluster's API server. */
   readonly apiSupport: boolean;
+  /** False (`--disable-ip-reflection`): addresses of neither side cross. */
+  readonly addresses: boolean;
 }
 
 const kind = (workers: number): ReflectorOptions => ({ workers, type: 'DenyList' });
@@ -89,19 +93,26 @@ const chosen = <T extends { readonly default?: boolean | undefined }>(
   classes: readonly T[] | undefined,
 ): T | undefined => classes?.find((one) => one.default) ?? classes?.[0];
 
-/** Slices follow the policy of Services; without addresses that mean something there they are not reflected at all. */
+/** `allowed`: kinds that the PeeringPolicies let go to this provider. Slices follow the policy of Services; without addresses that mean something there they are not reflected at all. */
 export function reflectionOptions(
   virtualNode: VirtualNode,
   template: VkOptionsTemplate | undefined,
+  allowed: ReadonlySet<string> = new Set(reflectorNames),
 ): ReflectionOptions {
   const { offloadingPatch, ingressClasses, loadBalancerClasses } = virtualNode.spec;
   const flags = argumentsOf(virtualNode, template);
-  const kinds = Object.fromEntries(reflectorNames.map((name) => [name, kindOptions(name, template, flags)])) as Record<
-    ReflectorName,
-    ReflectorOptions
-  >;
+  const kinds = Object.fromEntries(
+    reflectorNames.map((name) => [
+      name,
+      { ...kindOptions(name, template, flags), ...(!allowed.has(name) && { forbidden: true }) },
+    ]),
+  ) as Record<ReflectorName, ReflectorOptions>;
   const noAddresses = (flags.get('disable-ip-reflection') ?? 'false') !== 'false';
-  const slices = { workers: noAddresses ? 0 : kinds.endpointslice.workers, type: kinds.service.type };
+  const slices = {
+    ...kinds.endpointslice,
+    type: kinds.service.type,
+    ...(noAddresses && { workers: 0 }),
+  };
   return {
     kinds: { ...kinds, endpointslice: slices },
     labelsNotReflected: union(template?.spec.labelsNotReflected, offloadingPatch?.labelsNotReflected),
@@ -111,6 +122,7 @@ export function reflectionOptions(
     ),
     ingressClass: chosen(ingressClasses)?.ingressClassName,
     loadBalancerClass: chosen(loadBalancerClasses)?.loadBalancerClassName,
+    addresses: !noAddresses,
     apiSupport: (flags.get('enable-apiserver-support') ?? 'true') !== 'false',
   };
 }

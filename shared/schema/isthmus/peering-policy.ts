@@ -18,7 +18,7 @@ const Peers = z
 
 const loose = z.looseObject({}).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-const ReflectedKind = z.enum([
+export const ReflectedKind = z.enum([
   'service',
   'endpointslice',
   'ingress',
@@ -28,6 +28,11 @@ const ReflectedKind = z.enum([
   'persistentvolumeclaim',
   'event',
 ]);
+
+export type ReflectedKind = z.infer<typeof ReflectedKind>;
+
+/** As Liqo's book has it. */
+export const defaultSharePercent = 90;
 
 /**
  * How the first key of a peer may become trusted. `Broker` needs no key at all: what the broker says is applied, as before there were
@@ -71,13 +76,19 @@ export const PeeringPolicySpec = z.object({
         'Most that one consumer gets; what is not named is not limited.',
       ),
       classes: z.array(z.string().min(1)).default(['default']).describe('Resource classes that may be asked for.'),
-      overcommitPercent: z
+      sharePercent: z
         .int()
-        .min(1)
+        .min(0)
         .max(10_000)
-        .optional()
+        .default(defaultSharePercent)
         .describe(
-          'Most that all consumers together are granted, in percent of what the nodes of this cluster can allocate; absent: not looked at.',
+          'Most that all consumers together are granted, in percent of what the pods of this cluster itself leave free on its nodes. Slices shrink and grow with it; above 100 is overcommitment.',
+        ),
+      elastic: z
+        .boolean()
+        .default(false)
+        .describe(
+          'True: nodes are added as pods need them, so sharePercent is not looked at; only maxResourcesPerPeer limits.',
         ),
       namespaceDefaults: z
         .object({
@@ -118,7 +129,9 @@ export const PeeringPolicySpec = z.object({
   reflectedKinds: z
     .array(ReflectedKind)
     .default([...ReflectedKind.options])
-    .describe('Kinds, besides pods, whose objects may cross to or from a peer.'),
+    .describe(
+      'Kinds, besides pods, whose objects may cross to or from a peer: as a consumer this cluster sends no others, as a provider it refuses others. `serviceaccount` are the tokens of pods. Events come back to a consumer only.',
+    ),
 });
 export type PeeringPolicySpec = z.infer<typeof PeeringPolicySpec>;
 

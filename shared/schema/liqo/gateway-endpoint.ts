@@ -30,6 +30,11 @@ const rules: readonly { readonly holds: (endpoint: unknown) => boolean; readonly
     },
   },
 ];
+const tcp = 'protocol is TCP: WireGuard speaks UDP, which is what is accepted (invalid_input)';
+const udpOnly: (typeof rules)[number] = {
+  holds: (e) => (e as { protocol?: string }).protocol !== 'TCP',
+  cel: { rule: "!has(self.protocol) || self.protocol == 'UDP'", message: tcp },
+};
 const nodePortRules: typeof rules = [
   {
     holds: (e) => lists(e).nodePort === undefined || lists(e).nodePorts === undefined,
@@ -58,7 +63,7 @@ export const EndpointStatus = ruled(
     ports: PortList.optional(),
     protocol: z.enum(['TCP', 'UDP']).optional(),
   }),
-  rules,
+  [...rules, udpOnly],
 );
 export type EndpointStatus = z.infer<typeof EndpointStatus>;
 

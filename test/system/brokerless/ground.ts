@@ -11,7 +11,7 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { Target } from '#test/e2e/liqoctl/requests.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { NetnsFixture } from '#test/harness/netns.ts';
-import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
+import { moreThanThereIs, openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { differences, stateOf } from '../declarative/state.ts';
@@ -94,6 +94,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
         name,
         '--image',
         fixture.image,
+        ...moreThanThereIs,
       ],
     );
   const join = async (): Promise<void> => {

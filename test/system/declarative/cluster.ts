@@ -12,7 +12,7 @@ import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import { deployments, leases, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
+import { deployments, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
 import { type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
@@ -23,6 +23,7 @@ import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
+import { beat, plenty } from '#test/harness/steady-node.ts';
 
 export interface DeclaredCluster<S extends ApiServer = ApiServer> {
   readonly id: string;
@@ -131,22 +132,14 @@ const nodeOf = (id: string, address: string): Node => ({
   kind: 'Node',
   metadata: { name: `${id}-1`, labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' } },
   status: {
-    addresses: [{ type: 'InternalIP', address }],
+    allocatable: { ...plenty },
     conditions: [{ type: 'Ready', status: 'True' }],
+    addresses: [{ type: 'InternalIP', address }],
   },
 });
 
 const everyMs = 200;
 const beatRounds = 20;
-
-/** Without a heartbeat the node is declared dead. */
-async function beat(api: KubeApi, node: string): Promise<void> {
-  const ref = { namespace: 'kube-node-lease', name: node };
-  const renewTime = new Date().toISOString().replace('Z', '000Z');
-  const spec = { holderIdentity: node, leaseDurationSeconds: 40, renewTime };
-  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: ref, spec };
-  await api.apply(leases, lease, { fieldManager: 'kubelet' });
-}
 
 /** Runs the pods of gateways; that the two ends of a link hear each other is played by `playLink`. */
 async function play(api: KubeApi, node: string, signal: AbortSignal): Promise<void> {

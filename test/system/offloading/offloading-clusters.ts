@@ -59,9 +59,8 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),
     ];
   });
-  // No kubelet is simulated for them, so they would never be Ready; a provider without nodes says nothing about them.
+  // The node of the provider is what it lends; one of the consumer would only be in the way.
   await pair.consumer.api.delete(nodes, { name: 'rome-1' });
-  await pair.provider.api.delete(nodes, { name: 'milan-1' });
   await peer(pair, { cpu: '4', memory: '8Gi', pods: '110' });
   await soon('the virtual node', async () => isReady(pair.consumer.api, 'milan')).catch(async (error: unknown) => {
     const found = await pair.consumer.api.get(virtualNodes, { namespace: 'liqo-tenant-milan', name: 'milan' });

@@ -1,11 +1,15 @@
 /** Pods of one namespace on two peered clusters: how they are shaped, followed, and end. */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { namespaceRules } from '#cli/install/agent-rights.ts';
+import { agentRole } from '#shared/domain/agent-roles.ts';
 import { configMaps, coreEvents, pods } from '#shared/domain/core-kinds.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { acceptGuests } from '#test/harness/guest-policy.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { lacking, readAsked, unused } from '#test/harness/used-rights.ts';
 import type { Pair } from '../peering/clusters.ts';
 import {
   countersOf,
@@ -18,6 +22,7 @@ import {
   startOwnOffloadingPair,
 } from './offloading-clusters.ts';
 
+const startedAt = Date.now();
 let pair: Pair<TestApiServer>;
 const remote = 'demo-rome';
 beforeAll(async () => {
@@ -375,4 +380,14 @@ test('B115 a restart of the agent writes nothing about fifty running pods', asyn
   expect(versions(after.here)).toEqual(versions(running.here));
   expect(versions(after.there)).toEqual(versions(running.there));
   await Promise.all(names.map(remove));
+});
+
+test('the agents of both clusters asked for nothing that they have no right to, and used each right that they have in single namespaces', async () => {
+  const [consumer, provider] = await Promise.all(
+    [pair.consumer, pair.provider].map(({ server }) => readAsked(server.dir, startedAt)),
+  );
+  expect(lacking(consumer ?? [])).toEqual([]);
+  expect(lacking(provider ?? [])).toEqual([]);
+  expect(unused(namespaceRules[agentRole.guest], provider ?? [])).toEqual([]);
+  expect(unused(namespaceRules[agentRole.offloaded], consumer ?? [])).toEqual([]);
 });

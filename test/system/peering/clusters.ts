@@ -1,4 +1,4 @@
-/** Two clusters (API server and controller-manager, no nodes) with the peering controllers of both in this process. */
+/** Two clusters (API server and controller-manager, a node each that runs nothing) with the peering controllers of both in this process. */
 import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
 import type { ConnectPeer, PeeringConfig } from '#agent/peering/model/deps.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
@@ -7,14 +7,16 @@ import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import { clusterRoles, namespaces, nodes } from '#shared/domain/core-kinds.ts';
+import { clusterRoles, namespaces } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
+import { connectAsAgent, giveAgentRights } from '#test/harness/agent-account.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
+import { startSteadyNode } from '#test/harness/steady-node.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 
 export interface TestCluster<S extends ApiServer = ApiServer> {
@@ -25,6 +27,7 @@ export interface TestCluster<S extends ApiServer = ApiServer> {
   startAgent(): Promise<void>;
   /** As a crash would: operations in progress stay half done. */
   stopAgent(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export interface Pair<S extends ApiServer = ApiServer> {
@@ -66,8 +69,10 @@ async function startCluster<S extends ApiServer>(
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
+  await giveAgentRights(api);
   const labels = { 'kubernetes.io/arch': arch, 'kubernetes.io/os': 'linux' };
-  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: `${id}-1`, labels } });
+  const noMoreNode = new AbortController();
+  await startSteadyNode(api, `${id}-1`, labels, noMoreNode.signal);
   let running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   return {
     id,
@@ -75,7 +80,7 @@ async function startCluster<S extends ApiServer>(
     api,
     async startAgent() {
       const abort = new AbortController();
-      const connection = await connectKubeconfig(server.kubeconfig);
+      const connection = await connectAsAgent(server);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
       const deps = { cluster, clusterId: id, config, clock, log, ids: systemIds, ...(connectPeer && { connectPeer }) };
@@ -87,6 +92,10 @@ async function startCluster<S extends ApiServer>(
       running?.abort.abort(new Error('the test stops the agent'));
       await running?.done;
       running = undefined;
+    },
+    async stop() {
+      noMoreNode.abort();
+      await server.stop();
     },
   };
 }
@@ -113,7 +122,7 @@ async function openPair<S extends ApiServer>(
     clock,
     async stop() {
       await Promise.all([consumer.stopAgent(), provider.stopAgent()]);
-      await Promise.all([consumer.server.stop(), provider.server.stop()]);
+      await Promise.all([consumer.stop(), provider.stop()]);
     },
   };
 }

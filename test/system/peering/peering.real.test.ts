@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { isthmus } from '#cli/captured-io.ts';
-import { clusterRoleBindings, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
+import { clusterRoleBindings, pods, roleBindings, secrets } from '#shared/domain/core-kinds.ts';
 import {
   annotation,
   authenticationKeysSecret,
@@ -21,6 +21,7 @@ import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
+import { lacking, readAsked } from '#test/harness/used-rights.ts';
 import {
   introduce,
   leftovers,
@@ -35,6 +36,7 @@ import {
 } from './broker-part.ts';
 import { type Pair, startPair } from './clusters.ts';
 
+const startedAt = Date.now();
 let pair: Pair;
 const here = { namespace: name.tenantNamespace('milan'), name: 'milan' };
 const there = { namespace: name.tenantNamespace('rome'), name: 'milan' };
@@ -126,6 +128,8 @@ describe('a peering', () => {
           peers: ['*'],
           maxResourcesPerPeer: { cpu: '2' },
           classes: ['default'],
+          sharePercent: 90,
+          elastic: false,
         },
         reflectedKinds: [],
       },
@@ -148,6 +152,34 @@ describe('a peering', () => {
       );
     });
     await pair.provider.api.delete(peeringPolicies, { name: 'small' });
+  });
+
+  test('takes back of the grant what pods of the provider need, and gives it again five minutes after they went', async () => {
+    const grant = async () => {
+      const slice = await pair.consumer.api.get(resourceSlices, here);
+      const [quota] = await pair.provider.api.list(quotas);
+      const hard = (await pair.consumer.api.get(virtualNodes, here))?.spec.resourceQuota?.hard;
+      return [slice?.status?.resources?.cpu, quota?.spec.resources.cpu, hard?.cpu];
+    };
+    const own = { namespace: 'default', name: 'own' };
+    const container = { name: 'app', image: 'app', resources: { requests: { cpu: '999' } } };
+    const spec = { nodeName: 'milan-1', containers: [container] };
+    await pair.provider.api.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: own, spec });
+    await eventually('the smaller grant', async () => {
+      expect(await grant()).toEqual(['900m', '900m', '900m']);
+      const conditions = (await pair.consumer.api.get(resourceSlices, here))?.status?.conditions ?? [];
+      expect(conditions.find(({ type }) => type === 'Resources')).toMatchObject({
+        status: 'Accepted',
+        message: expect.stringContaining('cpu 900m of 2'),
+      });
+      return true;
+    });
+    await pair.provider.api.delete(pods, own, { gracePeriodSeconds: 0 });
+    pair.clock.advance(5 * 60_000);
+    await eventually('the whole grant', async () => {
+      expect(await grant()).toEqual(['2', '2', '2']);
+      return true;
+    });
   });
 
   test('repairs a copy that was changed at the provider, and a binding that was widened', async () => {
@@ -345,4 +377,12 @@ describe('a peering', () => {
       return true;
     });
   });
+});
+
+test('the agents of both clusters asked for nothing that they have no right to', async () => {
+  for (const { server } of [pair.consumer, pair.provider]) {
+    const asked = await readAsked(server.dir, startedAt);
+    expect(asked.length).toBeGreaterThan(100);
+    expect(lacking(asked)).toEqual([]);
+  }
 });

@@ -1,6 +1,7 @@
 /** Configurations: asks for a range here for every range of the peer, and says which it got. */
 import { rangeIps } from '#agent/model/network-selections.ts';
 import { peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
+import { linkRefusal } from '#agent/model/policies.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -62,6 +63,15 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
     if (refused !== undefined) {
       await report(configuration, { reason: 'RangeRefused', message: refused }, signal);
       return reportWait(configuration, stalled('RangeRefused', refused));
+    }
+    const { pod = [], external = [] } = configuration.spec.remote.cidr;
+    const forbidden = linkRefusal(policies.list(), placement.peer, [...pod, ...external]);
+    if (forbidden !== undefined) {
+      // Ranges that were granted under a former policy are given back: nothing is routed to them any more.
+      for (const network of childrenOf(configuration))
+        if (network.metadata.deletionTimestamp === undefined) await deleteObject(api, networks, network, signal);
+      await report(configuration, { reason: 'PolicyRefused', message: forbidden }, signal);
+      return reportWait(configuration, stalled('PolicyRefused', forbidden));
     }
     const isClear = await ensureNetworks(configuration, placement.peer, named, signal);
     const verdict = verdictOf(configuration, childrenOf(configuration));
@@ -158,6 +168,7 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
           network.metadata.labels?.[networkLabel.networkType] ? cache.list().map(keyOf) : owning(network),
         ),
         watch(ipCache, owning),
+        watch(policies, () => cache.list().map(keyOf)),
         // Figures of a link are written all the time; what it tells of ranges changes once in its life.
         watch(connections, (connection) =>
           cache
@@ -165,7 +176,6 @@ export function createConfigurationController(deps: NetworkDeps): Controller {
             .filter((one) => sameLink(one, connection) && differOf(one) !== saidOf(one))
             .map(keyOf),
         ),
-        watch(policies, () => cache.list().map(keyOf)),
         watch(namespaces, (namespace) =>
           cache
             .list()

@@ -34,12 +34,15 @@ test.each<{ spec: Partial<VkOptionsTemplateSpec>; says: RegExp | undefined }>([
 
 test('what only shapes a Deployment of Liqo passes with a warning', () => {
   expect(
-    validateOptions(template({ replicas: 2, pullPolicy: 'Always', extraArgs: ['--certificate-type=aws'] })),
+    validateOptions(
+      template({ replicas: 2, pullPolicy: 'Always', metricsEnabled: false, extraArgs: ['--certificate-type=aws'] }),
+    ),
   ).toEqual({
     allowed: true,
     warnings: [
       expect.stringMatching(/spec.replicas has no effect/),
       expect.stringMatching(/spec.pullPolicy has no effect/),
+      expect.stringMatching(/spec.metricsEnabled is false, which has no effect/),
       expect.stringMatching(/--certificate-type=aws has no effect/),
     ],
   });

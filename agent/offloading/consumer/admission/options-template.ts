@@ -32,6 +32,9 @@ export function validateOptions({ spec }: VkOptionsTemplate): Verdict {
     ...(Object.keys(idle) as (keyof typeof idle)[]).flatMap((field) =>
       spec[field] === undefined ? [] : [`spec.${field} has no effect in Isthmus: ${idle[field]}`],
     ),
+    ...(spec.metricsEnabled
+      ? []
+      : ['spec.metricsEnabled is false, which has no effect in Isthmus: the agent serves metrics in any case']),
     ...(spec.extraArgs ?? [])
       .filter((argument) => harmless.test(argument))
       .map((argument) => `spec.extraArgs: ${argument} has no effect in Isthmus`),

@@ -378,6 +378,14 @@ test.each([
   expect([patch?.podIP, patch?.podIPs?.map(({ ip }) => ip)]).toEqual([podIP, podIP && [podIP]]);
 });
 
+test('where no addresses cross, the local pod has none, and loses the one that it had', () => {
+  const shown = { podIP: '10.9.0.1', podIPs: [{ ip: '10.9.0.1' }] };
+  const observed = { local: local(), shadow: shadow(), remote: remote(), mapping: accepted, nodeReady: true };
+  expect(patchOf(observed, { showsAddresses: false })).not.toHaveProperty('podIP');
+  const before = { ...observed, local: local({ status: { phase: 'Running', ...shown } }) };
+  expect(patchOf(before, { showsAddresses: false })).toMatchObject({ podIP: null, podIPs: null });
+});
+
 test.each([
   ['of another peer, as this cluster calls it', '10.70.0.9'],
   ['of the metadata service', '169.254.169.254'],

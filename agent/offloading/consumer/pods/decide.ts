@@ -48,6 +48,8 @@ export interface Context {
   readonly hostIp: string;
   /** Of the provider, and what they are called here. */
   readonly remoteRanges: RemoteRanges;
+  /** Default true; false: local pods show no address. */
+  readonly showsAddresses?: boolean;
   /** Whether there is a link to the provider. */
   readonly isLinked: boolean;
   /** RFC 3339. */
@@ -173,7 +175,7 @@ function reflect(local: Pod, remote: Pod, nodeReady: boolean, context: Context):
   const record = nextRecord(local, uidOf(remote));
   const restarts = record.restarts ?? {};
   const { hostIp, now } = context;
-  const real = remote.status?.podIP;
+  const real = context.showsAddresses === false ? undefined : remote.status?.podIP;
   const podIp = real === undefined ? undefined : reachedAt(context.remoteRanges, real);
   const hidden = real === undefined ? undefined : whyHidden(real, context);
   const status = reflectedStatus({ local, remote, hostIp, podIp, hidden, restarts, available: nodeReady, now });

@@ -1,4 +1,5 @@
 /** Consumer: an accepted slice that asks for it becomes a VirtualNode; the node goes before the slice does. */
+import { consumerRefusal } from '#agent/model/policies.ts';
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import { drainedReason } from '#agent/peering/slices/status.ts';
@@ -57,6 +58,8 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   }
 
   async function ensure(slice: ResourceSlice, provider: string, signal: AbortSignal): Promise<Outcome> {
+    const refusal = consumerRefusal(policies.list(), provider);
+    if (refusal !== undefined) return stalled('PolicyRefused', refusal);
     const inTheWay = obstacle(slice, provider);
     if (inTheWay !== undefined) {
       // The node empties itself before it goes, with regard to disruption budgets.

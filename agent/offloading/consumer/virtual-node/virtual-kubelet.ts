@@ -263,6 +263,7 @@ export class VirtualKubelet {
         home: reflection.home(this.#virtualNode.spec.clusterID, this.#options, namespace),
         hostIp: podIp,
         remoteRanges: this.#link.remoteRanges(),
+        showsAddresses: this.#options.addresses,
         isLinked: this.#link.isLinked(),
       }),
       clock,

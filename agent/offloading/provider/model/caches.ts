@@ -2,9 +2,8 @@
 import type { Cache, Caches, Transform } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
+import { label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { managedByShadowPod } from './pod-owner.ts';
 
 type Container = PodSpec['containers'][number];
 

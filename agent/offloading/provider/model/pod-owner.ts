@@ -1,8 +1,6 @@
 /** Which pods are made for ShadowPods, and for which. Pure. */
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
-
-export const managedByShadowPod = 'shadowpod';
+import { isthmusAnnotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 
 /**
  * UID of the ShadowPod that a pod was made for; undefined: the pod is not ours. '' is a pod of ours without an owner: a consumer that deletes a

@@ -1,10 +1,12 @@
 /** Provider side: gives each consumer the namespaces that its replicated NamespaceMap asks for, and takes them away again. */
 import { isDeepStrictEqual } from 'node:util';
+import { agentBinding } from '#agent/peering/rights/objects.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { agentRole } from '#shared/domain/agent-roles.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, fieldManager, finalizer, label } from '#shared/domain/liqo-keys.ts';
+import { annotation, fieldManager, finalizer, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -163,6 +165,9 @@ async function bind({ api }: Cluster, caches: Caches, remote: string, consumer: 
     await api.delete(roleBindings, refOf(existing), { uid }, signal);
   }
   try {
+    // Ours first: the consumer makes ShadowPods as soon as it may, and those become pods by this right.
+    const ours = agentBinding(agentRole.guest, remote, systemNamespace);
+    await api.apply(roleBindings, ours, { fieldManager: fieldManager.agent }, signal);
     await api.apply(roleBindings, wanted, { fieldManager: fieldManager.agent }, signal);
   } catch (error) {
     // The namespace went away between; its event brings us back.

@@ -1,10 +1,9 @@
 /** Shapes the Pod that runs for a ShadowPod, and the changes that carry later edits over to it. */
 import { isHomeAlias } from '#agent/reflection/model/api-access.ts';
 import { apiVersionOf, type OwnerReference, type Pod } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { amountsOf } from '#shared/domain/pod-resources.ts';
 import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
-import { managedByShadowPod } from '../model/pod-owner.ts';
 
 type Texts = Record<string, string>;
 type Spec = NonNullable<Pod['spec']>;
