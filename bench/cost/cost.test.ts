@@ -14,9 +14,9 @@ describe('an hour of an idle cluster', () => {
     expect(units).toMatchObject({ httpRequest: 0, writeUnit: 6, connectionMinute: 60, busEvent: 0 });
     // Twelve pings and one answer, the eighth.
     expect(units.socketMessage).toBe(13);
-    // Each ping reads the connection and, in one query, what was desired and when it was heard; sweeps read besides.
+    // Each ping reads the connection, the limits of its tenant and, in one query, what was desired and when it was heard; sweeps read besides.
     const { units: without } = await stage.measure(() => stage.model.sweep());
-    expect(units.readUnit - 60 * without.readUnit).toBe(24);
+    expect(units.readUnit - 60 * without.readUnit).toBe(36);
   });
 });
 
