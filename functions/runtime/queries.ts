@@ -5,7 +5,7 @@ import { parseSelector, selectorPattern } from '#shared/domain/label-selector.ts
 /** A number as people write it: no sign, no exponent, no hexadecimal, no blanks, and nothing is not zero. */
 export const decimal = <S extends z.ZodNumber>(schema: S) =>
   z.preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : text),
+    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,20})?$/.test(text) ? Number(text) : text),
     schema,
   );
 

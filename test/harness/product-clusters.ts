@@ -102,7 +102,7 @@ export async function openProductClusters(options: ProductClustersOptions): Prom
 }
 
 /** All clusters share one machine, and tests ask for more than its processors: what runs takes next to nothing. */
-export const moreThanThereIs = ['--share-percent', '1000'] as const;
+export const moreThanThereIs = ['--share-percent', '10000'] as const;
 
 export interface LoggedIn {
   readonly broker: Broker;

@@ -1,9 +1,10 @@
 /** Policies of offloaded namespaces on two peered clusters: names, selectors, gates, drains, and both directions at once. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { startSteadyNode } from '#test/harness/steady-node.ts';
 import { peer } from '../peering/broker-part.ts';
 import type { Pair } from '../peering/clusters.ts';
 import {
@@ -148,6 +149,9 @@ test('with a drain asked for, a tightened policy evicts within the budgets befor
 
 test('B120 two clusters that offload a namespace of the same name to each other keep the directions apart', async () => {
   const reverse: Pair = { ...pair, consumer: pair.provider, provider: pair.consumer };
+  const ends = new AbortController();
+  onTestFinished(() => ends.abort());
+  await startSteadyNode(here(), 'rome-1', { 'kubernetes.io/os': 'linux' }, ends.signal);
   await peer(reverse, { cpu: '1' });
   await soon('the other virtual node', () => isReady(there(), 'rome'));
   await offloadedNamespace(pair, 'x');
