@@ -120,6 +120,7 @@ function createSession(deps: SessionDeps): Channel {
     tenant,
     log,
     onProgress: up.raise,
+    again: (peering) => controller.enqueue(peering),
   });
   const controller: Controller = createController(
     {

@@ -49,6 +49,7 @@ async function redeem(io: CliIo, given: string, consumer: string, options: Redee
   await withBroker(io, async (broker) => {
     if (voucher !== undefined && options.kubeconfig !== undefined) {
       await takeVoucher(await openCluster({ kubeconfig: options.kubeconfig }, io), consumer, voucher);
+      io.stderr.write(`${consumer} trusts clusters of tenant ${voucher.tenant} that lock key ${voucher.key} signed\n`);
     }
     const peering = await broker.api.redeemInvitation(
       {

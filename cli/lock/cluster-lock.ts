@@ -10,6 +10,9 @@ import type { LockKey } from './lock-key.ts';
 
 type Spec = PeeringLock['spec'];
 
+/** As the schema of PeeringLock has it: all of them go into each announcement. */
+const mostSignatures = 8;
+
 async function lockOf(kube: KubeClient, tenant: string): Promise<Spec> {
   return (await kube.get<PeeringLock>(peeringLocks, { name: tenant }))?.spec ?? { keys: [] };
 }
@@ -63,6 +66,18 @@ export async function signCluster(
     signature: lock.sign({ tenant, clusterId, fingerprint, at }),
   };
   const signatures = [...others.filter((one) => one.key !== lock.publicKey), mine];
+  if (signatures.length > mostSignatures) {
+    throw new AppError(
+      'invalid_input',
+      `cluster ${clusterId} is signed by ${others.length} lock keys, and more than ${mostSignatures} are not accepted`,
+      {
+        detail: {
+          remedy:
+            'forget lock keys that are in use no more: isthmus lock distrust KEY --kubeconfig FILE; `kubectl get peeringlocks -o yaml` prints them. Machines that join clusters may share one lock key',
+        },
+      },
+    );
+  }
   const after: Spec = { ...withKey(before, lock.publicKey, holder), own: { fingerprint, signatures } };
   if (JSON.stringify(after) !== JSON.stringify(before)) await writeLock(kube, tenant, after);
   return fingerprint;

@@ -40,4 +40,22 @@ describe('a cluster that takes a voucher', () => {
     await expect(takeVoucher(kube, 'turin', { tenant: 'bolt', key })).rejects.toMatchObject({ code: 'invalid_input' });
     expect(written).toHaveLength(1);
   });
+
+  test('refuses one that names a tenant which it trusts by another key', async () => {
+    const trusting = {
+      ...kube,
+      get: async (type: { kind: string }) =>
+        type.kind === 'BrokerLink'
+          ? { spec: { tenant: 'acme', clusterId: 'rome' } }
+          : { spec: { keys: [{ key: 'of-the-real-bolt' }, { key }] } },
+    } as unknown as KubeClient;
+    const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+    await expect(takeVoucher(trusting, 'rome', { tenant: 'bolt', key: other })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining('another lock key'),
+    });
+    expect(written).toHaveLength(1);
+    await takeVoucher(trusting, 'rome', { tenant: 'bolt', key });
+    expect(written).toHaveLength(2);
+  });
 });

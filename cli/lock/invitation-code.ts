@@ -42,5 +42,20 @@ export async function takeVoucher(kube: KubeClient, consumer: string, { tenant, 
       },
     );
   }
-  await changeLock(kube, tenant, (spec) => withKey(spec, key, `invitation of ${tenant}`));
+  await changeLock(kube, tenant, (spec) => {
+    // The code names a tenant, and any tenant may write a code: it would speak for clusters of one that is trusted already.
+    if (spec.keys.length > 0 && !spec.keys.some((known) => known.key === key)) {
+      throw new AppError(
+        'invalid_input',
+        `${consumer} trusts tenant ${tenant} by another lock key than the one in the code`,
+        {
+          detail: {
+            field: 'code',
+            remedy: `ask ${tenant}, and not by way of the broker or the sender of the code, whether ${key} is theirs; then: isthmus lock trust ${key} --tenant ${tenant} --kubeconfig FILE`,
+          },
+        },
+      );
+    }
+    return withKey(spec, key, `invitation of ${tenant}`);
+  });
 }

@@ -100,15 +100,22 @@ const set = (peering: string, revision: number, state: 'present' | 'absent'): De
 });
 const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
 
-function start(world = rememberingCluster()) {
+function start(world = rememberingCluster(), trust = believing) {
+  const again = new Set<string>();
   const sets = createDesiredState({
     ...world,
     policies,
-    trust: believing,
+    trust,
     clusterId: 'rome',
     log: silentLog,
     onProgress: () => undefined,
+    again: (peering) => again.add(peering),
   });
+  /** One pass for each, in the order in which the broker told them, and those that are asked for. */
+  const passOnce = async () => {
+    for (const peering of sets.peerings()) await sets.reconcile(peering, signal);
+    for (const peering of again) await sets.reconcile(peering, signal);
+  };
   const settle = async () => {
     for (let pass = 0; pass < 10; pass += 1)
       for (const peering of [...sets.peerings()]) await sets.reconcile(peering, signal);
@@ -127,7 +134,7 @@ function start(world = rememberingCluster()) {
       },
       { fieldManager: 'test' },
     );
-  return { ...world, sets, settle, give };
+  return { ...world, sets, settle, passOnce, give };
 }
 
 test('a peering that ended leaves the next one of the same pair alone', async () => {
@@ -217,6 +224,23 @@ describe('a link that two opposite peerings share', () => {
     sets.accept(answer(4, ended('pe_1', 4, 'consumer')));
     await settle();
     expect(names()).toEqual([]);
+  });
+
+  test('is not held up by a newer peering of the pair that waits for consent', async () => {
+    let isAgreed = false;
+    const refused = { code: 'consent_missing', message: 'waits for an administrator' } as const;
+    const trust: PeerTrust = {
+      ...believing,
+      check: async ({ role }) => (role === 'provider' && !isAgreed ? refused : undefined),
+    };
+    const { sets, passOnce, object } = start(undefined, trust);
+    const spec = () => (object('GatewayServer', `${namespace}/milan`) as { spec?: object } | undefined)?.spec;
+    sets.accept(answer(1, linked('pe_1', 1, 'consumer', 1400), linked('pe_2', 2, 'provider', 1340)));
+    await passOnce();
+    expect(spec()).toMatchObject({ mtu: 1400 });
+    isAgreed = true;
+    await passOnce();
+    expect(spec()).toMatchObject({ mtu: 1340 });
   });
 
   test('is refused where it reaches too far, and the report says so', async () => {

@@ -63,6 +63,8 @@ export interface DesiredStateDeps {
   readonly log: Log;
   /** Something was applied, removed or refused: the broker should get a report. */
   readonly onProgress: () => void;
+  /** This peering needs another pass: what it leaves to another peering of the pair has changed. */
+  readonly again?: (peering: string) => void;
 }
 
 export function createDesiredState({
@@ -74,6 +76,7 @@ export function createDesiredState({
   tenant,
   log,
   onProgress,
+  again = () => undefined,
 }: DesiredStateDeps): DesiredState {
   const sets = new Map<string, DesiredSet>();
   const progress = new Map<string, Progress>();
@@ -83,12 +86,14 @@ export function createDesiredState({
   const endedHere = new Set<string>();
   /** The carriers of each present set in its last pass. */
   const carried = new Map<string, readonly LiveObject[]>();
+  /** Present sets of which nothing may be applied at present: no other set leaves anything to them. */
+  const held = new Set<string>();
   /** Identifiers of objects that have the label of a peering, and that no broker applied. */
   const spared = new Set<string>();
   let revision = 0;
 
   function forget(peering: string): void {
-    for (const book of [sets, progress, ended, endedHere, carried]) book.delete(peering);
+    for (const book of [sets, progress, ended, endedHere, carried, held]) book.delete(peering);
   }
 
   function accept(answer: DesiredAnswer): readonly string[] {
@@ -117,11 +122,20 @@ export function createDesiredState({
       for (const manifest of other.objects) {
         for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedRefs(manifest)]) {
           wanted.add(ref);
-          if (other.revision > set.revision && !brokerKind(manifest.kind)?.isHome) newer.add(ref);
+          if (other.revision > set.revision && !held.has(other.peering) && !brokerKind(manifest.kind)?.isHome)
+            newer.add(ref);
         }
       }
     }
     return { wantedElsewhere: wanted, leftToOthers: newer };
+  }
+
+  function hold(set: DesiredSet, isHeld: boolean): void {
+    if (held.has(set.peering) === isHeld) return;
+    if (isHeld) held.add(set.peering);
+    else held.delete(set.peering);
+    for (const other of sets.values())
+      if (other.peer === set.peer && other.peering !== set.peering) again(other.peering);
   }
 
   /** A later peering of the same pair has begun: derived objects of the ended one are gone, and those that exist now belong to the later one. */
@@ -155,6 +169,8 @@ export function createDesiredState({
       for (const manifest of only)
         refusals.push({ object: refText(manifest.kind, manifestRef(manifest)), code, message });
     }
+    if (sets.get(peering) === set)
+      hold(set, forbidden !== undefined || (untrusted !== undefined && untrusted.only === undefined));
     const live = liveOf(set);
     const isEnded = endedHere.has(peering)
       ? set.state === 'present'

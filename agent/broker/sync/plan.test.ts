@@ -170,7 +170,14 @@ describe('an absent set', () => {
   });
 
   test('marks a dead peer so that nothing waits for it', () => {
-    expect(planSet(input({ ...absent, peerDead: true }, [derived('VirtualNode', 'milan')])).markPeerDead).toBe(true);
+    const dead = { ...absent, peerDead: true };
+    const home = liveOf(manifest('Namespace', 'liqo-tenant-milan'));
+    const node = derived('VirtualNode', 'milan');
+    expect(planSet(input(dead, [home, node])).markPeerDead).toBe(true);
+    // Peered by hand, in a namespace of the usual name or of any other: a broker has no say in it.
+    const { peering: _, ...byHand } = home;
+    for (const live of [[node], [byHand, node, liveOf(manifest('ResourceSlice', 'milan'))]])
+      expect(planSet(input(dead, live)).markPeerDead).toBe(false);
   });
 });
 

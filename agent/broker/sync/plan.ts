@@ -142,13 +142,17 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
     (o) => !wantedElsewhere.has(refText(o.kind, o.ref)) && !(isHandMade && o.peering === undefined),
   );
   if (left.length === 0) return { apply: [], remove: [], markPeerDead: false, clean: true };
+  // A broker may say so of any cluster. What hangs on the word is what a broker made, in a namespace that a broker made.
+  const markPeerDead =
+    set.peerDead &&
+    live.some((o) => isHome(o.kind) && o.ref.name === tenantNamespaceOf(set) && o.peering !== undefined);
   for (const stage of takedownStages[set.role]) {
     const here = left.filter((o) => brokerKind(o.kind)?.takedown[set.role] === stage);
     if (here.length === 0) continue;
     return {
       apply: [],
       remove: here.filter((o) => brokerKind(o.kind)?.removedBy === 'agent' && !o.deleting),
-      markPeerDead: set.peerDead,
+      markPeerDead,
       clean: false,
       waitingOn: `removal of ${nameList(here.map((o) => `${o.kind} ${o.ref.name}`))}`,
     };
@@ -156,7 +160,7 @@ function planAbsent({ set, live, wantedElsewhere }: PlanInput): Plan {
   return {
     apply: [],
     remove: [],
-    markPeerDead: set.peerDead,
+    markPeerDead,
     clean: false,
     waitingOn: `removal of ${nameList(left.map((o) => `${o.kind} ${o.ref.name}`))}`,
   };

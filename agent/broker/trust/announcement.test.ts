@@ -132,14 +132,32 @@ describe('the first key of a peer', () => {
     expect(by(signedLock(admin.privateKey), { modes: ['Object'] }).refused?.code).toBe('peer_key_refused');
   });
 
+  test('is refused with the reason and the command where administrators of two machines have joined the clusters', () => {
+    const said = (locks: TrustInput['locks'], text: string) =>
+      decideTrust(input({ modes: ['Lock'], locks, text })).refused?.message;
+    const text = announced({ locks: [signedLock(thief.privateKey)] });
+    const command = 'isthmus lock trust KEY --tenant acme --kubeconfig FILE';
+    expect(said([lockOf('acme', admin.privateKey)], text)).toContain('another lock key than those that');
+    expect(said([lockOf('acme', admin.privateKey)], text)).toContain(command);
+    expect(said([], text)).toContain('it trusts none for account acme');
+    expect(said([], announced())).toContain('no lock key signed it');
+    expect(said([], announced())).not.toContain('isthmus lock trust');
+  });
+
   test('is replaced by one that the lock signed later, and never by one that it signed before', () => {
     const locks = [lockOf('acme', admin.privateKey)];
     const text = announced({ locks: [signedLock(admin.privateKey)] });
     const other = { key: derOf(thief.privateKey), fingerprint: `sha256:${'0'.repeat(64)}`, tenant: 'acme' };
     const by = (lockedAt: number) => known({ ...other, trustedBy: 'Lock', lockedAt });
-    expect(codeOf(input({ known: by(4), locks, text }))).toBeUndefined();
-    expect(codeOf(input({ known: by(5), locks, text }))).toBe('peer_key_refused');
-    expect(codeOf(input({ known: known({ ...other, trustedBy: 'FirstUse' }), locks, text }))).toBe('peer_key_refused');
+    const modes: TrustMode[] = ['Lock'];
+    expect(codeOf(input({ modes, known: by(4), locks, text }))).toBeUndefined();
+    expect(codeOf(input({ modes, known: by(5), locks, text }))).toBe('peer_key_refused');
+    expect(codeOf(input({ modes, known: known({ ...other, trustedBy: 'FirstUse' }), locks, text }))).toBe(
+      'peer_key_refused',
+    );
+    expect(codeOf(input({ modes: ['Object'], known: by(4), locks, text })), 'policies ask for no lock any more').toBe(
+      'peer_key_refused',
+    );
   });
 
   test('is the one that an administrator named, in every mode', () => {
@@ -204,6 +222,11 @@ describe('an announcement that is genuine, and not for this', () => {
     const given = input({ text: announced(more) });
     expect(codeOf({ ...given, set: { ...given.set, ...(peerTenant && { peerTenant }) } })).toBe('announcement_refused');
   });
+});
+
+test('what this cluster announces to a cluster of its own name is no announcement of a peer', () => {
+  const set = { peer: 'rome', role: 'consumer' as const, announcement: announced({ sender: 'rome' }) };
+  expect(codeOf({ ...input({}), set })).toBe('announcement_refused');
 });
 
 describe('a policy that accepts nothing by itself', () => {

@@ -1,4 +1,4 @@
-/** The announcements of this cluster, one for each peer: the same text until what it says changes, then a newer version. */
+/** The announcements of this cluster, one for each peer: the same text until what it says changes, at most a day long, then a newer version. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { fingerprintOf } from '#agent/pki/cluster-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -14,6 +14,12 @@ export interface AnnouncerDeps {
   readonly succession?: string;
   readonly clock: Clock;
 }
+
+/**
+ * A process whose predecessor had a clock that was ahead signs versions that peers have to refuse as old. It cannot know, so it signs again: peers
+ * follow once its clock has passed the last version that they took.
+ */
+const renewedEveryMs = 24 * 3_600_000;
 
 interface Announced {
   readonly facts: ClusterFacts;
@@ -57,7 +63,7 @@ export function createAnnouncer({ clusterId, tenant, privateKey, succession, clo
       ...(wireGuardKey === undefined ? {} : { wireGuardKey }),
     };
     const before = last.get(peer);
-    if (before?.said === JSON.stringify(said)) return before.text;
+    if (before?.said === JSON.stringify(said) && clock.now() - before.at < renewedEveryMs) return before.text;
     // A clock that was set back while this process runs must not make the newer version the older one.
     const at = Math.max(clock.now(), (before?.at ?? 0) + 1);
     const text = signAnnouncement({ ...said, at }, privateKey);

@@ -87,6 +87,8 @@ const timeOf = (at: number): string => new Date(Math.min(at, 8.64e15)).toISOStri
 
 function misdirection({ set, self }: TrustInput, { claims }: Announcement): string | undefined {
   const { sender, receiver, tenant } = claims;
+  // This cluster signs for any peer that the broker names: for its own name, too.
+  if (sender === self.clusterId) return `the broker presents ${sender} as a peer of itself`;
   if (sender !== set.peer) return `the announcement is of ${sender}, accepted is that of ${set.peer}`;
   if (receiver !== self.clusterId) return `the announcement of ${sender} is for ${receiver}, not for ${self.clusterId}`;
   const stated = set.peerTenant ?? self.tenant;
@@ -122,7 +124,8 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
     if (former !== undefined && fingerprintOf(former) === fingerprint) return by;
     if (isSucceeded(former, announcement)) return by;
     // A key that the lock vouches for takes the place of one that it vouched for earlier: its administrators set up the cluster again.
-    if (by === 'Lock' && lockedAt !== undefined && lockedAt > (status.lockedAt ?? 0)) return 'Lock';
+    if (modes.includes('Lock') && by === 'Lock' && lockedAt !== undefined && lockedAt > (status.lockedAt ?? 0))
+      return 'Lock';
     return refuse(
       'peer_key_refused',
       `${set.peer} is known by key ${status.fingerprint} and is now presented with ${fingerprint}; if its administrator confirms that key: ${agree(set.peer, fingerprint)}`,
@@ -133,9 +136,16 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
   if (modes.includes('FirstUse')) return 'FirstUse';
   return refuse(
     'peer_key_refused',
-    `${set.peer} is presented with key ${fingerprint}, which this cluster does not know (spec.trust of the PeeringPolicy: ${modes.join(', ')}); if its administrator confirms that key: ${agree(set.peer, fingerprint)}`,
+    `${set.peer} is presented with key ${fingerprint}, which this cluster does not know (spec.trust of the PeeringPolicy: ${modes.join(', ')})${joinedBy(input, announcement)}; if its administrator confirms that key: ${agree(set.peer, fingerprint)}`,
     offered,
   );
+}
+
+/** Two machines, two lock keys: the usual reason for which clusters of one account do not know each other. */
+function joinedBy({ locks }: TrustInput, { claims: { tenant, locks: shown = [] } }: Announcement): string {
+  if (shown.length === 0) return ', and no lock key signed it';
+  const known = locks.some(({ metadata }) => metadata.name === tenant);
+  return `: it was signed by another lock key than ${known ? `those that this cluster trusts for account ${tenant}` : `this cluster trusts, as it trusts none for account ${tenant}`}. If the administrator who joined it says that \`isthmus lock show\` prints KEY, run for each of the two clusters: isthmus lock trust KEY --tenant ${tenant} --kubeconfig FILE`;
 }
 
 const agree = (peer: string, fingerprint: string): string =>

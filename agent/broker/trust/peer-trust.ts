@@ -67,6 +67,18 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
     return isBehind ? { ...stored, status: mine.status } : stored;
   }
 
+  /** Both roles of a pair write one object: the second one decides by what the first has written. */
+  const turns = new Map<string, Promise<unknown>>();
+  function inTurn<T>(peer: string, work: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(peer) ?? Promise.resolve()).then(work, work);
+    const isLast = () => {
+      if (turns.get(peer) === turn) turns.delete(peer);
+    };
+    turns.set(peer, turn);
+    turn.then(isLast, isLast);
+    return turn;
+  }
+
   async function remember(
     peer: string,
     known: TrustedPeer | undefined,
@@ -112,6 +124,37 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
     };
   }
 
+  function look(set: DesiredSet, { modes, accepts, configuration }: TrustQuestion, known: TrustedPeer | undefined) {
+    const decision = decideTrust({ set, self: { clusterId, tenant }, known, locks: locks.list(), modes, accepts });
+    const { announcement } = decision;
+    const faults =
+      decision.refused === undefined && announcement !== undefined
+        ? faultsIn(set, { set, self: clusterId, announcement, configuration })
+        : [];
+    const fault = faults.find(({ isEarly }) => !isEarly);
+    // What does not prove true is not remembered as the newest version either.
+    const verdict: TrustDecision =
+      fault === undefined ? decision : { refused: { code: 'peer_unproven', message: fault.message }, remember: {} };
+    return { faults, verdict, status: nextStatus(set.role, known, verdict) };
+  }
+
+  async function check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined> {
+    let known = knownPeer(set.peer);
+    let seen = look(set, question, known);
+    if (known === undefined || !sameJson(known.status, seen.status)) {
+      // The cache may be behind: a key must not be the first one twice, nor an agreement be lost.
+      known = await cluster.api.get(trustedPeers, { name: set.peer }, signal);
+      seen = look(set, question, known);
+    }
+    const { faults, verdict, status } = seen;
+    const pending = cache.list().filter((peer) => peer.status?.key === undefined).length;
+    if (known !== undefined || verdict.refused === undefined || pending < mostPending)
+      await remember(set.peer, known, status, signal);
+    const [early] = faults;
+    if (verdict.refused !== undefined || early === undefined) return verdict.refused;
+    return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
+  }
+
   return {
     async ready(signal) {
       await Promise.all([cache.synced(signal), locks.synced(signal)]);
@@ -125,32 +168,7 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       return true;
     },
     locks,
-    async check(set, { modes, accepts, configuration }, signal) {
-      const known = knownPeer(set.peer);
-      const decision = decideTrust({
-        set,
-        self: { clusterId, tenant },
-        known,
-        locks: locks.list(),
-        modes,
-        accepts,
-      });
-      const { announcement } = decision;
-      const faults =
-        decision.refused === undefined && announcement !== undefined
-          ? faultsIn(set, { set, self: clusterId, announcement, configuration })
-          : [];
-      const fault = faults.find(({ isEarly }) => !isEarly);
-      // What does not prove true is not remembered as the newest version either.
-      const verdict: TrustDecision =
-        fault === undefined ? decision : { refused: { code: 'peer_unproven', message: fault.message }, remember: {} };
-      const pending = cache.list().filter(({ status }) => status?.key === undefined).length;
-      if (known !== undefined || verdict.refused === undefined || pending < mostPending)
-        await remember(set.peer, known, nextStatus(set.role, known, verdict), signal);
-      const [early] = faults;
-      if (verdict.refused !== undefined || early === undefined) return verdict.refused;
-      return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
-    },
+    check: (set, question, signal) => inTurn(set.peer, () => check(set, question, signal)),
     announcements() {
       const facts = deps.facts();
       const lock = locks.list().find(({ metadata }) => metadata.name === tenant);
