@@ -4,8 +4,9 @@ import { Store } from '#kube/cache/store.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
+import { label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
-import { trackOwnUsage } from './own-usage.ts';
+import { leftBehind, trackUsage } from './own-usage.ts';
 
 const step = fc.record({
   name: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -26,7 +27,7 @@ test('after any pods came, changed and went, the sum of each node equals a count
         subscribe: store.subscribe.bind(store),
       } as unknown as Cache<Pod>;
       let told = 0;
-      const usage = trackOwnUsage(cache, () => told++);
+      const { own: usage } = trackUsage(cache, () => told++);
       const living = new Map<string, Pod>();
       const counted = (node: string): Amounts =>
         [...living.values()]
@@ -59,4 +60,36 @@ test('after any pods came, changed and went, the sum of each node equals a count
       }
     }),
   );
+});
+
+test("pods of guests count for the slice they were made for, and never as the cluster's own", () => {
+  const store = new Store<Pod>(() => undefined);
+  const cache = {
+    type: pods,
+    get: ({ namespace, name }: { namespace?: string; name: string }) => store.get(`${namespace}/${name}`),
+    subscribe: store.subscribe.bind(store),
+  } as unknown as Cache<Pod>;
+  const told: unknown[] = [];
+  const usage = trackUsage(cache, (guest) => told.push(guest));
+  const labels = { [label.managedBy]: managedByShadowPod, [label.origin]: 'rome', [label.creatorUser]: 'big-1' };
+  const put = (name: string, nodeName: string | undefined) =>
+    store.put({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'demo', uid: name, resourceVersion: '1', labels },
+      spec: { ...(nodeName && { nodeName }), containers: [{ name: 'app', resources: { requests: { cpu: '1' } } }] },
+    });
+  put('a', 'one');
+  put('b', 'two');
+  put('unplaced', undefined);
+  const one = 1_000_000_000n;
+  const guest = { consumer: 'rome', creator: 'big-1' };
+  expect(usage.guests()).toEqual([{ ...guest, amounts: { cpu: 2n * one, pods: 2n * one } }]);
+  expect(usage.own('one')).toEqual({});
+  expect(leftBehind(usage, new Set())).toEqual([{ ...guest, resources: { cpu: '2', pods: '2' } }]);
+  expect(leftBehind(usage, new Set(['big-1']))).toEqual([]);
+  expect(told).toEqual([guest, guest]);
+  store.remove('demo/a');
+  store.remove('demo/b');
+  expect(usage.guests()).toEqual([]);
 });

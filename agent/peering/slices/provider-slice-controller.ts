@@ -1,5 +1,5 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
-import { sliceSubject } from '#agent/model/peer-user.ts';
+import { sliceSubject, sliceUser } from '#agent/model/peer-user.ts';
 import {
   ownNodes,
   peerOf,
@@ -8,6 +8,7 @@ import {
   tenantNamespaces,
   tenantsByCluster,
 } from '#agent/model/peering-selections.ts';
+import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { conditionOf, isAccepted, isReplica } from '#agent/model/slice-roles.ts';
 import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
 import { lifetimeOf } from '#agent/pki/certificate.ts';
@@ -35,7 +36,7 @@ import type { Holder } from '../tenant/issued-certificate.ts';
 import { certificateSecretName, readIssued } from '../tenant/issued-certificate.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
-import { ownPods, trackOwnUsage } from './own-usage.ts';
+import { leftBehind, placedPods, trackUsage } from './own-usage.ts';
 import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
@@ -71,7 +72,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const requestCache = signingRequests(caches);
   const policies = caches.cache(peeringPolicies);
   const nodeCache = ownNodes(caches);
-  const ownPodCache = ownPods(caches);
+  const podCache = placedPods(caches);
   const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
   const reportWait = createReportWait(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
@@ -112,6 +113,16 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     return a < b;
   };
 
+  const creatorOfSlice = ({ metadata, spec }: ResourceSlice): string =>
+    creatorOf(sliceUser(metadata.name, spec.consumerClusterID ?? ''));
+  /** As the pods of slices that have a grant are labelled. */
+  const granters = (): Set<string> =>
+    new Set(
+      replicas()
+        .filter((slice) => Object.keys(grantedTo(slice)).length > 0)
+        .map(creatorOfSlice),
+    );
+
   function grantOf(
     slice: ResourceSlice,
     consumer: string,
@@ -119,16 +130,24 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     const className = slice.spec.class ?? '';
     if (!isDefaultClass(className)) return { grant: undefined };
     const strangers = replicas().filter((other) => other.metadata.uid !== slice.metadata.uid);
-    const sum = (of: readonly ResourceSlice[]) => of.map(grantedTo).reduce((all, one) => addResources(all, one), {});
+    const left = leftBehind(usage, granters().add(creatorOfSlice(slice)));
+    const sum = (of: readonly ResourceSlice[]) =>
+      [...of.map(grantedTo), ...left.map(({ resources }) => resources)].reduce(
+        (all, one) => addResources(all, one),
+        {},
+      );
     const current = grantedTo(slice);
-    const { lookAgainMs: ofNodes, ...supply } = supplyOf(nodeCache.list(), ownUsage, clock.now());
+    const { lookAgainMs: ofNodes, ...supply } = supplyOf(nodeCache.list(), usage.own, clock.now());
     const holdMs = (shrunkAt.get(slice.metadata.uid ?? '') ?? Number.NEGATIVE_INFINITY) + growAfterMs - clock.now();
     const grant = decideGrant({
       consumer,
       className,
       asked: slice.spec.resources ?? {},
       defaults: defaultNodeResources,
-      others: strangers.filter(({ metadata }) => metadata.namespace === slice.metadata.namespace).map(grantedTo),
+      others: [
+        ...strangers.filter(({ metadata }) => metadata.namespace === slice.metadata.namespace).map(grantedTo),
+        ...left.filter((guest) => guest.consumer === consumer).map(({ resources }) => resources),
+      ],
       policies: policies.list(),
       current: Object.keys(current).length === 0 ? undefined : current,
       capacity: {
@@ -283,7 +302,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(namespaces, siblings),
         watch(policies, () => replicas().map(keyOf)),
         watch(nodeCache, () => replicas().map(keyOf)),
-        watch(ownPodCache, () => []),
+        watch(podCache, () => []),
         watch(secretCache, (secret) => {
           const slice = ownerName(resourceSlices, secret);
           return slice === undefined ? [] : [`${secret.metadata.namespace}/${slice}`];
@@ -311,6 +330,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     },
     { clock, log },
   );
-  const ownUsage = trackOwnUsage(ownPodCache, () => controller.enqueue(sharesKey));
+  const usage = trackUsage(podCache, (guest) => {
+    if (guest === undefined || !granters().has(guest.creator)) controller.enqueue(sharesKey);
+  });
   return controller;
 }

@@ -4,6 +4,7 @@ import { allow, deny, labelPatch, type PatchOperation, type Verdict } from '#age
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
+import type { GuestContainer } from './guest-pod.ts';
 
 const creator = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.creatorUser];
 const origin = ({ metadata }: ShadowPod): string | undefined => metadata.labels?.[label.origin];
@@ -56,6 +57,12 @@ export function validateChange(before: ShadowPod, after: ShadowPod, userName: st
       return deny('invalid_input', `metadata.labels[${key}] is immutable (${was ?? 'absent'}, not ${is ?? 'absent'})`);
   }
   const changed = changedField(before.spec?.pod, after.spec?.pod);
+  const removed = changed === undefined ? removedAmount(before.spec?.pod, after.spec?.pod) : undefined;
+  if (removed !== undefined)
+    return deny(
+      'invalid_input',
+      `spec.pod.${removed} is gone: a living pod keeps what it has of a resource that nothing is said about; name a smaller amount`,
+    );
   if (changed === undefined) return allow;
   return deny(
     'invalid_input',
@@ -95,6 +102,21 @@ function fixedAmounts(key: string, amounts: unknown): Loose {
   if (!isRecord(amounts)) return amounts == null ? {} : { [key]: amounts };
   const kept = Object.entries(amounts).filter(([resource]) => !resizable.has(resource));
   return kept.length ? { [key]: Object.fromEntries(kept) } : {};
+}
+
+/** Of containers that are otherwise the same. */
+function removedAmount(before: unknown = {}, after: unknown = {}): string | undefined {
+  for (const list of containerLists) {
+    const [was, is] = [before, after].map((pod) => (pod as Record<string, GuestContainer[] | null>)[list] ?? []);
+    for (const [i, { resources }] of (was ?? []).entries()) {
+      for (const kind of ['requests', 'limits'] as const) {
+        const now = is?.[i]?.resources?.[kind] ?? {};
+        const gone = Object.keys(resources?.[kind] ?? {}).find((resource) => now[resource] === undefined);
+        if (gone !== undefined) return `${list}[${i}].resources.${kind}.${gone}`;
+      }
+    }
+  }
+  return undefined;
 }
 
 const isRecord = (value: unknown): value is Loose =>

@@ -24,7 +24,7 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { Reservations } from '../quota/reservations.ts';
-import { isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
+import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
 import { validateFinalizers } from './finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
@@ -39,6 +39,12 @@ export interface ShadowPodHookDeps {
 function grows(before: PodSpec, after: PodSpec): boolean {
   const was = podUsage(before);
   return Object.entries(podUsage(after)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
+}
+
+interface Exist {
+  readonly live: readonly ShadowPod[];
+  readonly leftBehind: readonly Pod[];
+  readonly specOf: (shadow: ShadowPod) => PodSpec;
 }
 
 type Creation = Review<ShadowPod> & { readonly object: ShadowPod };
@@ -66,7 +72,9 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const [granted, live] = await Promise.all([api.list(quotas), api.list(shadowPods, { labelSelector })]);
     const byKey = new Map(live.map((shadow) => [keyOf(shadow), shadow]));
     const leftBehind = running.filter((pod) => isLeftBehind(pod, byKey.get(keyOf(pod))));
-    return { granted: granted.filter(({ spec }) => creatorOf(spec.user) === creator), live, leftBehind };
+    const byName = new Map(running.map((pod) => [keyOf(pod), pod]));
+    const specOf = (shadow: ShadowPod): PodSpec => heldSpec(rulebook.specOf(shadow), shadow, byName.get(keyOf(shadow)));
+    return { granted: granted.filter(({ spec }) => creatorOf(spec.user) === creator), live, leftBehind, specOf };
   });
 
   /** By what the cache shows; otherwise as `usedOf`. */
@@ -83,9 +91,12 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     return promised.map(([, amounts]) => amounts).reduce(addAmounts, others);
   };
 
-  /** What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the new size. */
+  /**
+   * What `creator` uses, without the object `key` itself, whose creation may be a repeated one. A pod that is being resized counts as the larger of both
+   * sizes.
+   */
   const usedOf = (
-    { live: shadows, leftBehind }: { readonly live: readonly ShadowPod[]; readonly leftBehind: readonly Pod[] },
+    { live: shadows, leftBehind, specOf }: Exist,
     reserved: ReadonlyMap<string, Amounts>,
     key: string,
   ): Amounts => {
@@ -93,7 +104,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const others = shadows.filter((shadow) => keyOf(shadow) !== key && !reserved.has(keyOf(shadow)));
     const promised = [...reserved].filter(([other]) => other !== key && !finished.has(other));
     const still = leftBehind.map(({ spec }) => (spec ? podUsage(spec) : {}));
-    return [...promised.map(([, amounts]) => amounts), ...still].reduce(addAmounts, usageOf(others, rulebook.specOf));
+    return [...promised.map(([, amounts]) => amounts), ...still].reduce(addAmounts, usageOf(others, specOf));
   };
 
   async function validateUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {

@@ -78,7 +78,7 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
   };
 }
 
-/** By these, network plugins and container runtimes attach pods to other networks, give them addresses and open their sandbox. */
+/** By these, network plugins and container runtimes attach pods to other networks, give them addresses and roles in the cloud, and open their sandbox. */
 const ofNodes = [
   ...['k8s.v1.cni.cncf.io/*', 'v1.multus-cni.io/*', 'cni.projectcalico.org/*', 'k8s.ovn.org/*', 'ovn.kubernetes.io/*'],
   ...[
@@ -88,6 +88,10 @@ const ofNodes = [
     'cri-o.io/*',
     'io.katacontainers.*',
     'io.containerd.*',
+    'dev.gvisor.*',
+    'networking.gke.io/*',
+    'vpc.amazonaws.com/*',
+    'iam.amazonaws.com/*',
   ],
 ];
 

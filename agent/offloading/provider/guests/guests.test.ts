@@ -75,6 +75,7 @@ describe('of the spec of a guest’s pod', () => {
     expect(limitations(spec(), annotations, safeRules)).toEqual([
       expect.stringMatching(/annotations k8s\.v1\.cni\.cncf\.io\/networks are left out/),
     ]);
+    expect(guestAnnotations({ 'iam.amazonaws.com/role': 'admin' }, safeRules)).toEqual({});
     const trusting = { ...safeRules, nodeAnnotations: [networks] };
     expect(guestAnnotations(annotations, trusting)).toBe(annotations);
     expect(limitations(spec(), annotations, trusting)).toEqual([]);

@@ -21,6 +21,7 @@ test('what a policy says takes their place, and isolation can be switched off', 
 
 test('the level of pod security follows the policy, and a stricter one that was set by hand stays', () => {
   expect(levelFor('privileged', { podSecurity: 'baseline' })).toBe('baseline');
+  expect(levelFor(undefined, { podSecurity: 'baseline' })).toBe('baseline');
   expect(levelFor('baseline', { podSecurity: 'privileged' })).toBe('privileged');
   expect(levelFor('baseline', { podSecurity: 'restricted' })).toBe('restricted');
   expect(levelFor('restricted', { podSecurity: 'baseline' })).toBeUndefined();

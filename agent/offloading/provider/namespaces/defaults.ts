@@ -45,6 +45,7 @@ export function levelFor(
   current: string | undefined,
   { podSecurity }: Pick<GuestRules, 'podSecurity'>,
 ): GuestRules['podSecurity'] | undefined {
-  const mayStay = podSecurity === 'baseline' ? current !== 'privileged' : current === podSecurity;
+  const mayStay =
+    podSecurity === 'baseline' ? ['baseline', 'restricted'].includes(current ?? '') : current === podSecurity;
   return mayStay ? undefined : podSecurity;
 }

@@ -130,3 +130,32 @@ test('a pod that outlives its ShadowPod counts until it has ended or is gone, be
   shadows.remove('demo/a');
   expect(cpus()).toBe(0);
 });
+
+test('a ShadowPod that became smaller counts as its pod until that is smaller too, and what the API server filled in never does', () => {
+  const [shadows, pods] = [new Store<ShadowPod>(() => undefined), new Store<Pod>(() => undefined)];
+  const totals = new UsageTotals(sourcesOf(shadows, pods));
+  let serial = 0;
+  const metadata = (more: object) => ({
+    ...{ name: 'a', namespace: 'demo', resourceVersion: String(++serial), labels: { [label.creatorUser]: 'rome' } },
+    ...more,
+  });
+  const specOf = (resources: object) => ({ containers: [{ name: 'app', resources }] });
+  const shadow = (resources: object) =>
+    shadows.put({ metadata: metadata({ uid: 'one' }), spec: { pod: specOf(resources) } } as unknown as ShadowPod);
+  const ownerReferences = [{ kind: 'ShadowPod', uid: 'one', controller: true }];
+  const pod = (resources: object) =>
+    pods.put({ metadata: metadata({ uid: 'pod', ownerReferences }), spec: specOf(resources) } as unknown as Pod);
+  const milli = () => Number((totals.of('rome').cpu ?? 0n) / 1_000_000n);
+  shadow({ limits: { cpu: '4' } });
+  pod({ requests: { cpu: '4', memory: '1Gi' }, limits: { cpu: '4' } });
+  expect(milli()).toBe(4000);
+  expect(totals.of('rome').memory).toBeUndefined();
+  shadow({ limits: { cpu: '25m' } });
+  expect(milli()).toBe(4000);
+  shadow({ requests: { cpu: '5' } });
+  expect(milli()).toBe(5000);
+  shadow({ requests: { cpu: '25m' } });
+  expect(milli()).toBe(4000);
+  pod({ requests: { cpu: '25m' } });
+  expect(milli()).toBe(25);
+});

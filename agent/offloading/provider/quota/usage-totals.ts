@@ -4,9 +4,9 @@
  */
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache } from '#kube/model/types.ts';
-import { keyOf, type ObjectRef, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
+import { type Amounts, addAmounts, amountsOf, podUsage } from '#shared/domain/pod-resources.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { Rulebook } from '../guests/rulebook.ts';
 import { ownerUid } from '../model/pod-owner.ts';
@@ -45,6 +45,38 @@ export const isLeftBehind = (pod: Pod, shadow: ShadowPod | undefined): boolean =
   const ended = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
   return owner !== undefined && !ended && shadow?.metadata.uid !== owner;
 };
+
+type Container = PodSpec['containers'][number];
+
+/**
+ * The spec of a ShadowPod as far as its pod has it: a smaller size that the API server refuses, or has not taken yet, gives nothing back. What the API
+ * server filled into the pod, and the ShadowPod does not name, stays out.
+ */
+export function heldSpec(spec: PodSpec, shadow: ShadowPod, pod: Pod | undefined): PodSpec {
+  if (pod?.spec === undefined || ownerUid(pod) !== shadow.metadata.uid) return spec;
+  const held = (container: Container, running: readonly Container[] | undefined): Container => {
+    const had = running?.find(({ name }) => name === container.name)?.resources?.requests;
+    const wanted = { ...container.resources?.limits, ...container.resources?.requests };
+    const differing = ['cpu', 'memory'].filter(
+      (resource) =>
+        wanted[resource] !== undefined && had?.[resource] !== undefined && had[resource] !== wanted[resource],
+    );
+    if (had === undefined || differing.length === 0) return container;
+    const [before, after] = [amountsOf(had), amountsOf(wanted)];
+    const larger = differing.filter((resource) => (before[resource] ?? 0n) > (after[resource] ?? 0n));
+    const kept = Object.fromEntries(larger.map((resource) => [resource, had[resource] ?? '0']));
+    return {
+      ...container,
+      resources: { ...container.resources, requests: { ...container.resources?.requests, ...kept } },
+    };
+  };
+  const { containers, initContainers } = pod.spec;
+  return {
+    ...spec,
+    containers: spec.containers.map((container) => held(container, containers)),
+    ...(spec.initContainers && { initContainers: spec.initContainers.map((one) => held(one, initContainers)) }),
+  };
+}
 
 const podPart = 'pod ';
 
@@ -94,12 +126,14 @@ export class UsageTotals {
     const ref = refOfKey(key);
     const shadow = this.#shadows.get(ref);
     const takes = shadow !== undefined && !isFinished(shadow) && this.#counts(shadow);
-    this.#count(key, takes ? shadow : undefined, () => this.#specOf(shadow as ShadowPod));
-    this.#lookAtPod(ref, key, shadow);
+    const pod = this.#pods.get(ref);
+    this.#count(key, takes ? shadow : undefined, () =>
+      heldSpec(this.#specOf(shadow as ShadowPod), shadow as ShadowPod, pod),
+    );
+    this.#lookAtPod(key, shadow, pod);
   }
 
-  #lookAtPod(ref: ObjectRef, key: string, shadow: ShadowPod | undefined): void {
-    const pod = this.#pods.get(ref);
+  #lookAtPod(key: string, shadow: ShadowPod | undefined, pod: Pod | undefined): void {
     const takes = pod?.spec !== undefined && isLeftBehind(pod, shadow);
     this.#count(`${podPart}${key}`, takes ? pod : undefined, () => pod?.spec as PodSpec);
   }
