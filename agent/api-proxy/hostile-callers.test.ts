@@ -1,4 +1,4 @@
-/** Callers of the proxy as a hostile network may send them: request lines and headers, made and damaged, against a model of who passes. */
+/** Callers of the proxy as a hostile network may send them: request lines and headers, made and damaged, against a model of those that pass. */
 import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -88,7 +88,7 @@ test('of generated callers only one with an undamaged token of its own, for this
     ),
     { numRuns: runs },
   );
-});
+}, 900_000);
 
 test('headers that are no token never pass', async () => {
   const watch = slowest('headers of the proxy');
@@ -109,4 +109,4 @@ test('headers that are no token never pass', async () => {
     }),
     { numRuns: runs },
   );
-});
+}, 900_000);

@@ -113,7 +113,7 @@ test('a template comes to a text or is refused, also over values with names of J
     }),
     { numRuns: runs },
   );
-});
+}, 900_000);
 
 test('a text without actions is rendered as it is', () => {
   fc.assert(
@@ -123,7 +123,7 @@ test('a text without actions is rendered as it is', () => {
     }),
     { numRuns: runs },
   );
-});
+}, 900_000);
 
 test('a body of templates keeps its shape and sets no prototype', () => {
   const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
@@ -147,7 +147,7 @@ test('a body of templates keeps its shape and sets no prototype', () => {
     }),
     { numRuns: runs },
   );
-});
+}, 900_000);
 
 describe('a template that would take too long is refused', () => {
   const ten = { Spec: { ports: Array.from({ length: 10 }, (_, i) => i) } };

@@ -67,4 +67,4 @@ test('what a target reaches at the provider is one subresource of one pod of the
     }),
     { numRuns: runs },
   );
-});
+}, 900_000);
