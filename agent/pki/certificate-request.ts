@@ -18,16 +18,24 @@ const pemLabel = 'CERTIFICATE REQUEST';
 const oids = { commonName: '2.5.4.3', organization: '2.5.4.10', ed25519: '1.3.101.112' } as const;
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const oidHex = (dotted: string): string => hexOf(oid(dotted));
-/** Digest by signature algorithm; null: the algorithm hashes by itself. */
-const digests: Readonly<Record<string, string | null>> = {
-  [oidHex(oids.ed25519)]: null,
-  [oidHex('1.2.840.113549.1.1.11')]: 'sha256',
-  [oidHex('1.2.840.113549.1.1.12')]: 'sha384',
-  [oidHex('1.2.840.113549.1.1.13')]: 'sha512',
-  [oidHex('1.2.840.10045.4.3.2')]: 'sha256',
-  [oidHex('1.2.840.10045.4.3.3')]: 'sha384',
-  [oidHex('1.2.840.10045.4.3.4')]: 'sha512',
+interface Algorithm {
+  /** Of the keys that sign by it. */
+  readonly keys: 'ed25519' | 'rsa' | 'ec';
+  /** Null: the algorithm hashes by itself. */
+  readonly digest: string | null;
+}
+const algorithms: Readonly<Record<string, Algorithm>> = {
+  [oidHex(oids.ed25519)]: { keys: 'ed25519', digest: null },
+  [oidHex('1.2.840.113549.1.1.11')]: { keys: 'rsa', digest: 'sha256' },
+  [oidHex('1.2.840.113549.1.1.12')]: { keys: 'rsa', digest: 'sha384' },
+  [oidHex('1.2.840.113549.1.1.13')]: { keys: 'rsa', digest: 'sha512' },
+  [oidHex('1.2.840.10045.4.3.2')]: { keys: 'ec', digest: 'sha256' },
+  [oidHex('1.2.840.10045.4.3.3')]: { keys: 'ec', digest: 'sha384' },
+  [oidHex('1.2.840.10045.4.3.4')]: { keys: 'ec', digest: 'sha512' },
 };
+
+/** The INTEGER 0: PKCS#10 calls its only version so. */
+const version0 = '020100';
 
 const rdn = (type: string, value: string): Uint8Array =>
   encode(tag.set, encode(tag.sequence, oid(type), encode(tag.utf8String, Buffer.from(value, 'utf8'))));
@@ -96,11 +104,14 @@ export function readCertificateRequest(pem: string): CertificateRequest {
   const [info, algorithm, signature] = parts;
   if (parts.length !== 3 || info === undefined) throw refused('does not have the three parts of PKCS#10');
   const fields = readAll(expectTag(info, tag.sequence).content);
+  if (hexOf(fields[0]?.raw ?? Uint8Array.of()) !== version0) throw refused('is not of version 1 of PKCS#10');
+  if (fields.length > 4 || (fields[3] !== undefined && fields[3].tag !== tag.context0))
+    throw refused('has other parts than version, subject, key and attributes');
   const subject = readSubject(expectTag(fields[1], tag.sequence));
   const spki = expectTag(fields[2], tag.sequence);
   const algorithmId = readAll(expectTag(algorithm, tag.sequence).content)[0];
-  const digest = algorithmId === undefined ? undefined : digests[hexOf(algorithmId.raw)];
-  if (digest === undefined)
+  const signedBy = algorithmId === undefined ? undefined : algorithms[hexOf(algorithmId.raw)];
+  if (signedBy === undefined)
     throw refused('is signed by an unknown algorithm; accepted are Ed25519, and RSA or ECDSA with SHA-2');
   let publicKey: KeyObject;
   try {
@@ -108,8 +119,12 @@ export function readCertificateRequest(pem: string): CertificateRequest {
   } catch {
     throw refused('holds no public key; accepted are Ed25519, RSA and ECDSA keys');
   }
+  if (publicKey.asymmetricKeyType !== signedBy.keys)
+    throw refused(
+      `is signed by an algorithm for ${signedBy.keys} keys, but holds a key of type ${publicKey.asymmetricKeyType}; accepted are Ed25519, RSA and ECDSA`,
+    );
   const bits = expectTag(signature, tag.bitString).content;
-  if (bits[0] !== 0 || !verifyWith(publicKey, info.raw, bits.subarray(1), digest)) {
+  if (bits[0] !== 0 || !verifyWith(publicKey, info.raw, bits.subarray(1), signedBy.digest)) {
     throw refused('is not signed by the key it holds');
   }
   return { ...subject, publicKey };

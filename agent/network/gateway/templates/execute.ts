@@ -8,6 +8,16 @@ interface Scope {
   readonly root: unknown;
   readonly variables: ReadonlyMap<string, unknown>;
   readonly fault: (what: string) => AppError;
+  /** What is left of `mostWork`, for the whole text. */
+  readonly work: { left: number };
+}
+
+/** Steps and characters that one text may take: ranges within ranges multiply. */
+const mostWork = 100_000;
+
+function spend({ work, fault }: Scope, amount: number): void {
+  work.left -= amount;
+  if (work.left < 0) throw fault(`it takes more than ${mostWork} steps and characters; use fewer ranges within ranges`);
 }
 
 /** Go's zero value, and what is absent. */
@@ -76,7 +86,7 @@ function call({ name, args }: Call, scope: Scope): unknown {
     case 'len':
       return lengthOf(first, scope);
     case 'index':
-      return others.reduce((value, key) => at(value, key), first);
+      return others.reduce((value, key) => at(value, key, scope), first);
     case 'eq':
       return others.some((other) => same(first, other));
     case 'ne':
@@ -86,8 +96,10 @@ function call({ name, args }: Call, scope: Scope): unknown {
   }
 }
 
-const at = (value: unknown, key: unknown): unknown =>
-  Array.isArray(value) && typeof key === 'number' ? value[key] : member(value, String(key));
+function at(value: unknown, key: unknown, { fault }: Scope): unknown {
+  if (typeof key === 'object' && key !== null) throw fault('index takes numbers and texts, not objects and lists');
+  return Array.isArray(value) && typeof key === 'number' ? value[key] : member(value, String(key));
+}
 
 /** An absent number is 0, an absent text empty: Go has no absent fields. */
 const same = (a: unknown, b: unknown): boolean => a === b || (isZero(a) && isZero(b));
@@ -112,10 +124,10 @@ function compare(
   throw fault(`${name} cannot compare ${JSON.stringify(a)} with ${JSON.stringify(b)}`);
 }
 
-function print(value: unknown, { fault }: Scope): string {
+function print(value: unknown, scope: Scope): string {
   if (value === undefined || value === null) return '';
-  if (Array.isArray(value)) return `[${value.join(' ')}]`;
-  if (typeof value === 'object') throw fault('an object was to be printed; name a field in it');
+  if (Array.isArray(value)) return `[${value.map((item) => print(item, scope)).join(' ')}]`;
+  if (typeof value === 'object') throw scope.fault('an object was to be printed; name a field in it');
   return String(value);
 }
 
@@ -124,11 +136,16 @@ function run(nodes: readonly TemplateNode[], scope: Scope): string {
 }
 
 function runOne(node: TemplateNode, scope: Scope): string {
+  spend(scope, 1);
   switch (node.kind) {
     case 'text':
+      spend(scope, node.text.length);
       return node.text;
-    case 'print':
-      return print(evaluate(node.value, scope), scope);
+    case 'print': {
+      const text = print(evaluate(node.value, scope), scope);
+      spend(scope, text.length);
+      return text;
+    }
     case 'if':
       return run(isZero(evaluate(node.value, scope)) ? node.otherwise : node.body, scope);
     case 'with': {
@@ -149,6 +166,7 @@ function runRange(node: Extract<TemplateNode, { kind: 'range' }>, scope: Scope):
     : Object.entries(over).sort(([a], [b]) => (a < b ? -1 : 1));
   return entries
     .map(([key, value]) => {
+      spend(scope, 1);
       const bound = node.variables.length === 2 ? [key, value] : [value];
       const variables = new Map([...scope.variables, ...node.variables.map((name, i) => [name, bound[i]] as const)]);
       return run(node.body, { ...scope, dot: value, variables });
@@ -161,6 +179,7 @@ const scopeOf = (source: string, data: object): Scope => ({
   root: data,
   variables: new Map([['$', data]]),
   fault: (what) => templateFault(source, what),
+  work: { left: mostWork },
 });
 
 export const renderText = (source: string, data: object): string => run(parseTemplate(source), scopeOf(source, data));

@@ -36,8 +36,10 @@ export type TemplateNode =
 
 type Part = { readonly text: string } | { readonly action: string };
 
-export const templateFault = (source: string, what: string): AppError =>
-  new AppError('invalid_input', `template ${JSON.stringify(source)}: ${what}`);
+export const templateFault = (source: string, what: string): AppError => {
+  const shown = source.length > 1_000 ? `${source.slice(0, 1_000)}…` : source;
+  return new AppError('invalid_input', `template ${JSON.stringify(shown)}: ${what}`);
+};
 
 /** Text and actions, with the white space gone that `{{-` and `-}}` ask to drop. */
 function split(source: string): Part[] {
@@ -48,7 +50,10 @@ function split(source: string): Part[] {
     const start = source.indexOf('{{', rest);
     const raw = start < 0 ? source.slice(rest) : source.slice(rest, start);
     const text = trims ? raw.trimStart() : raw;
-    if (start < 0) return text === '' ? parts : [...parts, { text }];
+    if (start < 0) {
+      if (text !== '') parts.push({ text });
+      return parts;
+    }
     const end = closing(source, start);
     const inner = source.slice(start + 2, end);
     const trimsBefore = /^-\s/.test(inner);
@@ -75,9 +80,16 @@ function closing(source: string, start: number): number {
   throw templateFault(source, 'an action has no closing }}');
 }
 
+/** Of one text; `words` of one action. What is parsed and executed is no deeper than this. */
+const most = { actions: 200, words: 200, characters: 32_768 } as const;
+
 /** Fails with `invalid_input` that names the template and what is wrong in it. */
 export function parseTemplate(source: string): readonly TemplateNode[] {
+  if (source.length > most.characters && source.includes('{{'))
+    throw templateFault(source, `it has ${source.length} characters, accepted beside actions are ${most.characters}`);
   const parts = split(source);
+  const actions = parts.filter((part) => 'action' in part).length;
+  if (actions > most.actions) throw templateFault(source, `it has ${actions} actions, accepted are ${most.actions}`);
   let at = 0;
 
   type End = 'end' | 'else' | `else ${string}` | undefined;
@@ -134,6 +146,7 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
 
 function parseExpression(text: string, fault: (what: string) => AppError): Expression {
   const tokens = tokensOf(text, fault);
+  if (tokens.length > most.words) throw fault(`an action has ${tokens.length} words, accepted are ${most.words}`);
   let at = 0;
   const peek = (): Token | undefined => tokens[at];
 
