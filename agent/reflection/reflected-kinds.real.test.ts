@@ -255,28 +255,22 @@ test('B029: events about the remote pod are events of the local one, and their c
   expect(await sides.here(coreEvents, 'stranger.1')).toBeUndefined();
 });
 
-test('a kind that the PeeringPolicy of this cluster keeps here is taken back from the provider, and sent again when the policy goes', async () => {
+test('a kind that the PeeringPolicy of this cluster keeps here is taken back from the provider, and sent again once the policy lets it', async () => {
   await sides.create(configMaps, { metadata: { name: 'kept' } });
   await sides.create(secrets, { metadata: { name: 'goes' } });
   await sides.arrived(configMaps, 'kept');
   await sides.arrived(secrets, 'goes');
-  await world.consumer.api.create(peeringPolicies, {
-    apiVersion: 'isthmus.dev/v1alpha1',
-    kind: 'PeeringPolicy',
-    metadata: { name: 'narrow' },
-    spec: {
-      tenants: ['*'],
-      asConsumer: { enabled: true, autoAccept: true, peers: ['prov'] },
-      reflectedKinds: ['secret', 'service'],
-    },
-  });
+  // The policy of these clusters, which says which ranges need no link.
+  const reflects = (kinds: readonly string[] | null) =>
+    world.consumer.api.mergePatch(peeringPolicies, { name: 'one-network' }, { spec: { reflectedKinds: kinds } });
+  await reflects(['secret', 'service']);
   await sides.gone(configMaps, 'kept');
   await sides.create(configMaps, { metadata: { name: 'later' } });
   await sides.create(secrets, { metadata: { name: 'later' } });
   await sides.arrived(secrets, 'later');
   expect(await sides.there(configMaps, 'later')).toBeUndefined();
   expect(await sides.there(secrets, 'goes')).toBeDefined();
-  await world.consumer.api.delete(peeringPolicies, { name: 'narrow' });
+  await reflects(null);
   await sides.arrived(configMaps, 'kept');
   await sides.arrived(configMaps, 'later');
 });

@@ -19,6 +19,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
+import { peeringPolicies, ReflectedKind } from '#shared/schema/isthmus/peering-policy.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer } from '#test/harness/kube-apiserver.ts';
@@ -177,6 +178,17 @@ test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates 
   });
   const milan = openCluster(await connectKubeconfig(liqo.kubeconfig), deps, stop.signal);
   await serveOwnKinds(liqo, milan.api);
+  // Liqo believes every label that a provider claims; here the consumer lists them.
+  await rome.api.create(peeringPolicies, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'believing' },
+    spec: {
+      tenants: ['*'],
+      asConsumer: { enabled: true, autoAccept: true, peers: ['*'], nodeLabels: { region: ['south'] } },
+      reflectedKinds: [...ReflectedKind.options],
+    },
+  });
   const own = await eventually('the keys of the consumer', async () => {
     const secret = await rome.api.get(core.secrets, { namespace: 'liqo', name: 'authentication-keys' });
     return secret?.data?.privateKey && Buffer.from(secret.data.privateKey, 'base64').toString();
