@@ -2,10 +2,10 @@
 import * as z from 'zod';
 import { parseSelector, selectorPattern } from '#shared/domain/label-selector.ts';
 
-/** A number as people write it: no sign, no exponent, no hexadecimal, no blanks, and nothing is not zero. */
+/** A number as JSON writes it, without a sign: no hexadecimal, no blanks, and nothing is not zero. */
 export const decimal = <S extends z.ZodNumber>(schema: S) =>
   z.preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,20})?$/.test(text) ? Number(text) : text),
+    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,20})?(e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : text),
     schema,
   );
 

@@ -77,6 +77,8 @@ function textOf(object: KubeObject): string {
     withoutValues(object),
     (key, value: unknown) => {
       if (key === 'ip' && granted.has(object.kind)) return 'granted';
+      // The cluster's key, and what was signed of it: as much by chance as what a Secret holds.
+      if (key === 'own' && object.kind === 'PeeringLock') return 'signed';
       // Of a node: learned from its first gateway, and kept.
       if (key === 'status' && object.kind === 'InternalNode') return undefined;
       if (volatile.has(key) && !(isCustom && key === 'conditions')) return undefined;

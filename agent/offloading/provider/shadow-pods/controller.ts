@@ -264,6 +264,8 @@ async function follow(
     if (code === 'kube_not_found') return settled; // Its event comes, or came.
     if (code !== 'kube_invalid' && code !== 'kube_forbidden') throw error;
     const why = messageOf(error);
+    // A `test` of the patch: the pod is another one, or has changed since it was cached.
+    if (why.includes('test failed')) return again(staleMs);
     if (shadow) events.emit(shadow, 'Warning', 'FailedUpdatePod', why);
     return stalled('FailedUpdatePod', why);
   }

@@ -109,6 +109,7 @@ describe('changes of a ShadowPod', () => {
       spec: [
         { op: 'test', path: '/metadata/uid', value: 'p1' },
         { op: 'replace', path: '/spec/containers/1/image', value: 'a:2' },
+        { op: 'test', path: '/spec/tolerations', value: [{ key: 'default', operator: 'Exists' }] },
         { op: 'add', path: '/spec/tolerations/-', value: tolerations[0] },
       ],
     });

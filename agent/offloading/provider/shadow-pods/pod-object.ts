@@ -123,7 +123,11 @@ function newTolerations(want: Spec['tolerations'] = [], have: Spec['tolerations'
   const missing = want.filter((toleration) => !known.has(same(toleration)));
   if (missing.length === 0) return [];
   if (have.length === 0) return [{ op: 'add', path: '/spec/tolerations', value: missing }];
-  return missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value }));
+  // From a cache that lags, the same would be added twice, for good: tolerations of a pod cannot be removed.
+  return [
+    { op: 'test', path: '/spec/tolerations', value: have },
+    ...missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value })),
+  ];
 }
 
 type Resources = NonNullable<Spec['containers'][number]['resources']>;
