@@ -2,12 +2,15 @@
 import * as z from 'zod';
 import { parseSelector, selectorPattern } from '#shared/domain/label-selector.ts';
 
-/** A number as JSON writes it, without a sign: no hexadecimal, no blanks, and nothing is not zero. */
-export const decimal = <S extends z.ZodNumber>(schema: S) =>
-  z.preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,15}(\.\d{1,20})?(e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : text),
-    schema,
-  );
+const numberFrom = <S extends z.ZodNumber>(form: RegExp, schema: S) =>
+  z.preprocess((text) => (typeof text === 'string' && form.test(text) ? Number(text) : text), schema);
+
+/** A number as people write it: no sign, no exponent, no hexadecimal, no blanks, and nothing is not zero. */
+export const decimal = <S extends z.ZodNumber>(schema: S) => numberFrom(/^\d{1,15}(\.\d{1,20})?$/, schema);
+
+/** As `decimal`, and with an exponent, as JSON writes very small numbers. */
+export const fraction = <S extends z.ZodNumber>(schema: S) =>
+  numberFrom(/^\d{1,15}(\.\d{1,20})?(e[+-]?\d{1,3})?$/i, schema);
 
 const limit = decimal(z.number().int().min(1).max(200)).optional().describe('1 to 200, default 50.');
 export const cursor = z

@@ -4,12 +4,12 @@ import * as z from 'zod';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Composition } from './composition.ts';
-import { decimal } from './queries.ts';
+import { fraction } from './queries.ts';
 
 /** API Gateway ends a request after 30 s; 25 leave room for the answer. */
 const maxWaitSeconds = 25;
 
-export const Wait = decimal(z.number().min(0).max(maxWaitSeconds))
+export const Wait = fraction(z.number().min(0).max(maxWaitSeconds))
   .optional()
   .describe(
     `Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is.`,
