@@ -12,6 +12,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
+import { trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 
 const builtIn: readonly ResourceType[] = [
   certificateSigningRequests,
@@ -59,6 +60,8 @@ const volatile = new Set([
 const granted = new Set(['IP', 'InternalFabric']);
 
 const isOurs = ({ kind, metadata }: KubeObject): boolean => {
+  // Which key a peer has outlives the peering with it.
+  if (kind === trustedPeers.kind) return false;
   if (metadata.labels?.['liqo.io/remote-cluster-id'] !== undefined) return true;
   if (allKinds.some((one) => one.kind === kind)) return true;
   return metadata.namespace?.startsWith('liqo-tenant-') === true;
