@@ -26,10 +26,7 @@ export const objectOf = (
   kind: string,
   name: string,
 ): KubeObject | undefined =>
-  all
-    .filter(({ type }) => type.kind === kind)
-    .flatMap((cache) => cache.list())
-    .find(({ metadata }) => metadata.name === name && metadata.namespace === tenantNamespaceOf(set));
+  all.find(({ type }) => type.kind === kind)?.get({ namespace: tenantNamespaceOf(set), name });
 
 export interface WatchedObjects {
   readonly live: readonly LiveObject[];
