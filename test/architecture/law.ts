@@ -118,7 +118,8 @@ export const importLaw: readonly Law[] = [
   },
   {
     from: /^console\//,
-    never: /^(kube|control|functions|agent|cli|infra|scripts|bench|test)\/|^shared\/(ports|schema|async)\/|^node:|^zod$/,
+    never:
+      /^(kube|control|functions|agent|cli|infra|scripts|bench|test)\/|^shared\/(ports|schema|async)\/|^node:|^zod$/,
     because: 'the console is a page of the public API: a portal can show what it shows, with the client that it has',
   },
   {
