@@ -22,7 +22,7 @@ export interface MetricsServerDeps {
   readonly log: Log;
 }
 
-export const metricsPath = '/metrics';
+const metricsPath = '/metrics';
 
 /** As long as controller-runtime remembers them: a scraper that comes twice a minute costs the API server one request a minute. */
 const remembered = { allowedMs: 60_000, deniedMs: 30_000 } as const;

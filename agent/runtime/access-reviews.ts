@@ -1,35 +1,19 @@
 /** Asks the API server whose a bearer token is and what its holder may do. Answers are remembered for a while: rights that are taken away end after that. */
 import { createHash } from 'node:crypto';
+import { type AccessAttributes, type ReviewedUser, reviewAccess } from '#kube/http/access-review.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-
-export interface Caller {
-  readonly user: string;
-  readonly groups: readonly string[];
-  readonly uid?: string | undefined;
-  /** What the authenticator says besides, such as what a token is limited to. */
-  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
-}
-
-/** `resourceAttributes` or `nonResourceAttributes` of a SubjectAccessReview. */
-export type AccessAttributes =
-  | { readonly resourceAttributes: Readonly<Record<string, string>> }
-  | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
 
 interface TokenReview {
   readonly status?: {
     readonly authenticated?: boolean;
     readonly error?: string;
-    readonly user?: Partial<Omit<Caller, 'user'>> & { readonly username?: string };
+    readonly user?: Partial<Omit<ReviewedUser, 'user'>> & { readonly username?: string };
   };
 }
 
-interface AccessReview {
-  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
-}
-
-export interface Remembered {
+interface Remembered {
   /** For a token and for a right. */
   readonly allowedMs: number;
   readonly deniedMs: number;
@@ -43,7 +27,7 @@ export class AccessReviews {
   readonly #remembered: Remembered;
   readonly #answers = new Map<string, { readonly allowed: boolean; readonly until: number }>();
   /** By the hash of a token, which itself is not kept. Without a caller: refused. */
-  readonly #known = new Map<string, { readonly caller: Caller | undefined; readonly until: number }>();
+  readonly #known = new Map<string, { readonly caller: ReviewedUser | undefined; readonly until: number }>();
 
   constructor(api: KubeApi, clock: Clock, remembered: Remembered) {
     this.#api = api;
@@ -52,7 +36,7 @@ export class AccessReviews {
   }
 
   /** Fails with `unauthenticated` when the cluster does not know the token, with `kube_*` when it cannot be asked. */
-  async holderOf(token: string, signal?: AbortSignal): Promise<Caller> {
+  async holderOf(token: string, signal?: AbortSignal): Promise<ReviewedUser> {
     const key = createHash('sha256').update(token).digest('base64');
     const known = this.#known.get(key);
     if (known && known.until > this.#clock.now()) return admitted(known.caller);
@@ -70,18 +54,11 @@ export class AccessReviews {
     return admitted(caller);
   }
 
-  async allows(caller: Caller, attributes: AccessAttributes, signal?: AbortSignal): Promise<boolean> {
+  async allows(caller: ReviewedUser, attributes: AccessAttributes, signal?: AbortSignal): Promise<boolean> {
     const key = JSON.stringify([caller, attributes]);
     const known = this.#answers.get(key);
     if (known && known.until > this.#clock.now()) return known.allowed;
-    const review = {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SubjectAccessReview',
-      spec: { ...caller, ...attributes },
-    };
-    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-    const { status } = await this.#api.postPath<AccessReview>(path, review, signal);
-    const allowed = status?.allowed === true;
+    const allowed = await reviewAccess(this.#api, caller, attributes, signal);
     const { allowedMs, deniedMs } = this.#remembered;
     if (this.#answers.size >= maxRemembered) this.#answers.clear();
     this.#answers.set(key, { allowed, until: this.#clock.now() + (allowed ? allowedMs : deniedMs) });
@@ -89,7 +66,7 @@ export class AccessReviews {
   }
 }
 
-function admitted(caller: Caller | undefined): Caller {
+function admitted(caller: ReviewedUser | undefined): ReviewedUser {
   if (caller !== undefined) return caller;
   throw new AppError('unauthenticated', 'the bearer token is not one of this cluster, or has expired');
 }

@@ -11,7 +11,7 @@ export type MetricsAccess = (typeof metricsAccess)[number];
 /** Of the containers. */
 export const metricsPort = 'metrics';
 /** On Services, so that monitors find them. */
-export const metricsLabel = { 'isthmus.dev/metrics': 'true' } as const;
+const metricsLabel = { 'isthmus.dev/metrics': 'true' } as const;
 export const metricsReader = 'isthmus-metrics-reader';
 export const accessEnv = 'ISTHMUS_METRICS_ACCESS';
 

@@ -14,7 +14,7 @@ export interface MetricDefinition<L extends string = string> {
 }
 
 export type Labels<L extends string> = Readonly<Record<L, string>>;
-export type Sample<L extends string> = readonly [labels: Labels<L>, value: number];
+type Sample<L extends string> = readonly [labels: Labels<L>, value: number];
 export type Collector<L extends string> = () => Iterable<Sample<L>>;
 
 interface Series {

@@ -17,7 +17,7 @@ export interface LinkMetrics {
   restarted(clusterId: string): void;
 }
 
-export interface MeteredLink {
+interface MeteredLink {
   answered(rttMs: number): void;
   report(report: LinkReport, session: TunnelSession | undefined): void;
   /** The gateway is not the active one any more. */

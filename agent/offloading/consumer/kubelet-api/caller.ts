@@ -4,7 +4,8 @@
  */
 
 import type { TLSSocket } from 'node:tls';
-import { AccessReviews, type Caller } from '#agent/runtime/access-reviews.ts';
+import { AccessReviews } from '#agent/runtime/access-reviews.ts';
+import type { ReviewedUser } from '#kube/http/access-review.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -18,7 +19,7 @@ export const clientCaOf = (config: ConfigMap | undefined): string | undefined =>
   config?.data?.['client-ca-file'] || undefined;
 
 /** Fails with `unauthenticated`. The chain was verified by TLS against the client CA of the moment. */
-function holderOf(socket: TLSSocket): Caller {
+function holderOf(socket: TLSSocket): ReviewedUser {
   const certificate = socket.getPeerCertificate();
   if (!certificate || Object.keys(certificate).length === 0) {
     throw new AppError(
@@ -58,14 +59,14 @@ export class NodeAccess {
   }
 
   /** Fails with `unauthenticated`. A certificate counts before a token. `authorization`: the header. */
-  async callerOf(socket: TLSSocket, authorization: string | undefined, signal?: AbortSignal): Promise<Caller> {
+  async callerOf(socket: TLSSocket, authorization: string | undefined, signal?: AbortSignal): Promise<ReviewedUser> {
     const [, token] = /^bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
     if (token === undefined || hasCertificate(socket)) return holderOf(socket);
     return this.#reviews.holderOf(token, signal);
   }
 
   /** Fails with `forbidden`. */
-  async require(caller: Caller, node: string, method: string, url: string, signal?: AbortSignal): Promise<void> {
+  async require(caller: ReviewedUser, node: string, method: string, url: string, signal?: AbortSignal): Promise<void> {
     const verb = accessVerbOf(method);
     const subresources = subresourcesOf(url);
     for (const subresource of subresources) {
