@@ -27,7 +27,8 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
 import { agentName, controllerLabels } from './manifests.ts';
 
-const kinds: readonly ResourceType[] = [
+/** Of everything that is applied. */
+export const installedKinds: readonly ResourceType[] = [
   namespaces,
   customResourceDefinitions,
   clusterRoles,
@@ -49,7 +50,7 @@ const kinds: readonly ResourceType[] = [
 const madeOnce = new Set(['PeeringPolicy', 'Network']);
 
 export function typeOf(object: KubeObject): ResourceType {
-  const type = kinds.find(({ kind }) => kind === object.kind);
+  const type = installedKinds.find(({ kind }) => kind === object.kind);
   if (type === undefined) throw new TypeError(`no handle for kind ${object.kind}`);
   return type;
 }
@@ -89,7 +90,8 @@ async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): 
   });
 }
 
-const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
+/** An agent that is gone, or not there yet, does not answer. */
+export const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
 const goneWithinMs = 15_000;
 
 /** API servers go on asking for a moment after a registration is gone, each for itself. */

@@ -10,7 +10,6 @@ import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
-import { settleNetwork } from './read-ranges.ts';
 import { settleShare } from './share.ts';
 
 /** A node may be down: that is no reason not to go on. */
@@ -36,6 +35,7 @@ export function peerUrl(requested: string | undefined, server: string): string {
       detail: {
         field: 'api-server-url',
         value: server,
+        reason: 'loopback',
         remedy: 'say with --api-server-url https://HOST:PORT how other clusters reach this API server',
       },
     });
@@ -43,31 +43,19 @@ export function peerUrl(requested: string | undefined, server: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** What is there already; fails when it is another cluster than `name`. `command` is the one that updates it. */
-export const lookAt = (progress: Progress, kube: KubeClient, name: string, remedy: (known: string) => string) =>
-  during(progress, 'looking at the cluster', async (step): Promise<ClusterState> => {
-    step.update(await kube.version());
-    const found = await readCluster(kube);
-    const { clusterId } = found;
-    if (clusterId === undefined || clusterId === name) return found;
-    throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
-      detail: { remedy: remedy(clusterId) },
-    });
-  });
-
-export const settleRangesOf = async (
-  progress: Progress,
+/** What is there already; fails when it is another cluster than `name`, unless that is undefined. `remedy` names the command that updates it. */
+export async function stateOf(
   kube: KubeClient,
-  name: string,
-  options: InstallFlags,
-): Promise<NetworkInstallOptions | undefined> =>
-  options.network
-    ? during(progress, 'ranges', async (step) => {
-        const settled = await settleNetwork(kube, name, options);
-        step.update(settled.notes.join('; '));
-        return settled;
-      })
-    : undefined;
+  name: string | undefined,
+  remedy: (known: string) => string,
+): Promise<ClusterState> {
+  const found = await readCluster(kube);
+  const { clusterId } = found;
+  if (clusterId === undefined || name === undefined || clusterId === name) return found;
+  throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
+    detail: { remedy: remedy(clusterId) },
+  });
+}
 
 export interface Installation {
   readonly clusterId: string;

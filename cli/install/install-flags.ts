@@ -1,4 +1,5 @@
 /** What `join` and `install` are told on the command line. */
+import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 
 export interface InstallFlags {
@@ -18,5 +19,8 @@ export interface InstallFlags {
   readonly gatewayReplicas?: number;
   readonly fullMasquerade?: boolean;
   readonly nodeProcess?: NodeProcess;
+  readonly profile?: ProfileName;
+  /** Names of checks that may stop without effect. */
+  readonly ignoreCheck: readonly string[];
   readonly timeout: string;
 }
