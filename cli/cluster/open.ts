@@ -35,6 +35,8 @@ export interface KubeClient {
   path(path: string): Promise<string>;
   /** The API server's clock by the `Date` of an answer, milliseconds since the epoch, whole seconds. Undefined: it sends none. */
   serverTime(): Promise<number | undefined>;
+  /** What the API server answers to a review of `group`, version v1, in its status. Stores nothing. */
+  review<S>(group: string, kind: string, spec: object): Promise<S>;
   /** What applying the object would be refused for, in the words of the API server; undefined: nothing. Stores nothing. */
   refusalOf(type: ResourceType, object: KubeObject): Promise<string | undefined>;
 }
@@ -141,6 +143,15 @@ export async function openCluster(
         const time = Date.parse(answered.date ?? '');
         return Number.isNaN(time) ? undefined : time;
       }),
+    review: (group, kind, spec) =>
+      ask(
+        `answer a ${kind}`,
+        repeatable(async () => {
+          const body = { apiVersion: `${group}/v1`, kind, spec };
+          const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
+          return (await api.postPath<{ status: never }>(path, body, signal)).status;
+        }),
+      ),
     async refusalOf(type, object) {
       try {
         await api.apply(type, object as Applied<KubeObject>, { fieldManager: 'isthmus-check', dryRun: true }, signal);

@@ -34,13 +34,22 @@ export async function install(io: CliIo, client: KubeClient, options: InstallOpt
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);
-  const { apiServerUrl, state, network } = await preflight(io, progress, kube, options, {
+  const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
     clusterId,
     remedy: (known) =>
       `update it with --cluster-id ${known}, or remove it first with \`isthmus uninstall --kubeconfig ${options.kubeconfig}\``,
   });
   if (state.link !== undefined) progress.note(`keeps its broker ${state.link.spec.url}`);
   const { joinStamp } = state;
-  await installAgent(io, progress, kube, options, { clusterId, apiServerUrl, state, network, joinStamp, deadline });
+  await installAgent(io, progress, kube, options, {
+    clusterId,
+    apiServerUrl,
+    state,
+    network,
+    platform,
+    profile,
+    joinStamp,
+    deadline,
+  });
   io.stdout.write(`cluster ${clusterId} is ready to peer, API server for peers ${apiServerUrl}\n`);
 }

@@ -46,7 +46,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
     const progress = createProgress(io);
     const startedAt = io.clock.now();
     const kube = retryReads(io, await openCluster(options, io));
-    const { apiServerUrl, state, network } = await preflight(io, progress, kube, options, {
+    const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
       clusterId: name,
       remedy: (known) =>
         `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
@@ -64,6 +64,8 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       apiServerUrl,
       state,
       network,
+      platform,
+      profile,
       joinToken: token,
       joinStamp,
       deadline,

@@ -24,8 +24,10 @@ import { fabricName } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
 import { agentName, controllerLabels } from './manifests.ts';
+import { securityContextConstraints } from './platform-manifests.ts';
 
 /** Of everything that is applied. */
 export const installedKinds: readonly ResourceType[] = [
@@ -46,11 +48,13 @@ export const installedKinds: readonly ResourceType[] = [
   networkKinds.wgGatewayServerTemplates,
   networkKinds.wgGatewayClientTemplates,
 ];
+/** Where `typeOf` looks besides: kinds that only some clusters serve or need. */
+const platformKinds: readonly ResourceType[] = [vkOptionsTemplates, securityContextConstraints];
 /** Made once: policies are the administrator's from then on, ranges of Networks never change. */
-const madeOnce = new Set(['PeeringPolicy', 'Network']);
+const madeOnce = new Set(['PeeringPolicy', 'Network', 'VkOptionsTemplate']);
 
 export function typeOf(object: KubeObject): ResourceType {
-  const type = installedKinds.find(({ kind }) => kind === object.kind);
+  const type = [...installedKinds, ...platformKinds].find(({ kind }) => kind === object.kind);
   if (type === undefined) throw new TypeError(`no handle for kind ${object.kind}`);
   return type;
 }

@@ -3,6 +3,8 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
+import type { ProfileName } from '#cli/platform/profiles.ts';
+import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
@@ -62,11 +64,17 @@ export interface Installation {
   readonly apiServerUrl: string;
   readonly state: ClusterState;
   readonly network: NetworkInstallOptions | undefined;
+  readonly platform?: PlatformSettings | undefined;
+  readonly profile?: ProfileName | undefined;
   readonly joinToken?: string | undefined;
   readonly joinStamp?: string | undefined;
   /** By the clock of `io`. */
   readonly deadline: number;
 }
+
+/** What was said or is installed goes before what the distribution needs. */
+const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
+  network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
 
 /** Resolves when the agent runs. */
 export async function installAgent(
@@ -74,7 +82,7 @@ export async function installAgent(
   progress: Progress,
   kube: KubeClient,
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, joinToken, joinStamp, deadline }: Installation,
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp, deadline }: Installation,
 ): Promise<void> {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
@@ -90,7 +98,9 @@ export async function installAgent(
     labels: options.labels,
     nodeProcess,
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
-    ...(network !== undefined && { network }),
+    ...(network !== undefined && { network: forPlatform(network, platform) }),
+    ...(platform !== undefined && { platform }),
+    ...(profile !== undefined && { profile }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });

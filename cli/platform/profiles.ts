@@ -1,5 +1,6 @@
 /** The Kubernetes distributions that need something of their own, how each is recognised by facts in the cluster, and what is known of it. Pure. */
 import type { ClusterFacts, NodeFacts } from './facts.ts';
+import type { PlatformSettings } from './settings.ts';
 
 export const profileNames = [
   'openshift',
@@ -26,22 +27,55 @@ export interface Profile {
   readonly loopbackApi?: true;
   /** API servers reach pods by themselves, though they run on no node of the list. */
   readonly tunnelled?: true;
+  /** What an installation does by itself. */
+  readonly settings?: PlatformSettings;
   /** What an administrator has to know and no fact in the cluster tells. */
   readonly cautions?: readonly string[];
 }
 
+/** Where the load balancer of a gateway checks its health. */
+const gatewayHealthPort = 8083;
+const aws = 'service.beta.kubernetes.io/aws-load-balancer';
+
 const profiles: Readonly<Record<ProfileName, Omit<Profile, 'name'>>> = {
   openshift: {
     title: 'OpenShift',
+    settings: { securityContextConstraints: true },
     cautions: [
       'OVN-Kubernetes in shared gateway mode sends packets of pods past the routes of nodes: set routingViaHost with `oc patch network.operator/cluster --type merge -p \'{"spec":{"defaultNetwork":{"ovnKubernetesConfig":{"gatewayConfig":{"routingViaHost":true}}}}}\'`',
     ],
   },
-  eks: { title: 'Amazon EKS', tunnelled: true },
-  aks: { title: 'Azure Kubernetes Service', tunnelled: true },
+  eks: {
+    title: 'Amazon EKS',
+    tunnelled: true,
+    settings: {
+      fullMasquerade: true,
+      gatewayHealthPort,
+      gatewayAnnotations: {
+        [`${aws}-type`]: 'external',
+        [`${aws}-scheme`]: 'internet-facing',
+        [`${aws}-nlb-target-type`]: 'ip',
+        [`${aws}-healthcheck-protocol`]: 'TCP',
+        [`${aws}-healthcheck-port`]: String(gatewayHealthPort),
+      },
+    },
+    cautions: [
+      'gateways of type LoadBalancer need the AWS Load Balancer Controller; they are made internet-facing, their nodes must let UDP 51840 and TCP 8083 in',
+      'with a CNI that gives pods addresses outside the VPC, the control plane reaches no webhook: keep the VPC CNI',
+    ],
+  },
+  aks: {
+    title: 'Azure Kubernetes Service',
+    tunnelled: true,
+    // Its cloud controllers delete Nodes without a machine, unless they say that they are none of Azure's.
+    settings: { virtualNodeLabels: { 'kubernetes.azure.com/managed': 'false' } },
+  },
   gke: {
     title: 'Google Kubernetes Engine',
+    // Control planes of private clusters reach nodes and pods at 443 and 10250 only.
+    settings: { webhookPort: 10_250 },
     cautions: [
+      'in a private cluster logs and exec of offloaded pods need a firewall rule: `gcloud compute firewall-rules create isthmus-kubelets --network NETWORK --source-ranges CONTROL_PLANE_CIDR --allow tcp:11250-11349`',
       'with Dataplane V2 (anetd), NodePorts and load balancers of this cluster do not lead to offloaded pods; call them by their Service inside',
     ],
   },

@@ -7,7 +7,7 @@ import type { InstallFlags } from '#cli/install/install-flags.ts';
 import { type Settled, settleNetwork } from '#cli/install/read-ranges.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { readClusterFacts } from '#cli/platform/facts.ts';
-import { findProfile } from '#cli/platform/profiles.ts';
+import { findProfile, type ProfileName, profileNames } from '#cli/platform/profiles.ts';
 import { clusterRoles, namespaces, nodes, pods, roles } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
@@ -42,6 +42,8 @@ export interface Observed {
   readonly state: ClusterState | AppError;
   readonly network: Settled | AppError | undefined;
   readonly apiServerUrl: string | AppError;
+  /** By `--profile`, now or at an earlier installation. */
+  readonly namedProfile: ProfileName | undefined;
 }
 
 /** A refusal becomes a value, so that one check does not hide the others. A server that does not answer still fails. */
@@ -83,9 +85,11 @@ export async function observe(
     refusalOr(() => peerUrl(flags.apiServerUrl, kube.server)),
     missingRights.length === 0 ? tryPods(kube) : undefined,
   ]);
+  const before = state instanceof AppError ? undefined : state.profile;
+  const namedProfile = flags.profile ?? profileNames.find((name) => name === before);
   const facts: CheckFacts = {
     cluster,
-    found: findProfile(cluster, flags.profile),
+    found: findProfile(cluster, namedProfile),
     user,
     missingRights,
     agent: state instanceof AppError ? { refusal: state } : state,
@@ -95,7 +99,7 @@ export async function observe(
     apiUrl: apiServerUrl instanceof AppError ? { refusal: apiServerUrl } : { url: apiServerUrl },
     kubectl: `kubectl --kubeconfig ${flags.kubeconfig}${flags.context === undefined ? '' : ` --context ${flags.context}`}`,
   };
-  return { facts, state, network, apiServerUrl };
+  return { facts, state, network, apiServerUrl, namedProfile };
 }
 
 /** Taken in the middle between asking and the answer, and of the second that the server names. */
@@ -105,30 +109,12 @@ async function clockDifference({ clock }: Pick<CliIo, 'clock'>, kube: KubeClient
   return server === undefined ? undefined : (askedAt + clock.now()) / 2 - (server + 500);
 }
 
-const reviews = (group: string, kind: string): ResourceType => ({
-  group,
-  version: 'v1',
-  kind,
-  plural: `${kind.toLowerCase()}s`,
-  namespaced: false,
-});
-const accessReviews = reviews('authorization.k8s.io', 'SelfSubjectAccessReview');
-const selfReviews = reviews('authentication.k8s.io', 'SelfSubjectReview');
-
-const review = (type: ResourceType, spec: object): KubeObject & { readonly spec: object } => ({
-  apiVersion: `${type.group}/${type.version}`,
-  kind: type.kind,
-  metadata: { name: '' },
-  spec,
-});
-
 /** Empty before Kubernetes 1.28. */
 async function userOf(kube: KubeClient): Promise<string> {
   try {
-    const { status } = (await kube.create<KubeObject>(selfReviews, review(selfReviews, {}))) as {
-      status?: { userInfo?: { username?: string } };
-    };
-    return status?.userInfo?.username ?? '';
+    type Status = { readonly userInfo?: { readonly username?: string } };
+    const { userInfo } = await kube.review<Status>('authentication.k8s.io', 'SelfSubjectReview', {});
+    return userInfo?.username ?? '';
   } catch (error) {
     if (codeOf(error) === 'kube_not_found' || codeOf(error) === 'kube_forbidden') return '';
     throw error;
@@ -139,10 +125,12 @@ const resourceOf = ({ group, plural }: ResourceType): string => (group === '' ? 
 
 async function isAllowed(kube: KubeClient, group: string, resource: string, verb: string): Promise<boolean> {
   const spec = { resourceAttributes: { group, resource, verb } };
-  const { status } = (await kube.create<KubeObject>(accessReviews, review(accessReviews, spec))) as {
-    status?: { allowed?: boolean };
-  };
-  return status?.allowed === true;
+  const { allowed } = await kube.review<{ readonly allowed?: boolean }>(
+    'authorization.k8s.io',
+    'SelfSubjectAccessReview',
+    spec,
+  );
+  return allowed === true;
 }
 
 /** An installer writes everything that is applied, and gives the agent rights that it need not have itself. */

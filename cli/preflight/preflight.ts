@@ -4,6 +4,8 @@ import type { ClusterState } from '#cli/install/cluster-state.ts';
 import type { Settled } from '#cli/install/read-ranges.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
+import type { ProfileName } from '#cli/platform/profiles.ts';
+import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { decide } from './decide.ts';
 import { type CheckReport, type Finding, type Stop, stopsOf } from './findings.ts';
@@ -14,6 +16,9 @@ export interface Ready {
   readonly state: ClusterState;
   readonly network: Settled | undefined;
   readonly apiServerUrl: string;
+  readonly platform: PlatformSettings | undefined;
+  /** Undefined: not named, it is found each time. */
+  readonly profile: ProfileName | undefined;
 }
 
 /** Fails with the code of the check that stops, or with `preflight_failed` when several do; nothing has been changed by then. */
@@ -37,7 +42,13 @@ export async function preflight(
   }
   const refusal = refusalOf(stopsOf(findings, flags.ignoreCheck));
   if (refusal !== undefined) throw refusal;
-  return { state: given(observed.state), network: given(observed.network), apiServerUrl: given(observed.apiServerUrl) };
+  return {
+    state: given(observed.state),
+    network: given(observed.network),
+    apiServerUrl: given(observed.apiServerUrl),
+    platform: observed.facts.found.profile.settings,
+    profile: observed.namedProfile,
+  };
 }
 
 /** Some of what stops cannot be ignored: there is nothing to go on with. */

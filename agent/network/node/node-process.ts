@@ -46,7 +46,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     log,
     config: {
       node: env.node,
-      cni: detectCni(readCniEvidence(env.cniDirectory)),
+      cni: detectCni(readCniEvidence(env.cniDirectories)),
       ...(env.fullMasquerade === undefined ? {} : { fullMasquerade: env.fullMasquerade }),
       ...(env.rulePriority === undefined ? {} : { rulePriority: env.rulePriority }),
     },
