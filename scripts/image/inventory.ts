@@ -4,7 +4,7 @@ import type { DebianPackageFiles } from '#scripts/setup/debian-tree.ts';
 import type { BundledPackage } from './bundle.ts';
 import type { Architecture } from './oci.ts';
 
-export interface GoModule {
+interface GoModule {
   readonly path: string;
   readonly version: string;
 }
