@@ -57,6 +57,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'P99 of a polite tenant beside an abusive one that keeps within its limits, as a multiple of its P99 alone; join tokens a second; local mode',
     run: async (options) => (await import('./fair/fair.ts')).run(options),
   },
+  console: {
+    what: 'ms from an input to the picture, with 500 clusters and 2,000 peerings on the map and in the tables of the console; Chromium',
+    run: async (options) => (await import('./console/console.ts')).run(options),
+  },
   dataplane: {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),

@@ -4,8 +4,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { holder, messageOf, resume } from './data/api.ts';
 import { watch } from './data/live.ts';
 import { route } from './data/route.ts';
+import { AccessPage } from './pages/access.tsx';
+import { AuditPage } from './pages/audit.tsx';
 import { ClusterPage } from './pages/cluster.tsx';
 import { ClustersPage } from './pages/clusters.tsx';
+import { DeliveriesPage } from './pages/deliveries.tsx';
+import { DirectoryPage } from './pages/directory.tsx';
 import { EventsPage } from './pages/events.tsx';
 import { JoinPage } from './pages/join.tsx';
 import { LoginPage } from './pages/login.tsx';
@@ -13,6 +17,9 @@ import { MapPage } from './pages/map.tsx';
 import { PeerPage } from './pages/peer.tsx';
 import { PeeringPage } from './pages/peering.tsx';
 import { PeeringsPage } from './pages/peerings.tsx';
+import { EventTargetPage, WebhookPage } from './pages/receiver.tsx';
+import { SharingPage } from './pages/sharing.tsx';
+import { TenantsPage } from './pages/tenants.tsx';
 import { Failure } from './parts/bits.tsx';
 import { restoreTheme, Shell } from './parts/shell.tsx';
 
@@ -34,6 +41,20 @@ function Page() {
       return <PeerPage />;
     case 'events':
       return <EventsPage />;
+    case 'sharing':
+      return <SharingPage />;
+    case 'directory':
+      return <DirectoryPage />;
+    case 'access':
+      return <AccessPage />;
+    case 'deliveries':
+      return <DeliveriesPage />;
+    case 'webhook':
+      return <WebhookPage key={first} id={first} />;
+    case 'event-target':
+      return <EventTargetPage key={first} id={first} />;
+    case 'audit':
+      return <AuditPage />;
     default:
       return <MapPage />;
   }
@@ -70,11 +91,7 @@ function Console() {
   if (who === undefined)
     return <main>{failure === undefined ? <p>Asking the broker…</p> : <Failure message={failure} />}</main>;
   if (who.kind === 'none') return <LoginPage />;
-  return (
-    <Shell>
-      <Page />
-    </Shell>
-  );
+  return <Shell>{who.kind === 'operator' ? <TenantsPage /> : <Page />}</Shell>;
 }
 
 restoreTheme();

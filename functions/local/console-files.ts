@@ -25,8 +25,8 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Sent with every file. */
-const securityHeaders: Readonly<Record<string, string>> = {
+/** Sent with every file, as infra/rules/console-headers.ts has it for the hosted console. */
+export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',

@@ -105,7 +105,7 @@ async function loginIn(request: IncomingMessage): Promise<z.infer<typeof Login>>
   if (body === undefined) throw new AppError('too_large', `the body is larger than ${maxLoginBytes} bytes`);
   const login = Login.safeParse(parsed(body.toString('utf8')));
   if (login.success) return login.data;
-  throw new AppError('malformed_request', 'the body is no login, accepted is {"key": "ist_…"}: an API key');
+  throw new AppError('malformed_request', 'the body is no login, accepted is {"key": "isk_…"}: an API key');
 }
 
 const parsed = (text: string): unknown => {

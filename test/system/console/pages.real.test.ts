@@ -9,6 +9,7 @@ import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broke
 let console: ConsoleBroker;
 let browser: Browser;
 let peering = '';
+let webhook = '';
 /** `ISTHMUS_PICTURES=docs/console` renews those of the docs. */
 const pictures = path.resolve(repositoryRoot, process.env.ISTHMUS_PICTURES ?? '.build/console-pictures');
 
@@ -18,6 +19,16 @@ beforeAll(async () => {
   const { control } = console.broker();
   await control.clusters.label(adminOf(), 'rome', { labels: { tier: 'gold' } });
   const asked = { consumer: 'rome', provider: 'milan', resources: { cpu: '2', memory: '4Gi' } };
+  await control.directory.publish(adminOf(), {
+    cluster: 'milan',
+    region: 'eu-1',
+    labels: { tier: 'gold' },
+    classes: ['default'],
+    capacity: { cpu: '8' },
+    description: 'spare capacity at night',
+  });
+  const hook = { url: 'https://hooks.example.com/isthmus', types: ['*'], description: 'the portal' };
+  webhook = (await control.webhooks.create(adminOf(), hook)).webhook.id;
   peering = (await control.peerings.request(adminOf(), asked)).peering.id;
 });
 afterAll(async () => {
@@ -31,6 +42,14 @@ const pages = [
   { name: 'cluster', hash: () => '#/cluster/milan', shows: 'Granted to consumers' },
   { name: 'peerings', hash: () => '#/peerings', shows: 'rome → milan' },
   { name: 'peering', hash: () => `#/peering/${peering}`, shows: 'Waiting for' },
+  { name: 'join', hash: () => '#/join', shows: 'Show the lines' },
+  { name: 'peer', hash: () => '#/peer', shows: 'Terms' },
+  { name: 'sharing', hash: () => '#/sharing', shows: 'Approval rules' },
+  { name: 'directory', hash: () => '#/directory', shows: 'default/milan' },
+  { name: 'access', hash: () => '#/access', shows: 'API keys' },
+  { name: 'deliveries', hash: () => '#/deliveries', shows: 'Event targets' },
+  { name: 'webhook', hash: () => `#/webhook/${webhook}`, shows: 'Deliveries' },
+  { name: 'audit', hash: () => '#/audit', shows: 'peering.' },
   { name: 'events', hash: () => '#/events', shows: 'peering.phase-changed.v1' },
 ];
 
