@@ -36,7 +36,7 @@ test('pings count against the limit of the tenant, as requests of its agents do'
   expect(statuses).toEqual([...Array(20).fill(200), ...Array(30).fill(429)]);
 });
 
-test('whatever frames an agent sends, the broker answers with a status and a pong at most', async () => {
+test('any frame of an agent is answered with a status and a pong at most', async () => {
   const send = await doorbell(1_000_000);
   const value = fc.oneof(
     fc.integer(),

@@ -126,7 +126,7 @@ function bodyOf(given: Generated, spec: object, isGuarded: boolean): string {
     };
     const copy = structuredClone(object);
     // The forbidden part stays: damage goes anywhere else.
-    for (const [path, value] of fields) if (!isGuarded || path[0] !== 'spec') put(copy, path, value);
+    for (const [path, value] of fields) if (!isGuarded || path[0] !== 'spec') put(copy, path, structuredClone(value));
     return copy;
   };
   const request = {

@@ -236,7 +236,7 @@ test('behind a proxy that refuses upgrades it stays away and says so, and opens 
   expect([sockets.length, seen.rings]).toEqual([1, 1]);
 });
 
-test('whatever frames a broker sends, the agent stays on its connection, keeps a sane pace, and hears the next ring', async () => {
+test('an agent that gets any frames from its broker stays on its connection, keeps a sane pace, and hears the next ring', async () => {
   const { port, sockets } = await bell();
   const { doorbell, seen, pace } = agent({ port });
   await until('it to open', () => doorbell.connected());
