@@ -95,10 +95,10 @@ async function interactions(page: Page, url: string, count: number): Promise<Rec
   );
   const table = await measure(
     `location.hash = '#/peerings'`,
-    `document.querySelectorAll('table.rows tbody tr').length === 100`,
+    `document.querySelectorAll('table.rows tbody tr').length === 50`,
   );
   const filter = await measure(type(cluster), `document.querySelectorAll('table.rows tbody tr').length === 8`);
-  const clear = await measure(type(''), `document.querySelectorAll('table.rows tbody tr').length === 100`);
+  const clear = await measure(type(''), `document.querySelectorAll('table.rows tbody tr').length === 50`);
   const sort = await measure(
     `[...document.querySelectorAll('button.sort')].find((each) => each.textContent.startsWith('Asked for')).click()`,
     `document.querySelector('th[aria-sort=ascending], th[aria-sort=descending]').textContent.startsWith('Asked for')`,

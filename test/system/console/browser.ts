@@ -5,7 +5,10 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--force-color-profile=srgb'] });
+  chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--force-color-profile=srgb', '--disable-breakpad', '--disable-crash-reporter'],
+  });
 
 export interface Visit {
   readonly page: Page;

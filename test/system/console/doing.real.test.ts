@@ -326,3 +326,22 @@ test('a wrong key is refused in words, and logging out ends the session', async 
   await seen.page.reload();
   await seen.page.getByLabel('API key').waitFor();
 });
+
+test('where files come from a CDN there is no session: the key works until the page is loaded again', async () => {
+  await made('hosted', 'nice', 'metz');
+  const seen = await visit(browser, { url: console.url });
+  visits.push(seen);
+  const { page } = seen;
+  // What S3 says of a path that it does not have.
+  const denied = { status: 403, contentType: 'application/xml', body: '<Error><Code>AccessDenied</Code></Error>' };
+  await page.route('**/console/session', (route) => route.fulfill(denied));
+  await page.reload();
+  await logIn(seen, await console.keyOf('viewer', 'hosted'));
+  await open(page, 'Peerings');
+  await page.getByRole('link', { name: 'nice → metz' }).waitFor();
+  await click(page, 'Log out');
+  await page.getByLabel('API key').waitFor();
+  await logIn(seen, await console.keyOf('viewer', 'hosted'));
+  await page.reload();
+  await page.getByLabel('API key').waitFor();
+});

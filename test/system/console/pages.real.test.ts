@@ -74,3 +74,22 @@ test.each(pages)(
     }
   },
 );
+
+const dialogs = [
+  { name: 'the form of a new key', hash: () => '#/access', opens: 'Make a key' },
+  { name: 'the question before unpeering', hash: () => `#/peering/${peering}`, opens: 'Unpeer' },
+  { name: 'the login', hash: () => '#/map', opens: 'Log out' },
+];
+
+test.each(dialogs)('$name has no violation of axe in light and dark', async ({ name, hash, opens }) => {
+  for (const dark of [false, true]) {
+    const seen = await visit(browser, { url: console.url, dark });
+    await logIn(seen, console.key);
+    await seen.page.goto(`${console.url}/${hash()}`);
+    await seen.page.getByRole('button', { name: opens, exact: true }).click();
+    await (opens === 'Log out' ? seen.page.getByLabel('API key') : seen.page.getByRole('dialog')).waitFor();
+    await mustBeAccessible(seen.page, `${name}, ${dark ? 'dark' : 'light'}`);
+    expect(seen.complaints).toEqual([]);
+    await seen.close();
+  }
+});
