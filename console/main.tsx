@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { holder, messageOf, resume } from './data/api.ts';
 import { watch } from './data/live.ts';
+import { goOnWithLogin } from './data/oidc.ts';
 import { route } from './data/route.ts';
 import { AccessPage } from './pages/access.tsx';
 import { AuditPage } from './pages/audit.tsx';
@@ -73,28 +74,36 @@ function useNewPage(): void {
 function Console() {
   const who = holder.value;
   const [failure, setFailure] = useState<string>();
+  const [loginFailure, setLoginFailure] = useState<string>();
   useNewPage();
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const find = (): void => {
-      resume().then(
-        () => setFailure(undefined),
-        (error: unknown) => {
-          setFailure(`${messageOf(error)}; the page asks again by itself.`);
-          timer = setTimeout(find, 2_000);
-        },
-      );
+      begun
+        .then((failed) => {
+          setLoginFailure(failed);
+          return resume();
+        })
+        .then(
+          () => setFailure(undefined),
+          (error: unknown) => {
+            setFailure(`${messageOf(error)}; the page asks again by itself.`);
+            timer = setTimeout(find, 2_000);
+          },
+        );
     };
     find();
     return () => clearTimeout(timer);
   }, []);
   if (who === undefined)
     return <main>{failure === undefined ? <p>Asking the broker…</p> : <Failure message={failure} />}</main>;
-  if (who.kind === 'none') return <LoginPage />;
+  if (who.kind === 'none') return <LoginPage failure={loginFailure} />;
   return <Shell>{who.kind === 'operator' ? <TenantsPage /> : <Page />}</Shell>;
 }
 
 restoreTheme();
+/** Of a login by an identity provider: the way back from it ends here. */
+const begun = goOnWithLogin();
 holder.subscribe(watch);
 const element = document.getElementById('console');
 if (element) render(<Console />, element);

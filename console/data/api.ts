@@ -131,10 +131,11 @@ export async function resume(): Promise<void> {
   take(found ?? { kind: 'none' });
 }
 
-/** Rejects when the broker does not know the key. */
-export async function logIn(key: string): Promise<void> {
+/** Rejects when the broker does not know the key; a token of an identity provider is for the named tenant. */
+export async function logIn(key: string, tenant?: string): Promise<void> {
   try {
-    take((await call({ method: 'POST', path: session, body: { key } })) as Session);
+    const body = { key, ...(tenant !== undefined && { tenant }) };
+    take((await call({ method: 'POST', path: session, body })) as Session);
   } catch (error) {
     const noSessions = error instanceof Refused && error.problem.code === 'not_found';
     if (!noSessions) throw error;

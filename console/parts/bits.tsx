@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { now } from '../data/live.ts';
 import type { Tone } from '../model/peering.ts';
-import { absolute, labelTexts, quantities, relative, resourceNames, share } from '../model/text.ts';
+import { absolute, labelTexts, left, quantities, relative, resourceNames, share } from '../model/text.ts';
 
 export const Time = ({ at, none = 'never' }: { at: string | undefined; none?: string }) =>
   at === undefined ? (
@@ -130,6 +130,7 @@ export function Bars({ part, whole, words, mayFill }: BarsProps) {
               </td>
               <td>
                 {used} of {whole[name]} {words}
+                {!mayFill && left(used, whole[name] ?? '') !== undefined && `, ${left(used, whole[name] ?? '')} free`}
               </td>
             </tr>
           );

@@ -56,6 +56,7 @@ export async function startConsoleBroker({ idle = false } = {}): Promise<Console
       version: '0.1.0',
       consoleFolder,
       allowPrivateWebhooks: true,
+      allowPrivateIssuers: true,
     });
   let broker = await start('127.0.0.1:0');
   let up = true;
