@@ -35,7 +35,7 @@ export async function visit(browser: Browser, { url, dark = false, narrow = fals
     locale: 'en-GB',
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   const { origin } = new URL(url);
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));

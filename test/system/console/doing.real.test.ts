@@ -156,7 +156,7 @@ test('a published cluster is asked for, approved in words that the other tenant 
   await sees(giver, 'small ones');
   await ask('linz');
   await expect
-    .poll(() => taker.getByRole('link', { name: 'Peering', exact: true }).count(), { timeout: 15_000 })
+    .poll(() => taker.getByRole('link', { name: 'Peering', exact: true }).count(), { timeout: 60_000 })
     .toBe(2);
 });
 
@@ -233,7 +233,7 @@ test('a webhook is made, tested, shown with what its receiver answered, sent aga
       .first()
       .click();
     await expect
-      .poll(() => hooks.received.filter((id) => id === hooks.received.at(-1)).length, { timeout: 15_000 })
+      .poll(() => hooks.received.filter((id) => id === hooks.received.at(-1)).length, { timeout: 60_000 })
       .toBe(2);
     await click(page, 'Disable');
     await click(page, 'Enable');
@@ -278,7 +278,7 @@ test('a key is made, shown once, rotated and revoked; a member is added and remo
   await open(page, 'Audit');
   await fill(page, 'Action', 'api-key.revoke');
   await click(page, 'Search');
-  await expect.poll(() => page.locator('table.rows tbody tr').count(), { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => page.locator('table.rows tbody tr').count(), { timeout: 60_000 }).toBe(1);
   const [download] = await Promise.all([page.waitForEvent('download'), click(page, 'Export as JSON lines')]);
   const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n');
   expect(lines.map((line) => JSON.parse(line).action)).toEqual(['api-key.revoke']);

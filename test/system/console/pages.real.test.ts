@@ -3,11 +3,13 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { logIn, mustBeAccessible, openBrowser, visit } from './browser.ts';
+import { logIn, mustBeAccessible, openBrowser, type Visit, visit } from './browser.ts';
 import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
 
 let console: ConsoleBroker;
 let browser: Browser;
+/** One for each look, logged in. */
+const readers: (Visit & { readonly dark: boolean; readonly narrow: boolean })[] = [];
 let peering = '';
 let webhook = '';
 /** `ISTHMUS_PICTURES=docs/console` renews those of the docs. */
@@ -31,6 +33,13 @@ beforeAll(async () => {
   const hook = { url: 'http://127.0.0.1:9/isthmus', types: ['*'], description: 'the portal' };
   webhook = (await control.webhooks.create(adminOf(), hook)).webhook.id;
   peering = (await control.peerings.request(adminOf(), asked)).peering.id;
+  for (const dark of [false, true]) {
+    for (const narrow of [false, true]) {
+      const seen = await visit(browser, { url: console.url, dark, narrow });
+      await logIn(seen, console.key);
+      readers.push({ ...seen, dark, narrow });
+    }
+  }
 });
 afterAll(async () => {
   await browser?.close();
@@ -57,21 +66,14 @@ const pages = [
 test.each(pages)(
   '$name has no violation of axe in light and dark, on a screen and on a phone',
   async ({ name, hash, shows }) => {
-    for (const dark of [false, true]) {
-      for (const narrow of [false, true]) {
-        const seen = await visit(browser, { url: console.url, dark, narrow });
-        await logIn(seen, console.key);
-        await seen.page.goto(`${console.url}/${hash()}`);
-        await seen.page.getByText(shows).first().waitFor();
-        await mustBeAccessible(seen.page, `${name}, ${dark ? 'dark' : 'light'}, ${narrow ? 'narrow' : 'wide'}`);
-        const overflow = await seen.page.evaluate(
-          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-        );
-        expect(overflow, `${name} scrolls sideways`).toBe(0);
-        if (!dark && !narrow) await seen.page.screenshot({ path: path.join(pictures, `${name}.png`) });
-        expect(seen.complaints).toEqual([]);
-        await seen.close();
-      }
+    for (const { page, complaints, dark, narrow } of readers) {
+      await page.goto(`${console.url}/${hash()}`);
+      await page.getByText(shows).first().waitFor();
+      await mustBeAccessible(page, `${name}, ${dark ? 'dark' : 'light'}, ${narrow ? 'narrow' : 'wide'}`);
+      const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+      expect(await page.evaluate(overflow), `${name} scrolls sideways`).toBe(0);
+      if (!dark && !narrow) await page.screenshot({ path: path.join(pictures, `${name}.png`) });
+      expect(complaints).toEqual([]);
     }
   },
 );
