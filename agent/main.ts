@@ -26,6 +26,7 @@ import { createConnectProvider } from './offloading/consumer/virtual-node/connec
 import { createVirtualNodeController } from './offloading/consumer/virtual-node/controller.ts';
 import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
+import { tokenOpener } from './peering/keys/token-opener.ts';
 import { createPeeringControllers } from './peering/peering.ts';
 import { createConnectPeer } from './peering/replication/connect-peer.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
@@ -161,7 +162,8 @@ async function lead(
   // A pair that Liqo left behind may be of another kind; providers take tokens by Ed25519 only.
   const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
   const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
-  const peers = { clock: systemClock, log, ...(signsTokens ? { proxyToken } : {}) };
+  const openToken = tokenOpener(cluster.api, systemNamespace);
+  const peers = { clock: systemClock, log, openToken, ...(signsTokens ? { proxyToken } : {}) };
   const peering = {
     ...common,
     connectPeer: createConnectPeer(peers),
@@ -170,6 +172,7 @@ async function lead(
       apiServerCa,
       systemNamespace,
       certificateLifetimeSeconds: config.certificateLifetimeSeconds,
+      credentials: config.credentials,
       clusterLabels: config.clusterLabels,
     },
   };

@@ -1,4 +1,4 @@
-/** Whatever is done to a sealed token, only the cluster that it is for reads it, and only if it is what the provider sealed. */
+/** However a sealed token is altered, only the cluster that it is for reads it, and only if it is what the provider sealed. */
 import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
 import { SignJWT } from 'jose';

@@ -1,6 +1,7 @@
 /** The options that `join` and `install` share. */
 import { type Command, Option } from 'commander';
 import { agentImage } from '#cli/output/version.ts';
+import { credentialSettings } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
 import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './options.ts';
@@ -20,6 +21,12 @@ export const installOptions = (command: Command): Command =>
       '--share-percent <n>',
       'most that all consumers together get, in percent of what the own pods of the cluster leave free (default: 90)',
       sharePercent,
+    )
+    .addOption(
+      new Option(
+        '--credentials <kind>',
+        'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
+      ).choices(credentialSettings),
     )
     .option('--no-network', 'install no network between clusters')
     .addOption(listOption('--pod-cidr <cidr>', 'range of the pods; may be repeated', 'found in the cluster'))

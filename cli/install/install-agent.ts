@@ -94,6 +94,7 @@ export async function installAgent(
     hasNetwork: network !== undefined,
     installed: state.nodeProcess,
   });
+  const credentials = options.credentials ?? state.credentials;
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -101,6 +102,7 @@ export async function installAgent(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(network !== undefined && { network }),
     ...(joinToken !== undefined && { joinToken }),

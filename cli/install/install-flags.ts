@@ -1,4 +1,5 @@
 /** What `join` and `install` are told on the command line. */
+import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 
 export interface InstallFlags {
@@ -9,6 +10,7 @@ export interface InstallFlags {
   readonly replicas?: number;
   readonly labels: Record<string, string>;
   readonly sharePercent?: number;
+  readonly credentials?: CredentialSetting;
   readonly network: boolean;
   readonly podCidr: readonly string[];
   readonly serviceCidr?: string;

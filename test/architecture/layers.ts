@@ -61,6 +61,7 @@ const agent: readonly Layer[] = [
     'identity',
     'nonce',
     'renewal',
+    'credentials',
     'tenant',
     'slices',
     '',

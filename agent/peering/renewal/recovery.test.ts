@@ -94,7 +94,7 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
       },
     },
     nonce,
-    certificateOf: () => ready,
+    credentialFor: () => ready,
     upstream: { host: '127.0.0.1', port: 1 },
     port: 0,
     host: '127.0.0.1',

@@ -20,10 +20,16 @@ export type ProxyTokens = NonNullable<KubeconfigOptions['proxyToken']>;
 export type ConnectProvider = (kubeconfig: string, signal: AbortSignal) => Promise<ProviderConnection>;
 
 export const createConnectProvider =
-  (deps: { readonly clock: Clock; readonly log: Log; readonly proxyToken?: ProxyTokens }): ConnectProvider =>
+  (deps: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly proxyToken?: ProxyTokens;
+    readonly openToken?: KubeconfigOptions['openToken'];
+  }): ConnectProvider =>
   async (kubeconfig, signal) => {
-    const { proxyToken } = deps;
-    const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });
+    const { proxyToken, openToken } = deps;
+    const options = { isFromCluster: true, ...(proxyToken && { proxyToken }), ...(openToken && { openToken }) };
+    const connection = await connectKubeconfig(kubeconfig, options);
     signal.addEventListener('abort', () => connection.close(), { once: true });
     const { api, caches } = openCluster(connection, deps, signal);
     return { api, caches, connection };
