@@ -74,7 +74,7 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
 /** Of the extension by which a kubeconfig of ours holds a token that only the agent reads. */
 export const sealedTokenExtension = 'isthmus.dev/sealed-token';
 
-export interface SealedCredential {
+interface SealedCredential {
   readonly sealed: string;
   /** User name that the token must be for: all of it, or its end from a colon on. */
   readonly account: string;

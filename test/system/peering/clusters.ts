@@ -48,7 +48,7 @@ export interface PairSettings {
 }
 
 /** Of a kube-controller-manager that has no key to sign with: as on EKS, requests are approved and get no answer. */
-export const noSigner: readonly string[] = ['--cluster-signing-cert-file=', '--cluster-signing-key-file='];
+const noSigner: readonly string[] = ['--cluster-signing-cert-file=', '--cluster-signing-key-file='];
 
 const consoleLog: Log = {
   with: () => consoleLog,
