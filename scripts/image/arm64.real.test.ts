@@ -61,6 +61,8 @@ test.each(['main.mjs', 'fabric.mjs'])('tells the version of %s', async (file) =>
 
 test('becomes healthy and ready at an API server', { timeout: 600_000 }, async () => {
   server = await leaseApiServer();
+  const kubeconfig = ['--kubeconfig', server.kubeconfigPath];
+  await must(server.kubebox, ['kubectl', ...kubeconfig, 'create', 'namespace', 'liqo']);
   const [health, webhooks] = [await freePort(), await freePort()];
   const printed: string[] = [];
   agent = spawn(qemu, inImage('usr/local/bin/node', path.join(root, 'app/main.mjs'), 'controller'), {

@@ -25,7 +25,7 @@ interface DockerConfig {
 /** Asks the program `docker-credential-NAME`; rejects when it has nothing for this registry. */
 export type CredentialHelper = (name: string, registry: string) => Promise<string>;
 
-export const runCredentialHelper: CredentialHelper = (name, registry) =>
+const runCredentialHelper: CredentialHelper = (name, registry) =>
   runCommand(`docker-credential-${name}`, ['get'], { input: registry, timeoutMs: 30_000 });
 
 /** `config.json` of docker, podman's with the same content included. */

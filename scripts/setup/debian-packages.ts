@@ -21,8 +21,9 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'iptables', proof: 'iptables' },
   { name: 'wireguard-tools', proof: 'wg' },
   { name: 'iputils-ping', proof: 'ping' },
-  // checks the completion script
+  // check the completion scripts
   { name: 'zsh', proof: 'zsh' },
+  { name: 'fish', proof: 'fish' },
 ];
 
 const searchPath = (): string[] => [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
