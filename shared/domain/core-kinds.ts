@@ -10,10 +10,12 @@ import type {
   V1EndpointSlice,
   V1Ingress,
   V1MutatingWebhookConfiguration,
+  V1PersistentVolume,
   V1PersistentVolumeClaim,
   V1Role,
   V1Service,
   V1ServiceAccount,
+  V1StorageClass,
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
 import type {
@@ -33,6 +35,8 @@ type Meta<T> = Omit<T, 'metadata' | 'apiVersion' | 'kind'> & KubeObject;
 export type Service = Meta<Wire<V1Service>>;
 export type ServiceAccount = Meta<Wire<V1ServiceAccount>>;
 export type PersistentVolumeClaim = Meta<Wire<V1PersistentVolumeClaim>>;
+export type PersistentVolume = Meta<Wire<V1PersistentVolume>>;
+export type StorageClass = Meta<Wire<V1StorageClass>>;
 export type Deployment = Meta<Wire<V1Deployment>>;
 export type DaemonSet = Meta<Wire<V1DaemonSet>>;
 export type Role = Meta<Wire<V1Role>>;
@@ -71,6 +75,8 @@ export const persistentVolumeClaims = kind<PersistentVolumeClaim>(
   'persistentvolumeclaims',
   true,
 );
+export const persistentVolumes = kind<PersistentVolume>('', 'v1', 'PersistentVolume', 'persistentvolumes', false);
+export const storageClasses = kind<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
 export const events = kind<KubeEvent>('events.k8s.io', 'v1', 'Event', 'events', true);
 export const coreEvents = kind<CoreEvent>('', 'v1', 'Event', 'events', true);
 export const ingresses = kind<Ingress>('networking.k8s.io', 'v1', 'Ingress', 'ingresses', true);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   bothTerms,
+  inPod,
   matchesTerms,
   type NodeFacts,
   type NodeSelectorTerm,
@@ -64,8 +65,17 @@ describe('node selectors', () => {
     expect(selectsCluster(rome, { nodeSelectorTerms: [{}] })).toBe(false);
   });
 
+  test('In without values, by which liqoctl selects no cluster, is well formed, matches no node, and in a pod is the empty term', () => {
+    const none = [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [] as string[] }] }];
+    expect(nodeSelectorProblem({ nodeSelectorTerms: none })).toBeUndefined();
+    expect(matchesTerms({ name: 'rome', labels: { zone: 'a' } }, none)).toBe(false);
+    expect(inPod(none)).toEqual([{}]);
+    const some = [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }];
+    expect(inPod(some)).toEqual(some);
+  });
+
   test.each([
-    [{ key: 'zone', operator: 'In' }, /matchExpressions\[0\].*In on key zone needs at least one value/],
+    [{ key: 'zone', operator: 'NotIn' }, /matchExpressions\[0\].*NotIn on key zone needs at least one value/],
     [{ key: 'zone', operator: 'Exists', values: ['x'] }, /takes no values/],
     [{ key: 'zone', operator: 'Gt', values: ['many'] }, /exactly one integer/],
     [{ key: 'zone', operator: 'in', values: ['x'] }, /"in" on key zone is unknown/],

@@ -45,6 +45,12 @@ function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
   );
 }
 
+/** As the API server takes it in a pod: `In` without values, which it refuses there, becomes the empty term, which matches no node either. */
+export const inPod = (terms: readonly NodeSelectorTerm[]): NodeSelectorTerm[] =>
+  terms.map((term) =>
+    term.matchExpressions?.some(({ operator, values = [] }) => operator === 'In' && values.length === 0) ? {} : term,
+  );
+
 /** Terms are alternatives. No terms at all match nothing, as in the scheduler. */
 export const matchesTerms = (node: NodeFacts, terms: readonly NodeSelectorTerm[]): boolean =>
   terms.some((term) => matchesTerm(node, term));
@@ -90,7 +96,9 @@ function requirementProblem({ key, operator, values = [] }: NodeSelectorRequirem
   switch (operator) {
     case 'In':
     case 'NotIn': {
-      if (values.length === 0) return `operator ${operator} on key ${key} needs at least one value`;
+      // `liqoctl move volume` selects no cluster by that.
+      if (operator === 'NotIn' && values.length === 0)
+        return `operator ${operator} on key ${key} needs at least one value`;
       const bad = values.find((value) => !labelValue.test(value));
       return bad === undefined ? undefined : `value ${JSON.stringify(bad)} of key ${key} is not a label value`;
     }
@@ -107,7 +115,7 @@ function requirementProblem({ key, operator, values = [] }: NodeSelectorRequirem
   }
 }
 
-/** Undefined when well formed; otherwise the first problem, with its path below the selector. */
+/** Undefined when well formed; otherwise the first problem, with its path below the selector. `In` without values is, and matches no node. */
 export function nodeSelectorProblem(selector: NodeSelector | undefined): string | undefined {
   for (const [t, term] of (selector?.nodeSelectorTerms ?? []).entries()) {
     for (const [e, requirement] of (term.matchExpressions ?? []).entries()) {

@@ -3,13 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { isSystemNamespace, namespaceNameProblem, remoteNamespaceProblem } from './system-namespaces.ts';
 
 describe('system namespaces', () => {
-  test.each(['kube-system', 'kube-public', 'kube-node-lease', 'liqo', 'liqo-tenant-rome', 'liqo-storage'])(
+  test.each(['kube-system', 'kube-public', 'kube-node-lease', 'liqo', 'liqo-tenant-rome'])(
     '%s is a system namespace',
     (name) => expect(isSystemNamespace(name)).toBe(true),
   );
 
-  test.each(['default', 'demo', 'liqo-demo', 'kubernetes', 'my-kube-system'])('%s belongs to the user', (name) =>
-    expect(isSystemNamespace(name)).toBe(false),
+  test.each(['default', 'demo', 'liqo-storage', 'liqo-demo', 'kubernetes', 'my-kube-system'])(
+    '%s belongs to the user',
+    (name) => expect(isSystemNamespace(name)).toBe(false),
   );
 
   test('a namespace with the tenant labels is a tenant namespace under any name', () => {
@@ -29,8 +30,11 @@ describe('system namespaces', () => {
     else expect(problem).toMatch(expected);
   });
 
-  test.each(['kube-system', 'liqo', 'default', 'liqo-tenant-milan'])('%s cannot be asked for at a provider', (name) =>
-    expect(remoteNamespaceProblem(name)).toMatch(/reserved at every provider/),
+  test.each(['kube-system', 'liqo', 'liqo-storage', 'default', 'liqo-tenant-milan'])(
+    '%s cannot be asked for at a provider',
+    (name) => expect(remoteNamespaceProblem(name)).toMatch(/reserved at every provider/),
   );
-  test('an ordinary name can', () => expect(remoteNamespaceProblem('demo-rome')).toBeUndefined());
+  test.each(['demo-rome', 'liqo-storage-rome'])('%s can', (name) =>
+    expect(remoteNamespaceProblem(name)).toBeUndefined(),
+  );
 });

@@ -1,5 +1,6 @@
 /** Which namespaces may be offloaded, which names may be asked for at a provider, and why not. */
 import { label, systemNamespace, name as wellKnown } from './liqo-keys.ts';
+import { storageNamespace } from './storage-keys.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const maxNamespaceLength = 63;
@@ -17,14 +18,13 @@ export function namespaceNameProblem(name: string): string | undefined {
 }
 
 /**
- * Namespaces of Kubernetes and of Isthmus itself: offloading one would lend out what keeps the cluster running. `labels` are those of
- * the namespace where known: a tenant namespace may have any name.
+ * Namespaces of Kubernetes and of Isthmus itself: offloading one would lend out what keeps the cluster running. Not the one of real claims:
+ * `liqoctl move volume` offloads it. `labels` are those of the namespace where known: a tenant namespace may have any name.
  */
 export function isSystemNamespace(name: string, labels: Readonly<Record<string, string>> = {}): boolean {
   return (
     name.startsWith('kube-') ||
     name === systemNamespace ||
-    name === `${systemNamespace}-storage` ||
     name.startsWith(tenantPrefix) ||
     label.tenantNamespace in labels
   );
@@ -34,7 +34,7 @@ export function isSystemNamespace(name: string, labels: Readonly<Record<string, 
 export function remoteNamespaceProblem(name: string): string | undefined {
   const syntax = namespaceNameProblem(name);
   if (syntax !== undefined) return syntax;
-  if (isSystemNamespace(name) || name === 'default') {
+  if (isSystemNamespace(name) || name === storageNamespace || name === 'default') {
     return `${JSON.stringify(name)} is reserved at every provider, like kube-*, ${systemNamespace}, ${tenantPrefix}* and default`;
   }
   return undefined;

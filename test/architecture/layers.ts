@@ -14,7 +14,7 @@ const line = (room: string, ...folders: readonly string[]): Layer =>
 const shared: readonly Layer[] = [
   line('shared', 'errors', 'domain', 'ports'),
   line('shared/schema', 'protocol', 'definition', 'api', 'isthmus', 'liqo', ''),
-  line('shared', 'async', 'api-client'),
+  line('shared', 'async', 'api-client', 'metrics'),
 ];
 
 const kube: readonly Layer[] = [
@@ -31,6 +31,7 @@ const agent: readonly Layer[] = [
   line('agent', 'pki'),
   line('agent', 'model'),
   line('agent', 'admission'),
+  line('agent', 'metrics'),
   line(
     'agent/network',
     'addresses',
@@ -129,10 +130,19 @@ const cli: readonly Layer[] = [
   line('cli', ''),
 ];
 
+const page: readonly Layer[] = [
+  line('console', 'model'),
+  line('console', 'data'),
+  line('console', 'parts'),
+  line('console', 'map'),
+  line('console', 'pages'),
+  line('console', ''),
+];
+
 const infra: readonly Layer[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
 
 /** By root folder. What a root may import of another one is said by `importLaw`. */
-const layers: readonly (readonly Layer[])[] = [shared, kube, agent, control, functions, infra, cli];
+const layers: readonly (readonly Layer[])[] = [shared, kube, agent, control, functions, infra, cli, page];
 
 interface Place {
   readonly folder: string;

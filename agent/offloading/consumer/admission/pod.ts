@@ -2,7 +2,7 @@
 import { labelPatch, type PatchOperation } from '#agent/admission/review.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, offloadingGate, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
-import { bothTerms, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
+import { bothTerms, inPod, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
 import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
 import { isGated, waitsFor } from '../scheduling-gate/decide.ts';
 
@@ -17,7 +17,7 @@ const ownRuntimeClass = 'liqo';
 
 /** The terms that the namespace's policy adds to every pod; empty: none. */
 export function imposedTerms({ podOffloadingStrategy, clusterSelector }: Policy): NodeSelectorTerm[] {
-  const terms: readonly NodeSelectorTerm[] = clusterSelector?.nodeSelectorTerms ?? [];
+  const terms = inPod(clusterSelector?.nodeSelectorTerms ?? []);
   switch (podOffloadingStrategy) {
     case 'Local':
       return [];

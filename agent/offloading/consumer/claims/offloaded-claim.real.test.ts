@@ -12,8 +12,9 @@ import {
   persistentVolumeClaims,
   pods,
   serviceAccounts,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, Node, Pod, ResourceType } from '#shared/domain/kube-object.ts';
+import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -22,13 +23,6 @@ import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver
 import { createOffloadedClaimController } from './controller.ts';
 
 const deps = { clock: systemClock, log: silentLog };
-const storageClasses: ResourceType<KubeObject> = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  kind: 'StorageClass',
-  plural: 'storageclasses',
-  namespaced: false,
-};
 const selected = 'volume.kubernetes.io/selected-node';
 const end = new AbortController();
 let server: TestApiServer;
@@ -132,7 +126,7 @@ test('so it is when the scheduler itself chooses a virtual node for a pod and it
     metadata: { name: 'fast' },
     provisioner: 'example.com/none',
     volumeBindingMode: 'WaitForFirstConsumer',
-  } as KubeObject);
+  });
   const account = { namespace: 'default', name: 'default' };
   await api.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
   const room = { cpu: '4', memory: '8Gi', pods: '10' };

@@ -1,0 +1,68 @@
+/**
+ * Names and marks of the storage fabric: what the consumer writes on a claim at its provider, and what the provider reads there.
+ * Liqo's names where Liqo has them.
+ */
+import { systemNamespace } from './liqo-keys.ts';
+
+/** Provisioner of every virtual StorageClass. */
+export const virtualProvisioner = 'liqo.io/storage';
+/** Where the real claims of volumes stand that are bound in this cluster. */
+export const storageNamespace = `${systemNamespace}-storage`;
+/** `spec.csi.driver` of the local PV that stands for a volume at a provider. No node has it: such a volume is never mounted by a real node. */
+export const remoteVolumeDriver = 'storage.isthmus.dev';
+
+export const storageAnnotation = {
+  /** On a claim at the provider: `<namespace>/<name>` of the claim of the consumer that it is for. */
+  claim: 'isthmus.dev/claim',
+  /** On a claim at the provider: UID of that claim. Another UID is another volume. */
+  claimUid: 'isthmus.dev/claim-uid',
+  /** On a claim at the provider: reclaim policy of the consumer's PV, `Delete` or `Retain`. */
+  reclaimPolicy: 'isthmus.dev/reclaim-policy',
+  /** On a claim at the provider, value `storageData.delete`: the consumer's PV was deleted with policy Delete, so the data may go with the claim. */
+  data: 'isthmus.dev/data',
+  /** On a claim or its PV at the consumer: the StorageClass to take at the provider, which must offer it. */
+  remoteStorageClass: 'liqo.io/remote-storage-class',
+  /** On a claim of the consumer: comma list of the access modes to ask for at the provider. */
+  remoteAccessModes: 'liqo.io/remote-access-modes',
+} as const;
+
+/** Values of `storageAnnotation.data`. Without it data is kept, however the claim ends. */
+export const storageData = { delete: 'delete' } as const;
+
+export type ReclaimPolicy = 'Delete' | 'Retain';
+
+/** The claim of the consumer that a claim at the provider is for. */
+export interface HomeClaim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** What the consumer writes on the claim at the provider, besides the labels of every reflected object. */
+export const claimAnnotations = (home: HomeClaim, policy: ReclaimPolicy): Record<string, string> => ({
+  [storageAnnotation.claim]: `${home.namespace}/${home.name}`,
+  [storageAnnotation.claimUid]: home.uid,
+  [storageAnnotation.reclaimPolicy]: policy,
+});
+
+/** Undefined: not a claim of ours, or one that Liqo made. */
+export function homeClaimOf(annotations: Readonly<Record<string, string>> | undefined): HomeClaim | undefined {
+  const [namespace, name, ...more] = (annotations?.[storageAnnotation.claim] ?? '').split('/');
+  const uid = annotations?.[storageAnnotation.claimUid];
+  return namespace && name && uid && more.length === 0 ? { namespace, name, uid } : undefined;
+}
+
+/** Where a volume is that is bound at a provider. */
+export interface RemoteClaim {
+  readonly provider: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export const volumeHandle = ({ provider, namespace, name }: RemoteClaim): string => `${provider}/${namespace}/${name}`;
+
+/** The inverse of `volumeHandle`; undefined: not one of ours. */
+export function remoteClaimOf(handle: string): RemoteClaim | undefined {
+  const [provider, namespace, name, ...more] = handle.split('/');
+  return provider && namespace && name && more.length === 0 ? { provider, namespace, name } : undefined;
+}
