@@ -64,6 +64,8 @@ export async function packCli(root: string, into: string): Promise<CliPackage> {
     const modules = await bundleCli(root, { whole: false });
     for (const { name, content } of modules) writeFileSync(path.join(folder, 'lib', name), content);
     writeFileSync(path.join(folder, 'bin', 'isthmus.mjs'), starter, { mode: 0o755 });
+    const console = path.join(folder, 'lib', 'console');
+    await runCommand(process.execPath, [path.join(root, 'scripts', 'console', 'build.mjs'), '--out', console]);
     for (const file of ['LICENSE', 'README.md']) copyFileSync(path.join(root, file), path.join(folder, file));
     mkdirSync(into, { recursive: true });
     await runCommand('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', into], { cwd: folder });

@@ -43,6 +43,11 @@ describe('the command line from its tarball, offline, in an empty folder', () =>
     expect(ended.stderr).toContain("missing required argument 'provider'");
   });
 
+  test('brings the console of `broker serve` along', async () => {
+    const { stdout } = await must('tar', ['-tzf', tarball]);
+    expect(stdout.split('\n')).toContain('package/lib/console/index.html');
+  });
+
   test('brings the custom resource definitions and the manifests of the agent along', async () => {
     const server = await leaseApiServer();
     try {
