@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -80,7 +80,12 @@ describe('-o prints the object that would be made, and makes none:', () => {
     const { out, code } = await run('peer', 'rome', 'milan', '--cpu', '2', '--mtu', '1400', '-o', 'yaml');
     expect(code).toBe(0);
     const object = yaml.parse(out);
-    expect(object.spec).toEqual({ provider: 'milan', class: 'default', resources: { cpu: '2' }, network: { mtu: 1400 } });
+    expect(object.spec).toEqual({
+      provider: 'milan',
+      class: 'default',
+      resources: { cpu: '2' },
+      network: { mtu: 1400 },
+    });
     expect(peerings.spec.safeParse(object.spec).error).toBeUndefined();
   });
 

@@ -19,7 +19,10 @@ export async function run({ root, runs = 20, log }: BenchOptions): Promise<Bench
     const times = (node: string, ...args: readonly string[]): readonly number[] =>
       Array.from({ length: runs + 1 }, () => {
         const began = performance.now();
-        execFileSync(node, args, { stdio: 'ignore', env: { ...process.env, NODE_COMPILE_CACHE: path.join(folder, 'cache') } });
+        execFileSync(node, args, {
+          stdio: 'ignore',
+          env: { ...process.env, NODE_COMPILE_CACHE: path.join(folder, 'cache') },
+        });
         return (performance.now() - began) / 1_000;
       }).slice(1); // the first one fills caches
     const samples = times(node24, program, 'version', '--client');

@@ -11,7 +11,15 @@ import type { Peering } from '#shared/schema/api/resources.ts';
 import type { Peering as PeeringObject } from '#shared/schema/isthmus/peering.ts';
 import { announceCluster, contextOption } from './kubeconfig-option.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
-import { clusterName, extraResource, labelList, manifestOption, quantity, timeoutMsOf, timeoutOption } from './options.ts';
+import {
+  clusterName,
+  extraResource,
+  labelList,
+  manifestOption,
+  quantity,
+  timeoutMsOf,
+  timeoutOption,
+} from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
@@ -98,14 +106,15 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
 
 /** What a user or Git applies in the consumer instead of this command. */
 function peeringObject(provider: string, options: PeerOptions): PeeringObject {
-  const unsaid = [
-    ...(options.wait ? ['--wait'] : []),
-    ...(Object.keys(options.labels).length > 0 ? ['--labels'] : []),
-  ];
+  const unsaid = [...(options.wait ? ['--wait'] : []), ...(Object.keys(options.labels).length > 0 ? ['--labels'] : [])];
   if (unsaid.length > 0) {
-    throw new AppError('fields_conflict', `${unsaid.join(' and ')} cannot be said in a Peering, which --output prints`, {
-      detail: { field: 'output', value: options.output, remedy: 'leave out one of them' },
-    });
+    throw new AppError(
+      'fields_conflict',
+      `${unsaid.join(' and ')} cannot be said in a Peering, which --output prints`,
+      {
+        detail: { field: 'output', value: options.output, remedy: 'leave out one of them' },
+      },
+    );
   }
   const network = askedNetwork(options);
   return {

@@ -16,11 +16,11 @@ import { changingKubeconfigOption, contextOption, kubeconfigOption } from './kub
 import {
   askedResources,
   clusterName,
+  manifestOption,
   outputOption,
   type ResourceOptions,
   resourceOptions,
   timeoutMsOf,
-  manifestOption,
   timeoutOption,
 } from './options.ts';
 

@@ -68,7 +68,11 @@ export function exchange(
   signal?: AbortSignal,
 ): Promise<Reply> {
   const what = { method: call.method, origin: connection.server.origin, path: pathAt(connection, call.path) };
-  return reported(what, () => clock.now(), () => exchanged(connection, call, clock, signal));
+  return reported(
+    what,
+    () => clock.now(),
+    () => exchanged(connection, call, clock, signal),
+  );
 }
 
 async function exchanged(

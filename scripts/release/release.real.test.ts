@@ -26,7 +26,7 @@ describe('the command line from its tarball, offline, in an empty folder', () =>
   });
   /** With nothing of npm's own cache, and no configuration of ours. */
   const npx = (...args: readonly string[]): Promise<Ended> =>
-    run('npx', ['--offline', '--yes', tarball, ...args], {
+    run('npx', ['--offline', '--yes', '--package', tarball, '--', 'isthmus', ...args], {
       cwd: empty,
       env: { HOME: empty, npm_config_cache: path.join(scratch, 'npm-cache'), ISTHMUS_CONFIG: path.join(empty, 'none') },
       timeoutMs: 300_000,
