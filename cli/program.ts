@@ -4,6 +4,7 @@ import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { showRequests } from './cluster/verbose.ts';
 import { brokerCommand } from './commands/broker.ts';
+import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
@@ -73,6 +74,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(rotateKeyCommand(io))
     .addCommand(lockCommand(io))
     .addCommand(trustCommand(io))
+    .addCommand(checkCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))
