@@ -53,7 +53,7 @@ const standingPrice: Readonly<Record<string, number>> = {
 };
 
 /** One run of a schedule that finds nothing to do. */
-const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
+const idleRun = { ms: 50, readUnits: 5, logBytes: 200 } as const;
 
 const monthMinutes = 43_200;
 
