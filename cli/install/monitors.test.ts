@@ -47,7 +47,7 @@ describe('monitors', () => {
   });
 
   test('select the Service of the controllers and no other', () => {
-    const [{ spec }] = monitors('authenticated', true) as [{ spec: { selector: { matchLabels: object } } }];
+    const [{ spec }] = monitors('authenticated', true) as unknown as [{ spec: { selector: { matchLabels: object } } }];
     const selected = metricsManifests('authenticated', true).filter(({ kind, metadata }) => {
       const wanted = Object.entries(spec.selector.matchLabels);
       return kind === 'Service' && wanted.every(([key, value]) => metadata.labels?.[key] === value);

@@ -1,4 +1,4 @@
-/** charts/isthmus/dashboards and charts/isthmus/alerts.json: what `--metrics` installs, as files for those who run Grafana and Prometheus otherwise. */
+/** charts/isthmus/dashboards and charts/isthmus/alerts.json: what `--metrics` installs, as files for a Grafana and a Prometheus of any kind. */
 import { alertGroups } from '#shared/metrics/alerts.ts';
 import { dashboards } from '#shared/metrics/dashboards.ts';
 import { grafanaJson } from '#shared/metrics/panel.ts';
