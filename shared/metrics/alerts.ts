@@ -1,7 +1,7 @@
 /** The alerts that come with `--metrics`, as rule groups of Prometheus. Names and labels of the samples are those of `definitions.ts`. */
 import { linkMetrics, controllerMetrics as of } from './definitions.ts';
 
-export interface Alert {
+interface Alert {
   readonly alert: string;
   readonly expr: string;
   readonly for: string;

@@ -1,11 +1,11 @@
 /** Pieces of Grafana dashboards: what a panel needs so that it can be read, laid out in rows. */
 
-export interface Query {
+interface Query {
   readonly expr: string;
   readonly legend: string;
 }
 
-export interface Panel {
+interface Panel {
   readonly title: string;
   /** One sentence. */
   readonly description: string;
