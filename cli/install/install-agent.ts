@@ -7,12 +7,13 @@ import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { metricsManifests } from './metrics-manifests.ts';
+import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleShare } from './share.ts';
 
@@ -75,6 +76,7 @@ export interface Installation {
 }
 
 async function removeMetrics(kube: KubeClient): Promise<void> {
+  await removeMonitors(kube);
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
 }
 /** What was said or is installed goes before what the distribution needs. */
@@ -119,6 +121,11 @@ export async function installAgent(
     await applyManifests(io, kube, manifests, step);
     if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
+  if (metrics !== undefined) {
+    const hasNetwork = network !== undefined;
+    const note = await during(progress, 'monitors', () => applyMonitors(kube, metrics, hasNetwork, installManager));
+    if (note !== undefined) progress.note(note);
+  }
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));

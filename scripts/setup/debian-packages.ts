@@ -26,6 +26,9 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'fish', proof: 'fish' },
 ];
 
+/** For tests of metrics; the demo needs none. */
+export const monitoringPackages: readonly DebianPackage[] = [{ name: 'prometheus', proof: 'promtool' }];
+
 /** For tests of the console; the demo needs none. */
 export const browserPackages: readonly DebianPackage[] = [
   { name: 'chromium', proof: 'chromium' },
