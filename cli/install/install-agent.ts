@@ -5,6 +5,8 @@ import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
@@ -76,14 +78,11 @@ export interface Installation {
 const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
   network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
 
-/** Resolves when the agent runs. */
-export async function installAgent(
-  io: CliIo,
-  progress: Progress,
-  kube: KubeClient,
+/** What would be applied, in the order of applying. */
+export function manifestsFor(
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp, deadline }: Installation,
-): Promise<void> {
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+): { readonly manifests: KubeObject[]; readonly nodeProcess: NodeProcess } {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
     replicas: options.replicas,
@@ -104,6 +103,19 @@ export async function installAgent(
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
+  return { manifests, nodeProcess };
+}
+
+/** Resolves when the agent runs. */
+export async function installAgent(
+  io: CliIo,
+  progress: Progress,
+  kube: KubeClient,
+  options: InstallFlags,
+  installation: Installation,
+): Promise<void> {
+  const { state, network, deadline } = installation;
+  const { manifests, nodeProcess } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
