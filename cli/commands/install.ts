@@ -35,7 +35,10 @@ export const installCommand = (io: CliIo): Command =>
       .option('--cluster-id <id>', 'name of the cluster, by which peers know it', clusterName),
   )
     .addOption(
-      new Option('--values <file>', 'YAML with the values of the Helm chart; options go before it; may be repeated')
+      new Option(
+        '--values <file>',
+        'YAML with what the options say (docs/platforms.md); options go before it; may be repeated',
+      )
         .argParser(collect)
         .default([], 'none'),
     )

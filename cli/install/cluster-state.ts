@@ -8,6 +8,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { nodeProcessOf } from './arrangement.ts';
 import { agentName, joinStampAnnotation, profileAnnotation } from './manifests.ts';
+import { accessEnv, type MetricsAccess, metricsAccess } from './metrics-manifests.ts';
 
 export interface ClusterState {
   /** Undefined: nothing of ours is installed. */
@@ -19,6 +20,8 @@ export interface ClusterState {
   readonly nodeProcess?: NodeProcess;
   /** The distribution that a person named when it was installed. */
   readonly profile?: string;
+  /** Absent: its metrics are not served. */
+  readonly metrics?: MetricsAccess;
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -49,7 +52,7 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const clusterId = idMap?.data?.CLUSTER_ID;
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
   const profile = agent?.metadata.annotations?.[profileAnnotation];
-  const { image, args } = template?.spec?.containers?.[0] ?? {};
+  const { image, args, env = [] } = template?.spec?.containers?.[0] ?? {};
   return {
     ...(clusterId !== undefined && { clusterId }),
     ...(link !== undefined && { link }),
@@ -57,9 +60,16 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
     ...(image !== undefined && { image }),
     ...(profile !== undefined && { profile }),
     ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
+    ...metricsOf(env),
     nodes: allNodes.filter((node) => !isVirtual(node)).map(({ metadata }) => metadata.name),
     schedulableNodes: allNodes.filter((node) => !node.spec?.unschedulable && !isVirtual(node)).length,
   };
+}
+
+function metricsOf(env: readonly { readonly name: string; readonly value?: string }[]): Pick<ClusterState, 'metrics'> {
+  const value = env.find(({ name }) => name === accessEnv)?.value;
+  const metrics = metricsAccess.find((one) => one === value);
+  return metrics === undefined ? {} : { metrics };
 }
 
 export const orUndefined = async <T>(promise: Promise<T>, code: string): Promise<T | undefined> =>

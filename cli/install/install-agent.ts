@@ -5,14 +5,15 @@ import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
-import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
+import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleShare } from './share.ts';
 
@@ -74,21 +75,33 @@ export interface Installation {
   readonly deadline: number;
 }
 
+async function removeMetrics(kube: KubeClient): Promise<void> {
+  for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
+}
+
 /** What was said or is installed goes before what the distribution needs. */
 const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
   network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
+
+interface Planned {
+  readonly manifests: KubeObject[];
+  readonly nodeProcess: NodeProcess;
+  /** Undefined: served by no process. */
+  readonly metrics: MetricsAccess | undefined;
+}
 
 /** What would be applied, in the order of applying. */
 export function manifestsFor(
   options: InstallFlags,
   { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
-): { readonly manifests: KubeObject[]; readonly nodeProcess: NodeProcess } {
+): Planned {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
     replicas: options.replicas,
     hasNetwork: network !== undefined,
     installed: state.nodeProcess,
   });
+  const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -100,10 +113,11 @@ export function manifestsFor(
     ...(network !== undefined && { network: forPlatform(network, platform) }),
     ...(platform !== undefined && { platform }),
     ...(profile !== undefined && { profile }),
+    ...(metrics !== undefined && { metrics }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
-  return { manifests, nodeProcess };
+  return { manifests, nodeProcess, metrics };
 }
 
 /** Resolves when the agent runs. */
@@ -115,11 +129,12 @@ export async function installAgent(
   installation: Installation,
 ): Promise<void> {
   const { state, network, deadline } = installation;
-  const { manifests, nodeProcess } = manifestsFor(options, installation);
+  const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
+    if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);

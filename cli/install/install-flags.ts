@@ -1,6 +1,7 @@
 /** What `join` and `install` are told on the command line. */
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
+import type { MetricsAccess } from './metrics-manifests.ts';
 
 export interface InstallFlags {
   readonly kubeconfig: string;
@@ -22,5 +23,7 @@ export interface InstallFlags {
   readonly profile?: ProfileName;
   /** Names of checks that may stop without effect. */
   readonly ignoreCheck: readonly string[];
+  /** false: none; absent: what is installed. */
+  readonly metrics?: MetricsAccess | false;
   readonly timeout: string;
 }

@@ -21,6 +21,7 @@ import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
+import { type MetricsAccess, metricsEnv, metricsManifests, metricsPort } from './metrics-manifests.ts';
 import { networkManifests } from './network-manifests.ts';
 import { platformManifests } from './platform-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
@@ -47,6 +48,8 @@ export interface InstallOptions {
   readonly platform?: PlatformSettings;
   /** The distribution, where a person said it; kept for the next installation. */
   readonly profile?: ProfileName;
+  /** Absent: no process serves metrics. */
+  readonly metrics?: MetricsAccess;
 }
 
 export interface NetworkInstallOptions {
@@ -93,6 +96,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
+    ...(options.metrics === undefined ? [] : metricsManifests(options.metrics, options.network !== undefined)),
     ...(options.network === undefined ? [] : fabricOf(options, options.network)),
     deployment(options),
   ];
@@ -340,11 +344,15 @@ function deployment(options: InstallOptions): Deployment {
                 ...(options.platform?.securityContextConstraints && network !== undefined
                   ? [{ name: 'ISTHMUS_GATEWAY_ROLE', value: gatewayConstraintsRole }]
                   : []),
+                ...(options.metrics === undefined ? [] : metricsEnv(options.metrics, ports.metrics, role === 'all')),
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.
               ports: [
                 { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
                 { name: 'health', containerPort: ports.health, protocol: 'TCP' },
+                ...(options.metrics === undefined
+                  ? []
+                  : [{ name: metricsPort, containerPort: ports.metrics, protocol: 'TCP' as const }]),
               ],
               startupProbe: { ...probe('/healthz', 10), periodSeconds: 1, failureThreshold: 300 },
               livenessProbe: { ...probe('/healthz', 10), periodSeconds: 10, failureThreshold: 6 },

@@ -30,6 +30,7 @@ describe('values of an installation', () => {
     [{ network: { serviceCidr: '10.0.0.0' } }, 'network.serviceCidr: must be an IPv4 range'],
     [{ replicas: 0 }, 'replicas: '],
     [{ profile: 'solaris' }, 'profile: '],
+    [{ metrics: 'yes' }, 'metrics: '],
     [{ apiServerUrl: 'http://x' }, 'apiServerUrl: must be https://HOST:PORT'],
     [{ clusterId: 'Rome' }, 'clusterId: must be a DNS-1123 label'],
     [JSON.parse('{"__proto__": 1}'), '__proto__: there is no such value'],

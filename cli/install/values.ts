@@ -1,4 +1,4 @@
-/** What an installation can be told in a file: the values of the Helm chart, and of `isthmus install --values` and `--set`. Pure. */
+/** What an installation can be told in a file: by `isthmus install --values` and `--set`. Pure. */
 import * as z from 'zod';
 import { profileNames } from '#cli/platform/profiles.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
@@ -6,6 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { Cidr } from '#shared/schema/definition/addresses.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 import type { InstallFlags } from './install-flags.ts';
+import { metricsAccess } from './metrics-manifests.ts';
 
 const count = z.int().min(1);
 
@@ -35,6 +36,10 @@ export const InstallValues = z.strictObject({
     .describe(
       'Where the work of nodes is done: in processes of their own, or, on a cluster of one node, by the agent.',
     ),
+  metrics: z
+    .union([z.literal(false), z.enum(metricsAccess)])
+    .optional()
+    .describe('Serve metrics on every process; false: none.'),
   network: z
     .strictObject({
       enabled: z.boolean().optional().describe('Install the network between clusters.'),
@@ -63,7 +68,7 @@ export function parseValues(values: unknown, source: string): InstallValues {
   );
   const said = errors.map(({ field, message }) => `${field || 'the file'}: ${message}`).join('; ');
   throw new AppError('invalid_input', `${source} is refused: ${said}`, {
-    detail: { field: errors[0]?.field, errors, remedy: 'charts/isthmus/values.yaml lists what there is' },
+    detail: { field: errors[0]?.field, errors, remedy: 'docs/platforms.md lists what there is' },
   });
 }
 
