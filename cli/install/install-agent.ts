@@ -96,6 +96,7 @@ export async function installAgent(
     installed: state.nodeProcess,
   });
   const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
+  const credentials = options.credentials ?? state.credentials;
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -103,6 +104,7 @@ export async function installAgent(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(metrics !== undefined && { metrics }),
     ...(network !== undefined && { network: forPlatform(network, platform) }),
