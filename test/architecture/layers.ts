@@ -125,7 +125,7 @@ const functions: readonly Layer[] = [
 const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
-  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
+  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status'),
   line('cli', 'commands'),
   line('cli', ''),
 ];
