@@ -159,8 +159,10 @@ export function createDeliverer(
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
-          await eachDue(clock.now() + scanMs, { found: async (queue) => start(queue, signal), signal });
-          scanAt = clock.now() + scanMs;
+          // By the time that it looked at, not the time that it took: what came due meanwhile is found by the next scan at once.
+          const until = clock.now() + scanMs;
+          await eachDue(until, { found: async (queue) => start(queue, signal), signal });
+          scanAt = until;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
       } catch (error) {
