@@ -171,7 +171,8 @@ export function createDeliverer(
         scanAt = clock.now() + troubleMs;
       }
       const wakeAt = Math.min(scanAt, ...[...next.values()].map(({ at }) => at));
-      await clock.sleep(Math.max(1, wakeAt - clock.now()), nap.signal).catch(() => undefined);
+      const left = wakeAt - clock.now();
+      if (left > 0) await clock.sleep(left, nap.signal).catch(() => undefined);
       nap.unlink();
     }
   }
