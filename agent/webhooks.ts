@@ -22,6 +22,7 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
@@ -55,6 +56,11 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
   });
   const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
+  const claims = createClaimHooks({
+    cluster,
+    clock,
+    namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
+  });
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
     ['/mutate/shadowpods', shadowPods.mutate],
@@ -81,6 +87,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       },
     ],
     ...exposure.routes,
+    ...claims.routes,
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);
@@ -159,6 +166,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         known.policies.synced(signal),
         shadowPods.synced(signal),
         exposure.synced(signal),
+        claims.synced(signal),
       ]);
     },
   };

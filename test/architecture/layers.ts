@@ -71,6 +71,7 @@ const agent: readonly Layer[] = [
     'model',
     'guests',
     'departures',
+    'storage',
     'quota',
     'endpoints',
     'namespaces',
