@@ -16,5 +16,8 @@ export async function setUpMachine(options: SetUpOptions): Promise<void> {
   const cache = options.cache ?? cacheDir();
   checkHost();
   await ensureDebianPackages([...testbedPackages, ...browserPackages], cache, options.log);
-  await buildInParts({ ...bedPrograms, loopbox: buildLoopbox, wireGuardGo: buildWireGuardGo }, { cache, log: options.log });
+  await buildInParts(
+    { ...bedPrograms, loopbox: buildLoopbox, wireGuardGo: buildWireGuardGo },
+    { cache, log: options.log },
+  );
 }
