@@ -97,7 +97,7 @@ const claims = {
   resources: ['persistentvolumeclaims'],
   skippable: false,
   namespaceSelector: guestNamespaces,
-  onlyIf: 'request.operation == "CREATE" || !request.userInfo.username.startsWith("system:")',
+  onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
 } as const;
 
 const mutating: readonly Entry[] = [
