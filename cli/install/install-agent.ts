@@ -8,12 +8,13 @@ import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
+import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleShare } from './share.ts';
 
@@ -76,6 +77,7 @@ export interface Installation {
 }
 
 async function removeMetrics(kube: KubeClient): Promise<void> {
+  await removeMonitors(kube);
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
 }
 
@@ -102,6 +104,7 @@ export function manifestsFor(
     installed: state.nodeProcess,
   });
   const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
+  const credentials = options.credentials ?? state.credentials;
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -109,11 +112,12 @@ export function manifestsFor(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
+    ...(metrics !== undefined && { metrics }),
     ...(network !== undefined && { network: forPlatform(network, platform) }),
     ...(platform !== undefined && { platform }),
     ...(profile !== undefined && { profile }),
-    ...(metrics !== undefined && { metrics }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
@@ -136,6 +140,11 @@ export async function installAgent(
     await applyManifests(io, kube, manifests, step);
     if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
+  if (metrics !== undefined) {
+    const hasNetwork = network !== undefined;
+    const note = await during(progress, 'monitors', () => applyMonitors(kube, metrics, hasNetwork, installManager));
+    if (note !== undefined) progress.note(note);
+  }
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));

@@ -10,6 +10,7 @@ import type {
   Service,
   ServiceAccount,
 } from '#shared/domain/core-kinds.ts';
+import { type CredentialSetting, credentialVariable } from '#shared/domain/credential-setting.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { admission, clusterIdConfigMap, linuxOnly, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricTenantRole, gatewayConstraintsRole, type NodeProcess } from '#shared/domain/network-keys.ts';
@@ -42,14 +43,16 @@ export interface InstallOptions {
   readonly network?: NetworkInstallOptions;
   /** Of the first PeeringPolicy; a policy that is there stays as it is. */
   readonly sharePercent?: number;
+  /** What consumers get. Absent: as the agent does it by default. */
+  readonly credentials?: CredentialSetting;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
+  /** Absent: no process serves metrics. */
+  readonly metrics?: MetricsAccess;
   /** What the distribution needs. */
   readonly platform?: PlatformSettings;
   /** The distribution, where a person said it; kept for the next installation. */
   readonly profile?: ProfileName;
-  /** Absent: no process serves metrics. */
-  readonly metrics?: MetricsAccess;
 }
 
 export interface NetworkInstallOptions {
@@ -334,6 +337,9 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
+                ...(options.credentials === undefined
+                  ? []
+                  : [{ name: credentialVariable, value: options.credentials }]),
                 { name: 'ISTHMUS_WEBHOOK_PORT', value: String(ports.webhook) },
                 { name: 'ISTHMUS_HEALTH_PORT', value: String(ports.health) },
                 field('POD_NAME', 'metadata.name'),
@@ -341,10 +347,10 @@ function deployment(options: InstallOptions): Deployment {
                 field('POD_IP', 'status.podIP'),
                 field('NODE_NAME', 'spec.nodeName'),
                 ...arrangement.env,
+                ...(options.metrics === undefined ? [] : metricsEnv(options.metrics, ports.metrics, role === 'all')),
                 ...(options.platform?.securityContextConstraints && network !== undefined
                   ? [{ name: 'ISTHMUS_GATEWAY_ROLE', value: gatewayConstraintsRole }]
                   : []),
-                ...(options.metrics === undefined ? [] : metricsEnv(options.metrics, ports.metrics, role === 'all')),
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.
               ports: [

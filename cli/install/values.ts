@@ -1,6 +1,7 @@
 /** What an installation can be told in a file: by `isthmus install --values` and `--set`. Pure. */
 import * as z from 'zod';
 import { profileNames } from '#cli/platform/profiles.ts';
+import { credentialSettings } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { Cidr } from '#shared/schema/definition/addresses.ts';

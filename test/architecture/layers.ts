@@ -62,6 +62,7 @@ const agent: readonly Layer[] = [
     'identity',
     'nonce',
     'renewal',
+    'credentials',
     'tenant',
     'slices',
     '',
