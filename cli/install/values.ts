@@ -37,6 +37,7 @@ export const InstallValues = z.strictObject({
     .describe(
       'Where the work of nodes is done: in processes of their own, or, on a cluster of one node, by the agent.',
     ),
+  credentials: z.enum(credentialSettings).optional().describe('What consumers get to reach the API server.'),
   metrics: z
     .union([z.literal(false), z.enum(metricsAccess)])
     .optional()
