@@ -3,12 +3,14 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
+import { metricsManifests } from './metrics-manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
 import { settleShare } from './share.ts';
@@ -80,6 +82,10 @@ export interface Installation {
   readonly deadline: number;
 }
 
+async function removeMetrics(kube: KubeClient): Promise<void> {
+  for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
+}
+
 /** Resolves when the agent runs. */
 export async function installAgent(
   io: CliIo,
@@ -95,6 +101,7 @@ export async function installAgent(
     installed: state.nodeProcess,
   });
   const credentials = options.credentials ?? state.credentials;
+  const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -105,6 +112,7 @@ export async function installAgent(
     ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(network !== undefined && { network }),
+    ...(metrics !== undefined && { metrics }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
@@ -112,6 +120,7 @@ export async function installAgent(
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
+    if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);

@@ -2,6 +2,7 @@
 import { createCaches } from '#kube/cache/informer-factory.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
+import type { ClientMetrics } from '#kube/model/metrics.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ConnectPeer } from '../model/deps.ts';
@@ -12,6 +13,7 @@ export const createConnectPeer =
     readonly log: Log;
     readonly proxyToken?: KubeconfigOptions['proxyToken'];
     readonly openToken?: KubeconfigOptions['openToken'];
+    readonly metrics?: ClientMetrics;
   }): ConnectPeer =>
   async (kubeconfig, signal) => {
     const { proxyToken, openToken } = deps;

@@ -1,6 +1,7 @@
 /** The connection to one provider that a virtual node works through. */
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
+import type { ClientMetrics } from '#kube/model/metrics.ts';
 import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -25,6 +26,7 @@ export const createConnectProvider =
     readonly log: Log;
     readonly proxyToken?: ProxyTokens;
     readonly openToken?: KubeconfigOptions['openToken'];
+    readonly metrics?: ClientMetrics;
   }): ConnectProvider =>
   async (kubeconfig, signal) => {
     const { proxyToken, openToken } = deps;
