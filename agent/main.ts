@@ -196,6 +196,7 @@ async function lead(
       apiServerUrl: config.apiServerUrl,
       apiServerCa,
       systemNamespace,
+      ...(config.gatewayRole !== undefined && { gatewayRole: config.gatewayRole }),
       certificateLifetimeSeconds: config.certificateLifetimeSeconds,
       credentials: config.credentials,
       clusterLabels: config.clusterLabels,

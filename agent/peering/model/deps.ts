@@ -13,6 +13,8 @@ export interface PeeringConfig {
   /** PEM bundle that peers verify it with. */
   readonly apiServerCa: string;
   readonly systemNamespace: string;
+  /** ClusterRole that pods of gateways need in tenant namespaces; absent: none. */
+  readonly gatewayRole?: string;
   /** Life of the certificates that this cluster issues to consumers; default 7 days, at least 600 (the API server's minimum). */
   readonly certificateLifetimeSeconds?: number;
   /** What it issues to them: certificates, tokens (where its signer signs no certificates), or what it finds that it can. Default: certificates. */
