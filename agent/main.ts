@@ -180,13 +180,13 @@ async function lead(
   // A pair that Liqo left behind may be of another kind; providers take tokens by Ed25519 only.
   const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
   const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
-  const openToken = tokenOpener(cluster.api, systemNamespace);
   const metrics = countControllers(registry);
+  const openToken = tokenOpener(cluster.api, systemNamespace);
   const peers = {
     clock: systemClock,
     log,
-    metrics: countClient(registry, 'peer'),
     openToken,
+    metrics: countClient(registry, 'peer'),
     ...(signsTokens ? { proxyToken } : {}),
   };
   const peering = {

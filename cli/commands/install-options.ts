@@ -56,15 +56,15 @@ export const installOptions = (command: Command): Command =>
           '--share-percent <n>',
           'most that all consumers together get, in percent of what the own pods of the cluster leave free (default: 90)',
           sharePercent,
-        )
-        .addOption(
-          new Option(
-            '--credentials <kind>',
-            'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
-          ).choices(credentialSettings),
         ),
     ),
   )
+    .addOption(
+      new Option(
+        '--credentials <kind>',
+        'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
+      ).choices(credentialSettings),
+    )
     .option(
       '--gateway-replicas <n>',
       'pods of each gateway, one active (default: 2, or 1 with a single node)',

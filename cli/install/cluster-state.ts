@@ -19,11 +19,11 @@ export interface ClusterState {
   readonly image?: string;
   /** Of the agent that is installed. */
   readonly nodeProcess?: NodeProcess;
-  readonly credentials?: CredentialSetting;
   /** Absent: its metrics are not served. */
   readonly metrics?: MetricsAccess;
   /** The distribution that a person named when it was installed. */
   readonly profile?: string;
+  readonly credentials?: CredentialSetting;
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -55,7 +55,7 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
   const profile = agent?.metadata.annotations?.[profileAnnotation];
   const { image, args, env = [] } = template?.spec?.containers?.[0] ?? {};
-  const credentials = env.find(({ name }) => name === credentialVariable)?.value;
+  const credentials = env?.find(({ name }) => name === credentialVariable)?.value;
   return {
     ...(isCredentialSetting(credentials) && { credentials }),
     ...(clusterId !== undefined && { clusterId }),

@@ -12,8 +12,8 @@ export const createConnectPeer =
     readonly clock: Clock;
     readonly log: Log;
     readonly proxyToken?: KubeconfigOptions['proxyToken'];
-    readonly openToken?: KubeconfigOptions['openToken'];
     readonly metrics?: ClientMetrics;
+    readonly openToken?: KubeconfigOptions['openToken'];
   }): ConnectPeer =>
   async (kubeconfig, signal) => {
     const { proxyToken, openToken } = deps;

@@ -25,8 +25,8 @@ export const createConnectProvider =
     readonly clock: Clock;
     readonly log: Log;
     readonly proxyToken?: ProxyTokens;
-    readonly openToken?: KubeconfigOptions['openToken'];
     readonly metrics?: ClientMetrics;
+    readonly openToken?: KubeconfigOptions['openToken'];
   }): ConnectProvider =>
   async (kubeconfig, signal) => {
     const { proxyToken, openToken } = deps;
