@@ -29,6 +29,7 @@ import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
+import { statusCommand } from './commands/status.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
@@ -88,6 +89,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))
+    .addCommand(statusCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))

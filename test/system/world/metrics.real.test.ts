@@ -6,6 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
+import type { ClusterStatus } from '#cli/status/summary.ts';
 import { alertGroups } from '#shared/metrics/alerts.ts';
 import { dashboards } from '#shared/metrics/dashboards.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -175,6 +176,26 @@ test('each metric that an alert reads has samples, and no alert fires', async ()
     for (const name of new Set(expr.match(/\b(liqo|isthmus)_[a-z_]+/g)))
       expect(await query(name), `${alert}: ${name}`).not.toEqual([]);
   expect(await query('ALERTS{alertstate="firing"}')).toEqual([]);
+});
+
+test('isthmus status tells both ends with a kubeconfig alone, and warns of nothing', async () => {
+  const statusOf = async (name: string) => {
+    const kubeconfig = world.cluster(name).kubeconfigPath;
+    return JSON.parse(await world.mustIsthmus('status', '--kubeconfig', kubeconfig, '-o', 'json')) as ClusterStatus;
+  };
+  const [rome, milan] = [await statusOf('rome'), await statusOf('milan')];
+  expect(rome).toMatchObject({
+    clusterId: 'rome',
+    broker: { connected: true },
+    peers: [{ id: 'milan', role: 'Provider', link: { value: 'Connected' }, offloadedPods: 1 }],
+    namespaces: [{ name: 'shop', phase: 'Ready', pods: 1 }],
+    warnings: [],
+  });
+  expect(rome.peers[0]?.slices).toMatchObject([{ direction: 'borrowed', granted: { cpu: '1', pods: '10' } }]);
+  expect(milan.peers).toMatchObject([{ id: 'rome', role: 'Consumer', link: { value: 'Connected' } }]);
+  expect(milan.peers[0]?.slices).toMatchObject([{ direction: 'lent', used: { pods: '1' } }]);
+  const ranges = rome.ranges.map(({ name }) => name).sort();
+  expect(ranges).toEqual(expect.arrayContaining(['external-cidr', 'internal-cidr', 'pod-cidr', 'service-cidr']));
 });
 
 test('promtool has nothing to say of names that are not Liqo’s', async () => {
