@@ -17,6 +17,7 @@ import type { Attempting } from './attempt.ts';
 import { planOps, transacted, undueOps } from './deliveries.ts';
 import { maxReceivers, subjectOf } from './receivers.ts';
 import type { ReceiverRecord } from './records.ts';
+import { longestRetryAfterMs } from './schedule.ts';
 import { wants } from './subscription.ts';
 
 export interface Deliverer {
@@ -154,12 +155,15 @@ export function createDeliverer(
 
   async function loop(signal: AbortSignal): Promise<void> {
     let scanAt = clock.now();
+    /** At first everything that earlier processes left; from then on this one knows what it planned, and looks for what others did. */
+    let horizonMs = longestRetryAfterMs * 2;
     while (!signal.aborted) {
       const nap = abortScope(signal);
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
-          await eachDue(clock.now() + scanMs, { found: async (queue) => start(queue, signal), signal });
+          await eachDue(clock.now() + horizonMs, { found: async (queue) => start(queue, signal), signal });
+          horizonMs = scanMs;
           scanAt = clock.now() + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
