@@ -17,6 +17,7 @@ import type { Attempting } from './attempt.ts';
 import { planOps, transacted, undueOps } from './deliveries.ts';
 import { maxReceivers, subjectOf } from './receivers.ts';
 import type { ReceiverRecord } from './records.ts';
+import { longestRetryAfterMs } from './schedule.ts';
 import { wants } from './subscription.ts';
 
 export interface Deliverer {
@@ -154,15 +155,18 @@ export function createDeliverer(
 
   async function loop(signal: AbortSignal): Promise<void> {
     let scanAt = clock.now();
+    /** At first everything that earlier processes left; from then on this one knows what it planned, and looks for what others did. */
+    let horizonMs = longestRetryAfterMs * 2;
     while (!signal.aborted) {
       const nap = abortScope(signal);
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
           // By the time that it looked at, not the time that it took: what came due meanwhile is found by the next scan at once.
-          const until = clock.now() + scanMs;
-          await eachDue(until, { found: async (queue) => start(queue, signal), signal });
-          scanAt = until;
+          const since = clock.now();
+          await eachDue(since + horizonMs, { found: async (queue) => start(queue, signal), signal });
+          horizonMs = scanMs;
+          scanAt = since + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
       } catch (error) {
