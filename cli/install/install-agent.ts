@@ -11,6 +11,7 @@ import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
+import { makeRoomForClass, settleStorage } from './settle-storage.ts';
 import { settleShare } from './share.ts';
 
 /** A node may be down: that is no reason not to go on. */
@@ -94,6 +95,7 @@ export async function installAgent(
     hasNetwork: network !== undefined,
     installed: state.nodeProcess,
   });
+  const storage = await settleStorage(kube, options);
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -103,12 +105,14 @@ export async function installAgent(
     nodeProcess,
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(network !== undefined && { network }),
+    ...(storage !== undefined && { storage }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
+    if (storage !== undefined) await makeRoomForClass(kube, storage);
     await applyManifests(io, kube, manifests, step);
   });
   const share = await settleShare(kube, options.sharePercent);

@@ -10,6 +10,10 @@ export interface InstallFlags {
   readonly labels: Record<string, string>;
   readonly sharePercent?: number;
   readonly network: boolean;
+  readonly storage: boolean;
+  readonly storageClass?: string;
+  readonly defaultStorageClass?: boolean;
+  readonly localStorageClass?: string;
   readonly podCidr: readonly string[];
   readonly serviceCidr?: string;
   readonly externalCidr?: string;

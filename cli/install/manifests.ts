@@ -19,8 +19,10 @@ import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
+import { installLabel } from './install-label.ts';
 import { networkManifests } from './network-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
+import { type StorageInstallOptions, storageManifests } from './storage-manifests.ts';
 
 export interface InstallOptions {
   readonly clusterId: string;
@@ -36,6 +38,8 @@ export interface InstallOptions {
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
+  /** Absent: claims get no volumes from us. */
+  readonly storage?: StorageInstallOptions;
   /** Of the first PeeringPolicy; a policy that is there stays as it is. */
   readonly sharePercent?: number;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
@@ -57,7 +61,6 @@ export const defaultPolicy = 'default';
 /** On the pod template. */
 export const joinStampAnnotation = 'isthmus.dev/join-stamp';
 
-export const installLabel = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 /** How liqoctl finds the Deployment, exactly one, and in it the container `controller-manager`. */
 export const controllerLabels = {
   'app.kubernetes.io/name': 'controller-manager',
@@ -78,6 +81,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     tenantRoleOfPeeringUsers(),
     systemRoleOfPeeringUsers(),
     ...agentRights(),
+    ...(options.storage === undefined ? [] : storageManifests(options.storage)),
     clusterIdMap(options.clusterId),
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
@@ -300,6 +304,7 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
+                ...(options.storage === undefined ? [{ name: 'ISTHMUS_STORAGE', value: 'false' }] : []),
                 { name: 'ISTHMUS_WEBHOOK_PORT', value: String(ports.webhook) },
                 { name: 'ISTHMUS_HEALTH_PORT', value: String(ports.health) },
                 field('POD_NAME', 'metadata.name'),

@@ -65,6 +65,7 @@ const agent: readonly Layer[] = [
     'slices',
     '',
   ),
+  line('agent/storage', 'model', 'providers', 'binding', 'volumes', ''),
   line(
     'agent/offloading/provider',
     'model',

@@ -4,6 +4,7 @@
  */
 import type { ReflectionOptions } from '#agent/reflection/engine/options.ts';
 import type { SharedReflection } from '#agent/reflection/shared-reflection.ts';
+import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
@@ -30,6 +31,8 @@ export interface VirtualKubeletDeps extends NodeEndpointDeps {
   readonly nodes: Cache<Node>;
   readonly counters?: ReflectionCounters;
   readonly reflection: SharedReflection;
+  /** Absent: no volumes are made at providers. */
+  readonly providers?: ReachableProviders;
 }
 
 export interface KubeletState {
@@ -243,7 +246,7 @@ export class VirtualKubelet {
   }
 
   #sessionDeps(provider: ProviderConnection): SessionDeps {
-    const { cluster, clusterId, clock, podIp, reflection } = this.#deps;
+    const { cluster, clusterId, clock, podIp, reflection, providers } = this.#deps;
     const { metadata, spec } = this.#virtualNode;
     const metrics = this.#deps.counters?.of(metadata.name, spec.clusterID);
     return {
@@ -252,6 +255,7 @@ export class VirtualKubelet {
       consumer: clusterId,
       providerId: spec.clusterID,
       nodeName: metadata.name,
+      providers,
       localPods: this.localPods,
       mapping: (namespace) => this.#offloaded.mapping(namespace),
       nodeReady: () => this.#podsMayServe(),
