@@ -7,7 +7,19 @@ import { cacheDir } from './scripts/setup/cache-dir.ts';
 import { LongestFirst } from './scripts/test/longest-first.ts';
 import { allCases, filesWithCases } from './test/harness/cases.ts';
 
-const rooms = ['shared', 'kube', 'control', 'functions', 'infra', 'agent', 'cli', 'scripts', 'test', 'bench'];
+const rooms = [
+  'shared',
+  'kube',
+  'control',
+  'functions',
+  'infra',
+  'agent',
+  'cli',
+  'console',
+  'scripts',
+  'test',
+  'bench',
+];
 
 /** Part of `npm run test:long` only. */
 const long = '**/*.long.test.ts';

@@ -1,4 +1,5 @@
 /** The hooks by path: each gathers what its pure rule needs, from the caches first and from the API server where a cache may lag. */
+import { isAllowed } from '#kube/http/access-review.ts';
 import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
@@ -37,13 +38,9 @@ const on =
   (review, signal) =>
     review.object ? hook(review as Review<T> & { readonly object: T }, signal) : allow;
 
-async function mayUpdateAllTenants(api: KubeApi, user: Review['user'], signal: AbortSignal): Promise<boolean> {
+function mayUpdateAllTenants(api: KubeApi, user: Review['user'], signal: AbortSignal): Promise<boolean> {
   const { group, plural: resource } = tenants;
-  const spec = { user: user.name, groups: user.groups, resourceAttributes: { verb: 'update', group, resource } };
-  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-  const { status } = await api.postPath<{ readonly status?: { readonly allowed?: boolean } }>(path, review, signal);
-  return status?.allowed === true;
+  return isAllowed(api, { user: user.name, groups: user.groups }, { verb: 'update', group, resource }, signal);
 }
 
 export function createHooks({ cluster, clusterId, clock, systemNamespace = defaultNamespace }: HookDeps): Hooks {

@@ -202,6 +202,11 @@ async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log
       error: messageOf(error),
     });
     if (failurePolicyOf(path) === 'Ignore') return allow;
+    if (error instanceof TypeError)
+      return deny(
+        'malformed_request',
+        'isthmus cannot judge this object: a field that it reads is missing or of another type; compare it with `kubectl explain`',
+      );
     return deny('kube_unreachable', 'isthmus cannot look up what this depends on right now: try again in a moment');
   }
 }

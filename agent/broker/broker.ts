@@ -109,6 +109,7 @@ function createSession(deps: SessionDeps): Channel {
     privateKey,
     ...(succession === undefined ? {} : { succession }),
     clock,
+    log,
     facts: facts.read,
   });
   const sets = createDesiredState({
@@ -129,7 +130,7 @@ function createSession(deps: SessionDeps): Channel {
       watches: [
         ...caches.all.map((cache) => watch(cache, sets.peeringsOf)),
         watch(facts.policies, () => sets.peerings()),
-        watch(trust.peers, (peer) => (trust.isDecidedAnew(peer) ? sets.peerings() : [])),
+        watch(trust.peers, (peer) => (trust.isChangedByAdministrator(peer) ? sets.peerings() : [])),
         watch(trust.locks, () => sets.peerings()),
       ],
       reconcile: sets.reconcile,

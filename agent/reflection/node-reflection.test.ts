@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Cache } from '#kube/model/types.ts';
+import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { KeyedMutex } from './engine/keyed-mutex.ts';
 import { type ReflectionOptions, reflectorNames } from './engine/options.ts';
 import { NodeReflection, type NodeReflectionDeps } from './node-reflection.ts';
 

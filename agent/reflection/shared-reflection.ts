@@ -2,11 +2,11 @@
 import { reflectedKinds } from '#agent/model/policies.ts';
 import { optionsTemplateRef } from '#agent/model/vk-options.ts';
 import type { Cache, Cluster } from '#kube/model/types.ts';
+import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
-import { KeyedMutex } from './engine/keyed-mutex.ts';
 import { type ReflectionOptions, reflectionOptions } from './engine/options.ts';
 import { SharedScopes } from './engine/shared-watches.ts';
 import type { HomeApi } from './model/api-access.ts';

@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { CliIo } from '#cli/output/io.ts';
 import { version } from '#cli/output/version.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { consoleFolder } from './broker-console.ts';
 
 interface ServeOptions {
   readonly data: string;
@@ -101,6 +102,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     ...certificateOf(options),
     trustedProxies: options.trustedProxy,
     ...(options.longestWait !== undefined && { longestWaitSeconds: options.longestWait }),
+    consoleFolder,
     log: createJsonLog(options.logLevel),
     version,
   });
@@ -114,6 +116,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     io.stdout.write(caHash === '' ? 'certificate of a public CA\n' : `CA ${caFile}, SHA-256 ${caHash}\n`);
     if (adminKey !== undefined) io.stdout.write(`admin key, shown this once: ${adminKey}\n`);
     if (operatorKey !== undefined) io.stdout.write(`operator key, shown this once: ${operatorKey}\n`);
+    io.stdout.write(`console ${url}/\n`);
     io.stdout.write(
       `log in with:\n  isthmus login ${url}${caHash === '' ? '' : ` --ca-hash ${caHash}`} --key ${adminKey ?? 'KEY'}\n`,
     );

@@ -9,7 +9,7 @@ import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
 import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
-import { ownLockKey } from '#cli/lock/lock-key.ts';
+import { lockFile, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -73,7 +73,13 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
     });
     await during(progress, 'peering lock', async () => {
       const { tenant } = await broker.api.getMe();
-      const signing = { tenant, clusterId: name, lock: await ownLockKey(io), holder: holder(), at: io.clock.now() };
+      const known = await readLockKey(io);
+      const lock = known ?? (await ownLockKey(io));
+      if (known === undefined)
+        progress.note(
+          `made your lock key, ${lockFile(io)}: back it up, clusters of your account trust each other by it`,
+        );
+      const signing = { tenant, clusterId: name, lock, holder: holder(), at: io.clock.now() };
       // The agent makes the key pair as it starts.
       await poll(
         io,

@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
 import { changeLock, holder, linkOf, signCluster, withKey, withoutKey } from '#cli/lock/cluster-lock.ts';
-import { lockFile, newLockKey, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
+import { isLockKeyText, lockFile, newLockKey, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
@@ -28,7 +28,7 @@ const onCluster = (command: Command): Command =>
   command.addOption(changingKubeconfigOption()).addOption(contextOption());
 
 function publicLockKey(text: string): string {
-  if (/^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/.test(text)) return text;
+  if (isLockKeyText(text)) return text;
   throw new InvalidArgumentError(
     'A lock key is 60 characters and begins with MCowBQYDK2VwAyEA; `isthmus lock show` prints yours.',
   );

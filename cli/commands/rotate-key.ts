@@ -1,7 +1,8 @@
 /** isthmus rotate-key: gives a cluster a new key pair, while everything that the former one holds open stays open. */
-import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { Command } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
+import { fingerprintOf } from '#cli/install/own-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { keySuccessionText } from '#shared/domain/key-succession.ts';
@@ -39,7 +40,7 @@ const inPem = () => {
 };
 /** base64: the former key says that the next one is the cluster's, too. */
 function successionOf(former: string, next: Uint8Array): string {
-  const text = Buffer.from(keySuccessionText(`sha256:${createHash('sha256').update(next).digest('hex')}`));
+  const text = Buffer.from(keySuccessionText(fingerprintOf(next)));
   const key = createPrivateKey(former);
   return sign(key.asymmetricKeyType === 'ed25519' ? null : 'sha256', text, key).toString('base64');
 }

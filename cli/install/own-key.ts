@@ -4,8 +4,10 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { authenticationKeysSecret, keyFields, systemNamespace } from '#shared/domain/liqo-keys.ts';
 
+/** How people and annotations name a key: `sha256:` and the hex digest of its SubjectPublicKeyInfo. */
+export const fingerprintOf = (spki: Uint8Array): string => `sha256:${createHash('sha256').update(spki).digest('hex')}`;
+
 export interface OwnKey {
-  /** `sha256:` and the hex digest of the SubjectPublicKeyInfo. */
   readonly fingerprint: string;
   /** RFC 7638, by which the broker names a key; absent for a kind of key other than Ed25519. */
   readonly thumbprint?: string;
@@ -21,7 +23,7 @@ export async function ownKeyOf(kube: Pick<KubeClient, 'get'>): Promise<OwnKey | 
   const key = createPublicKey(Buffer.from(pem, 'base64').toString());
   const isSuccessor = secret?.data?.[keyFields.succession] !== undefined;
   const spki = key.export({ type: 'spki', format: 'der' });
-  const fingerprint = `sha256:${createHash('sha256').update(spki).digest('hex')}`;
+  const fingerprint = fingerprintOf(spki);
   if (key.asymmetricKeyType !== 'ed25519') return { isSuccessor, fingerprint };
   const { crv, kty, x } = key.export({ format: 'jwk' });
   const thumbprint = createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url');

@@ -1,6 +1,6 @@
 /** What a cluster shares with peers, for `join` and `install` to say. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { shareOf } from '#shared/domain/capacity-share.ts';
+import { roundDown, shareOf } from '#shared/domain/capacity-share.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { label, managedByShadowPod, virtualNodeType } from '#shared/domain/liqo-keys.ts';
@@ -35,15 +35,10 @@ export function shareInWords(policy: PeeringPolicy, allNodes: readonly Node[], a
   const own = sum(allPods.filter(isOwn).map(({ spec }) => podUsage(spec ?? { containers: [] })));
   const percent = terms.sharePercent ?? defaultSharePercent;
   const share = shareOf({ allocatable, own }, percent);
-  const amounts = shown.map((resource) => `${resource} ${readable(resource, share[resource] ?? 0n)}`);
+  const amounts = shown.map(
+    (resource) => `${resource} ${showAmount(resource, roundDown(resource, share[resource] ?? 0n))}`,
+  );
   return `shares with peers ${percent} % of what its own pods leave free, now ${amounts.join(', ')} (PeeringPolicy ${name}, spec.asProvider.sharePercent)`;
-}
-
-const nanos = 1_000_000_000n;
-/** Down to thousandths of processors, mebibytes and whole pods. */
-function readable(resource: string, amount: bigint): string {
-  const grain = resource === 'cpu' ? nanos / 1_000n : resource === 'memory' ? nanos << 20n : nanos;
-  return showAmount(resource, amount - (amount % grain));
 }
 
 /** Sets the percentage that was asked for, in the policy that joining makes. Undefined: there is no such policy, and nothing to say. */

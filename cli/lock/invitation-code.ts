@@ -2,6 +2,7 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { changeLock, linkOf, withKey } from './cluster-lock.ts';
+import { isLockKeyText } from './lock-key.ts';
 
 interface Voucher {
   /** The inviting account. */
@@ -16,7 +17,7 @@ export const codeWith = (code: string, { tenant, key }: Voucher): string => `${c
 export function readCode(text: string): { readonly code: string; readonly voucher?: Voucher } {
   const [code = '', tenant, key, ...rest] = text.trim().split('~');
   if (tenant === undefined) return { code };
-  if (rest.length > 0 || !/^[-a-z0-9]{1,63}$/.test(tenant) || !/^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/.test(key ?? '')) {
+  if (rest.length > 0 || !/^[-a-z0-9]{1,63}$/.test(tenant) || !isLockKeyText(key ?? '')) {
     throw new AppError('invalid_input', 'the code is damaged behind its first ~', {
       detail: { field: 'code', remedy: 'have it sent once more, or use the part before the first ~ alone' },
     });

@@ -16,6 +16,9 @@ export interface LockKey {
   sign(of: Locked): string;
 }
 
+/** A SubjectPublicKeyInfo of an Ed25519 key in base64: the first 16 characters say which kind of key it is. */
+export const isLockKeyText = (text: string): boolean => /^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/.test(text);
+
 type Place = Pick<CliIo, 'env' | 'home'>;
 export const lockFile = (io: Place): string => `${configFile(io).replace(/\.json$/, '')}.lock.json`;
 

@@ -21,6 +21,8 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { openAwsTargets } from './aws-targets.ts';
 import { boxKeyIn } from './box-key.ts';
 import { listenIn } from './change-signal.ts';
+import { withConsole } from './console-gateway.ts';
+import { createSessions } from './console-session.ts';
 import { lockDirectory } from './data-lock.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
@@ -61,6 +63,8 @@ export interface BrokerOptions {
   readonly trustedProxies?: readonly string[];
   /** Requests with `?wait=` are answered after this at the latest. */
   readonly longestWaitSeconds?: number;
+  /** Finds the folder of the built console when its page is first asked for; absent: there is no console. */
+  readonly consoleFolder?: () => Promise<string>;
   readonly log: Log;
   readonly clock?: Clock;
   readonly version: string;
@@ -119,6 +123,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 
     const doorbells = createNotifySockets(proxies);
     const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
+    const secretBox = createSealedBox(await boxKeyIn(dataDir));
     const control = createControl({
       store,
       bus,
@@ -129,7 +134,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       broker: () => ({ url, ...(tls.caHash !== undefined && { caHash: tls.caHash }) }),
       limits: options.limits ?? selfHostedLimits,
       documents: createHttpsJson({ allowPrivateAddresses: options.allowPrivateIssuers === true }),
-      secretBox: createSealedBox(await boxKeyIn(dataDir)),
+      secretBox,
       webhookSender: createWebhookHttp({ allowPrivateAddresses: options.allowPrivateWebhooks === true }),
       ...(options.awsPrincipal !== undefined && {
         eventTargetSender: await openAwsTargets(options.awsPrincipal, clock),
@@ -151,7 +156,15 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
-    gateway = withReadiness(createHttpGateway(composition, createRouter(httpFunctions), ids, proxies), ready);
+    const api = createHttpGateway(composition, createRouter(httpFunctions), ids, proxies);
+    const { consoleFolder: folder } = options;
+    const sessions = createSessions(secretBox, clock);
+    gateway = withReadiness(
+      folder === undefined
+        ? api
+        : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } }),
+      ready,
+    );
     const running = control.run(stopping.signal);
     const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));

@@ -39,19 +39,21 @@ export function createTlsServer(options: TlsServerOptions = {}): Server {
   return server;
 }
 
+/** What stops the timer of a connection that has sent no request yet. */
+const silenceTimers = new WeakMap<Socket, () => void>();
+
 /** Of a connection behind the handshake: the first request must begin in time, and a WebSocket takes the connection over. */
 function endSilent(server: Server, afterMs: number): void {
   server.on('secureConnection', (socket) => {
     const silent = setTimeout(() => socket.destroy(), afterMs).unref();
     const heard = (): void => clearTimeout(silent);
     socket.once('close', heard);
-    first.set(socket, heard);
+    silenceTimers.set(socket, heard);
   });
-  const hear = ({ socket }: IncomingMessage): void => first.get(socket)?.();
+  const hear = ({ socket }: IncomingMessage): void => silenceTimers.get(socket)?.();
   server.prependListener('request', hear);
   server.prependListener('upgrade', hear);
 }
-const first = new WeakMap<Socket, () => void>();
 
 /** What is beyond a limit is closed before a handshake is spent on it. */
 function limitConnections(server: Server, options: TlsServerOptions): void {

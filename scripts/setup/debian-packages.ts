@@ -25,6 +25,12 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'zsh', proof: 'zsh' },
 ];
 
+/** For tests of the console; the demo needs none. */
+export const browserPackages: readonly DebianPackage[] = [
+  { name: 'chromium', proof: 'chromium' },
+  { name: 'fonts-dejavu-core', proof: '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf' },
+];
+
 const searchPath = (): string[] => [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
 
 async function isExecutable(file: string): Promise<boolean> {

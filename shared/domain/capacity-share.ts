@@ -17,3 +17,12 @@ export function shareOf({ allocatable, own }: Holding, percent: number): Amounts
   }
   return share;
 }
+
+const unit: Nanos = 1_000_000_000n;
+const mebi: Nanos = unit << 20n;
+
+/** Down to what can be written and read well: thousandths of processors, mebibytes, whole devices. */
+export function roundDown(resource: string, amount: Nanos): Nanos {
+  const grain = resource === 'cpu' ? unit / 1_000n : /memory|storage/.test(resource) && amount >= mebi ? mebi : unit;
+  return amount - (amount % grain);
+}

@@ -8,7 +8,7 @@ import { bannedFileNames, budget, environmentReaders, importLaw, impureWords, ov
 import { breachOf, placeOf } from './layers.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], {
   cwd: root,
   encoding: 'utf8',
 })
@@ -30,7 +30,7 @@ const runtimeImports = (file: string): string[] =>
 
 const rooms = /^(shared|kube|control|functions|infra|agent|cli|console)\//;
 /** Data, such as a JSON file, imports nothing and closes no circle. */
-const isModule = (file: string) => rooms.test(file) && file.endsWith('.ts');
+const isModule = (file: string) => rooms.test(file) && /\.tsx?$/.test(file);
 const isTesting = (file: string) => /(^|\/)testing\//.test(file);
 const isProduct = (file: string) => isModule(file) && !isTest(file) && !isTesting(file);
 const isTest = (file: string) => /\.(test|contract)\.ts$/.test(file) || file.startsWith('test/');
@@ -50,7 +50,7 @@ describe('the import law', () => {
   test('no import escapes it by a misspelt extension', () => {
     const odd = files.flatMap((file) =>
       runtimeImports(file)
-        .filter((target) => rooms.test(target) && !/\.(ts|json|mjs)$/.test(target))
+        .filter((target) => rooms.test(target) && !/\.(tsx?|json|mjs)$/.test(target))
         .map((target) => `${file}: ${target}`),
     );
     expect(odd).toEqual([]);

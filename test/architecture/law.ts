@@ -85,7 +85,7 @@ export const importLaw: readonly Law[] = [
     because: 'rules are data that a reader can check without knowing the CDK',
   },
   {
-    from: /^(shared|kube|control|functions|agent|cli)\//,
+    from: /^(shared|kube|control|functions|agent|cli|console)\//,
     never: /^(aws-cdk-lib|constructs|cdk-nag)/,
     because: 'what runs does not carry what deploys it',
   },
@@ -117,7 +117,13 @@ export const importLaw: readonly Law[] = [
     because: 'the CLI is a client of the REST API; only `broker serve` carries the broker itself',
   },
   {
-    from: /^(agent|control|functions|cli|kube|shared)\/(?!(.*\/)?testing\/)/,
+    from: /^console\//,
+    never:
+      /^(kube|control|functions|agent|cli|infra|scripts|bench|test)\/|^shared\/(ports|schema|async)\/|^node:|^zod$/,
+    because: 'the console is a page of the public API: a portal can show what it shows, with the client that it has',
+  },
+  {
+    from: /^(agent|control|functions|cli|console|kube|shared)\/(?!(.*\/)?testing\/)/,
     never: /^test\/|(^|\/)testing\//,
     because: 'the product does not depend on its tests, nor on what only they need',
   },

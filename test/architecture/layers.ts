@@ -130,10 +130,19 @@ const cli: readonly Layer[] = [
   line('cli', ''),
 ];
 
+const page: readonly Layer[] = [
+  line('console', 'model'),
+  line('console', 'data'),
+  line('console', 'parts'),
+  line('console', 'map'),
+  line('console', 'pages'),
+  line('console', ''),
+];
+
 const infra: readonly Layer[] = [line('infra', 'rules', 'constructs', 'stacks', '')];
 
 /** By root folder. What a root may import of another one is said by `importLaw`. */
-const layers: readonly (readonly Layer[])[] = [shared, kube, agent, control, functions, infra, cli];
+const layers: readonly (readonly Layer[])[] = [shared, kube, agent, control, functions, infra, cli, page];
 
 interface Place {
   readonly folder: string;

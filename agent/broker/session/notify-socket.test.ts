@@ -2,6 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect as connectTcp } from 'node:net';
+import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -233,4 +234,44 @@ test('behind a proxy that refuses upgrades it stays away and says so, and opens 
   clock.advance(120_000);
   await until('it to open', () => doorbell.connected());
   expect([sockets.length, seen.rings]).toEqual([1, 1]);
+});
+
+test('an agent that gets any frames from its broker stays on its connection, keeps a sane pace, and hears the next ring', async () => {
+  const { port, sockets } = await bell();
+  const { doorbell, seen, pace } = agent({ port });
+  await until('it to open', () => doorbell.connected());
+  const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 1, 2, 1e9, 1e15, Number.MAX_SAFE_INTEGER));
+  const value = fc.oneof(number, fc.jsonValue({ maxDepth: 2 }));
+  const like = fc.record(
+    {
+      type: fc.constantFrom('pong', 'pong', 'desired', 'ping', '__proto__', null),
+      revision: value,
+      heartbeatSeconds: value,
+      pollSeconds: value,
+      protocolVersion: value,
+    },
+    { requiredKeys: ['type'] },
+  );
+  const frame = fc.oneof(
+    like.map((one) => JSON.stringify(one)),
+    fc.jsonValue().map((one) => JSON.stringify(one)),
+    fc.string({ maxLength: 200 }),
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+  );
+  for (const one of fc.sample(frame, 3_000)) sockets[0]?.send(one);
+  sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 15, pollSeconds: 5, protocolVersion: 2 }));
+  await until('the last pong', () => pace.heartbeatMs() === 15_000);
+  const rings = seen.rings;
+  sockets[0]?.send(JSON.stringify({ type: 'desired', revision: 8 }));
+  await until('the ring', () => seen.rings === rings + 1);
+  expect([sockets.length, doorbell.connected()]).toEqual([1, true]);
+});
+
+test('a pace beyond a day is not taken over', async () => {
+  const { port, sockets } = await bell();
+  const { doorbell, pace } = agent({ port });
+  await until('it to open', () => doorbell.connected());
+  sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 1e12, pollSeconds: 5 }));
+  sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 86_400, pollSeconds: 5 }));
+  await until('the second pong', () => pace.heartbeatMs() === 86_400_000);
 });

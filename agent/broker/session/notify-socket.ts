@@ -6,6 +6,7 @@
 import WebSocket from 'ws';
 import { abortScope } from '#shared/async/abort-scope.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
@@ -56,8 +57,17 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   function hear(text: string): void {
     const { data: frame } = ServerFrame.safeParse(parse(text));
     if (frame === undefined) return;
-    if (frame.type === 'pong') pace.told(frame);
+    if (frame.type === 'pong') takePace(frame);
     if (frame.type === 'desired' || (frame.revision ?? revision()) !== revision()) onRing();
+  }
+
+  /** The next exchange fails for the same reason and says so; thrown here, in a listener of the socket, it would end the process. */
+  function takePace(frame: Parameters<AgentPace['told']>[0]): void {
+    try {
+      pace.told(frame);
+    } catch (error) {
+      log.warn('pong of the broker ignored', { reason: messageOf(error) });
+    }
   }
 
   /** Open, or undefined when that failed. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Cache, CacheOptions, Caches } from '#kube/model/types.ts';
-import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import type { KubeObject, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { secret } from '../kinds/secret.ts';
-import { watchedObjects } from './watched-objects.ts';
+import { objectOf, watchedObjects } from './watched-objects.ts';
 
 const set = { peering: 'per_1', role: 'provider', peer: 'milan', state: 'present' } as const;
 const text = (bytes: number): string => Buffer.alloc(bytes, 'x').toString('base64');
@@ -16,7 +16,12 @@ const object = (kind: string, name: string, namespace: string, more: object = {}
 });
 
 const cacheOf = (type: ResourceType, objects: readonly KubeObject[]): Cache<KubeObject> =>
-  ({ type, list: () => objects }) as unknown as Cache<KubeObject>;
+  ({
+    type,
+    list: () => objects,
+    get: (ref: ObjectRef) =>
+      objects.find(({ metadata }) => metadata.name === ref.name && metadata.namespace === ref.namespace),
+  }) as unknown as Cache<KubeObject>;
 
 /** As the agent caches it. */
 function cached(stored: KubeObject): KubeObject {
@@ -53,4 +58,11 @@ test('of what a Secret of the handshake holds, nothing beyond its size is report
   const [report] = watchedObjects({ all: [cacheOf(secret.type, [kept])] }, set).observed;
   expect(report?.data).toEqual({ publicKey: found.publicKey });
   expect(report?.unfit?.map(({ field }) => field)).toEqual(['csr']);
+});
+
+test('an object is found in whichever cache of its kind has it', () => {
+  const own = object('Secret', 'gw-milan', 'liqo-tenant-milan');
+  const all = [cacheOf(secret.type, []), cacheOf(resourceSlices, []), cacheOf(secret.type, [own])];
+  expect(objectOf({ all }, set, 'Secret', 'gw-milan')).toBe(own);
+  expect(objectOf({ all }, set, 'Secret', 'gw-rome')).toBeUndefined();
 });

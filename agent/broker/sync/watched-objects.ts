@@ -19,17 +19,20 @@ export const channelCaches = (caches: Caches): ChannelCaches => ({
   all: brokerKinds.flatMap((kind) => kind.caches(caches)),
 });
 
-/** The object of this kind and name in the tenant namespace of the peer, as a cache has it. */
-export const objectOf = (
+/** The object of this kind and name in the tenant namespace of the peer, as a cache has it. A kind may have several caches, by selector. */
+export function objectOf(
   { all }: ChannelCaches,
   set: Pick<PeeringKey, 'peer'>,
   kind: string,
   name: string,
-): KubeObject | undefined =>
-  all
-    .filter(({ type }) => type.kind === kind)
-    .flatMap((cache) => cache.list())
-    .find(({ metadata }) => metadata.name === name && metadata.namespace === tenantNamespaceOf(set));
+): KubeObject | undefined {
+  const ref = { namespace: tenantNamespaceOf(set), name };
+  for (const cache of all) {
+    const found = cache.type.kind === kind ? cache.get(ref) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 export interface WatchedObjects {
   readonly live: readonly LiveObject[];

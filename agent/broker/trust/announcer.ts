@@ -2,6 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { fingerprintOf } from '#agent/pki/cluster-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { Log } from '#shared/ports/log.ts';
 import type { PeeringLock } from '#shared/schema/isthmus/peering-lock.ts';
 import { type ClusterFacts, longestAnnouncement } from '#shared/schema/protocol/agent-protocol.ts';
 import { type Claims, caHashOf, signAnnouncement } from './announcement.ts';
@@ -13,6 +14,7 @@ export interface AnnouncerDeps {
   /** base64: by the key before this one. */
   readonly succession?: string;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**
@@ -32,12 +34,12 @@ interface Announced {
 /** Undefined where the cluster's key is of a kind other than Ed25519, or where what there is to say does not fit. */
 export type Announcer = (peer: string, announced: Announced) => string | undefined;
 
-export function createAnnouncer({ clusterId, tenant, privateKey, succession, clock }: AnnouncerDeps): Announcer {
+export function createAnnouncer({ clusterId, tenant, privateKey, succession, clock, log }: AnnouncerDeps): Announcer {
   if (privateKey.asymmetricKeyType !== 'ed25519') return () => undefined;
   const publicKey = createPublicKey(privateKey);
   const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
   const fingerprint = fingerprintOf(publicKey);
-  const last = new Map<string, { readonly said: string; readonly at: number; readonly text: string }>();
+  const last = new Map<string, { readonly claims: string; readonly at: number; readonly text: string | undefined }>();
   return (peer, { facts, lock, wireGuardKey }) => {
     const own = lock?.spec.own;
     const { network } = facts;
@@ -62,13 +64,21 @@ export function createAnnouncer({ clusterId, tenant, privateKey, succession, clo
           }),
       ...(wireGuardKey === undefined ? {} : { wireGuardKey }),
     };
+    const claims = JSON.stringify(said);
     const before = last.get(peer);
-    if (before?.said === JSON.stringify(said) && clock.now() - before.at < renewedEveryMs) return before.text;
+    if (before?.claims === claims && clock.now() - before.at < renewedEveryMs) return before.text;
     // A clock that was set back while this process runs must not make the newer version the older one.
     const at = Math.max(clock.now(), (before?.at ?? 0) + 1);
     const text = signAnnouncement({ ...said, at }, privateKey);
-    if (text.length > longestAnnouncement) return undefined;
-    last.set(peer, { said: JSON.stringify(said), at, text });
-    return text;
+    const isTooLong = text.length > longestAnnouncement;
+    if (isTooLong) {
+      log.warn('announcement is too long and is not sent: the peer cannot verify this cluster; use fewer ranges', {
+        peer,
+        characters: text.length,
+        accepted: longestAnnouncement,
+      });
+    }
+    last.set(peer, { claims, at, text: isTooLong ? undefined : text });
+    return isTooLong ? undefined : text;
   };
 }

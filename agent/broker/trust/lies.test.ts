@@ -50,6 +50,7 @@ function world() {
     tenant: 'acme',
     privateKey: rome.privateKey,
     clock: systemClock,
+    log: silentLog,
     facts: () => emptyFacts,
   });
   const sets = createDesiredState({

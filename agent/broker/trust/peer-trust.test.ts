@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import type { ClusterFacts, DesiredSet } from '#shared/schema/protocol/agent-protocol.ts';
@@ -22,6 +23,7 @@ function blindTrust() {
     tenant: 'acme',
     privateKey: rome.privateKey,
     clock: systemClock,
+    log: silentLog,
     facts: () => ({}) as ClusterFacts,
   });
   const check = (set: Pick<DesiredSet, 'role'>, version?: number) =>

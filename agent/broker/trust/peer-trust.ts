@@ -1,5 +1,6 @@
 /** Keeps the TrustedPeers: decides about each desired set, remembers the keys that are trusted, and shows what an administrator has to decide. */
 import type { Cache, Cluster } from '#kube/model/types.ts';
+import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
@@ -45,7 +46,7 @@ export type PeerTrustSource = PeerTrust & {
   ready(signal: AbortSignal): Promise<void>;
   readonly peers: Cache<TrustedPeer>;
   /** Whether an administrator changed or deleted the object since the last call: this room's own writes to its status change nothing. */
-  isDecidedAnew(peer: TrustedPeer): boolean;
+  isChangedByAdministrator(peer: TrustedPeer): boolean;
   readonly locks: Cache<PeeringLock>;
 };
 
@@ -68,16 +69,7 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
   }
 
   /** Both roles of a pair write one object: the second one decides by what the first has written. */
-  const turns = new Map<string, Promise<unknown>>();
-  function inTurn<T>(peer: string, work: () => Promise<T>): Promise<T> {
-    const turn = (turns.get(peer) ?? Promise.resolve()).then(work, work);
-    const isLast = () => {
-      if (turns.get(peer) === turn) turns.delete(peer);
-    };
-    turns.set(peer, turn);
-    turn.then(isLast, isLast);
-    return turn;
-  }
+  const mutex = new KeyedMutex();
 
   async function remember(
     peer: string,
@@ -138,6 +130,8 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
     return { faults, verdict, status: nextStatus(set.role, known, verdict) };
   }
 
+  const pendingPeers = (): number => cache.list().filter((peer) => peer.status?.key === undefined).length;
+
   async function check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined> {
     let known = knownPeer(set.peer);
     let seen = look(set, question, known);
@@ -147,8 +141,7 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       seen = look(set, question, known);
     }
     const { faults, verdict, status } = seen;
-    const pending = cache.list().filter((peer) => peer.status?.key === undefined).length;
-    if (known !== undefined || verdict.refused === undefined || pending < mostPending)
+    if (known !== undefined || verdict.refused === undefined || pendingPeers() < mostPending)
       await remember(set.peer, known, status, signal);
     const [early] = faults;
     if (verdict.refused !== undefined || early === undefined) return verdict.refused;
@@ -160,7 +153,7 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       await Promise.all([cache.synced(signal), locks.synced(signal)]);
     },
     peers: cache,
-    isDecidedAnew({ metadata: { name } }) {
+    isChangedByAdministrator({ metadata: { name } }) {
       const now = cache.get({ name });
       const text = now === undefined ? '' : JSON.stringify([now.metadata.uid, now.spec ?? {}]);
       if (decided.get(name) === text) return false;
@@ -168,7 +161,15 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
       return true;
     },
     locks,
-    check: (set, question, signal) => inTurn(set.peer, () => check(set, question, signal)),
+    async check(set, question, signal) {
+      let distrust: Distrust | undefined;
+      await mutex.run(set.peer, signal, async () => {
+        distrust = await check(set, question, signal);
+      });
+      // The mutex returns without having run the work once the signal has aborted: no verdict must not read as consent.
+      signal.throwIfAborted();
+      return distrust;
+    },
     announcements() {
       const facts = deps.facts();
       const lock = locks.list().find(({ metadata }) => metadata.name === tenant);

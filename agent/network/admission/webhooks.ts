@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
 import { linkRefusal } from '#agent/model/policies.ts';
+import { isAllowed } from '#kube/http/access-review.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { endpointSlices, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -48,19 +49,10 @@ async function guardedRanges(api: KubeApi, signal: AbortSignal): Promise<readonl
   ];
 }
 
-async function mayMakeIps(
-  api: KubeApi,
-  namespace: string,
-  user: Review['user'],
-  signal: AbortSignal,
-): Promise<boolean> {
+function mayMakeIps(api: KubeApi, namespace: string, user: Review['user'], signal: AbortSignal): Promise<boolean> {
   const { group, plural: resource } = networkKinds.ips;
   const attributes = { verb: 'create', group, resource, namespace };
-  const spec = { user: user.name, groups: user.groups, resourceAttributes: attributes };
-  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-  const { status } = await api.postPath<{ readonly status?: { readonly allowed?: boolean } }>(path, review, signal);
-  return status?.allowed === true;
+  return isAllowed(api, { user: user.name, groups: user.groups }, attributes, signal);
 }
 
 type Validate<T extends KubeObject> = (before: T | undefined, after: T, others: readonly T[]) => Verdict;

@@ -2,7 +2,7 @@
  * What consumers may be granted together, and what of it one slice gets. A cluster shares a percentage of what its own pods leave free; slices
  * shrink at once when that becomes less, the youngest first, and grow a while after. Pure.
  */
-import type { Holding } from '#shared/domain/capacity-share.ts';
+import { type Holding, roundDown } from '#shared/domain/capacity-share.ts';
 import type { Nanos } from '#shared/domain/quantity.ts';
 
 /** A slice that shrank does not grow for so long: pods of the provider that come and go do not make it flap. */
@@ -15,15 +15,6 @@ export interface Supply {
   readonly ready: Holding;
   /** Besides those, nodes that were lost only a moment ago: a node that restarts makes no slice shrink. */
   readonly lasting: Holding;
-}
-
-const unit: Nanos = 1_000_000_000n;
-const mebi: Nanos = unit << 20n;
-
-/** Down to what can be written and read well: thousandths of processors, mebibytes, whole devices. */
-function roundDown(resource: string, amount: Nanos): Nanos {
-  const grain = resource === 'cpu' ? unit / 1_000n : /memory|storage/.test(resource) && amount >= mebi ? mebi : unit;
-  return amount - (amount % grain);
 }
 
 /** All of `wanted`, or the largest step of it that is not more than `most`. */

@@ -16,13 +16,21 @@ export const protocolVersion = 2;
 export const oldestProtocolVersion = Math.max(1, protocolVersion - 2);
 
 /** What the broker wants of an agent from now on; in every answer since version 2. */
+/** Once a day: a number from a broken broker must not silence an agent for years. */
+const slowestPaceSeconds = 86_400;
 const pace = {
   heartbeatSeconds: z
     .int()
     .min(1)
+    .max(slowestPaceSeconds)
     .optional()
     .describe('How often to be heard of when nothing changes: shorter while peerings are made or ended.'),
-  pollSeconds: z.int().min(1).optional().describe('How often to ask for news without a doorbell.'),
+  pollSeconds: z
+    .int()
+    .min(1)
+    .max(slowestPaceSeconds)
+    .optional()
+    .describe('How often to ask for news without a doorbell.'),
   protocolVersion: z.int().min(1).optional().describe('Of the broker. Absent: 1.'),
 };
 export interface Pace {

@@ -64,6 +64,7 @@ const withSets: More = async ({ cluster, clusterId, clock }) => {
     tenant: 'acme',
     privateKey,
     clock,
+    log: silentLog,
     facts: () => facts,
   });
   const log = silentLog;

@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
+import { isAllowed, type ReviewedUser } from '#kube/http/access-review.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import type { ConfigMap } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -12,13 +13,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { accessVerbOf, subresourcesOf } from './routes.ts';
 
-export interface Caller {
-  readonly user: string;
-  readonly groups: readonly string[];
-  readonly uid?: string | undefined;
-  /** What the authenticator says besides, such as what a token is limited to. */
-  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
-}
+export type Caller = ReviewedUser;
 
 /** Where every API server publishes what its clients, and it itself, are verified with. */
 export const authenticationConfig = { namespace: 'kube-system', name: 'extension-apiserver-authentication' } as const;
@@ -55,10 +50,6 @@ interface TokenReview {
     readonly error?: string;
     readonly user?: Partial<Omit<Caller, 'user'>> & { readonly username?: string };
   };
-}
-
-interface AccessReview {
-  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
 }
 
 const allowedMs = 10_000;
@@ -125,15 +116,8 @@ export class NodeAccess {
     const key = JSON.stringify([caller, name, verb, subresource]);
     const known = this.#answers.get(key);
     if (known && known.until > clock.now()) return known.allowed;
-    const resourceAttributes = { verb, version: 'v1', resource: 'nodes', subresource, name };
-    const review = {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SubjectAccessReview',
-      spec: { ...caller, resourceAttributes },
-    };
-    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-    const { status } = await api.postPath<AccessReview>(path, review, signal);
-    const allowed = status?.allowed === true;
+    const attributes = { verb, version: 'v1', resource: 'nodes', subresource, name };
+    const allowed = await isAllowed(api, caller, attributes, signal);
     if (this.#answers.size >= maxRemembered) this.#answers.clear();
     this.#answers.set(key, { allowed, until: clock.now() + (allowed ? allowedMs : deniedMs) });
     return allowed;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { KeyedMutex } from '#agent/reflection/engine/keyed-mutex.ts';
 import { reflectorNames } from '#agent/reflection/engine/options.ts';
 import type { Cache } from '#kube/model/types.ts';
+import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ProviderConnection } from './connect-provider.ts';

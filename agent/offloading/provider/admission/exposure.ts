@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { type GuestRules, matchesAny } from '../guests/decide.ts';
+import { malformed, settingText } from '../guests/refusal-text.ts';
 
 const text = z.string().nullish();
 const Metadata = z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() });
@@ -21,7 +22,6 @@ const GuestIngress = z.looseObject({
 });
 type Metadata = z.infer<typeof Metadata> | null | undefined;
 
-const setting = (name: string): string => `(guests.${name} of the provider's PeeringPolicy)`;
 const refuse = (message: string): Verdict => deny('sandbox_refused', message);
 const firstRefusal = (verdicts: Iterable<Verdict>): Verdict => [...verdicts].find(({ allowed }) => !allowed) ?? allow;
 
@@ -31,7 +31,7 @@ function* annotationVerdicts(after: Metadata, before: Metadata, rules: GuestRule
     const isNews = before?.annotations?.[key] !== value;
     if (isNews && key.includes('/') && !matchesAny(rules.annotations, key))
       yield refuse(
-        `metadata.annotations[${key}] is ${JSON.stringify(value.slice(0, 100))}: controllers of the provider obey it; accepted are ${rules.annotations.join(', ')} ${setting('annotations')}`,
+        `metadata.annotations[${key}] is ${JSON.stringify(value.slice(0, 100))}: controllers of the provider obey it; accepted are ${rules.annotations.join(', ')} ${settingText('annotations')}`,
       );
   }
 }
@@ -47,10 +47,7 @@ function externalAddresses(addresses: readonly string[]): Verdict {
 /** `rules`: those for the guest that asks; undefined for the provider's own users and controllers. */
 export function validateGuestService(service: unknown, before?: unknown, rules?: GuestRules): Verdict {
   const parsed = GuestService.safeParse(service);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return deny('invalid_input', `${issue?.path.join('.')}: ${issue?.message}`);
-  }
+  if (!parsed.success) return malformed(parsed.error);
   const { metadata, spec } = parsed.data;
   const taken = externalAddresses(spec?.externalIPs ?? []);
   if (!taken.allowed || rules === undefined) return taken;
@@ -58,7 +55,7 @@ export function validateGuestService(service: unknown, before?: unknown, rules?:
   const address = spec?.loadBalancerIP;
   if (address && address !== was?.spec?.loadBalancerIP && !rules.loadBalancerAddresses)
     return refuse(
-      `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${setting('loadBalancerAddresses')}`,
+      `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${settingText('loadBalancerAddresses')}`,
     );
   return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
 }
@@ -70,10 +67,7 @@ const isAcceptedHost = (accepted: readonly string[], host: string): boolean =>
 export function validateGuestIngress(ingress: unknown, before?: unknown, rules?: GuestRules): Verdict {
   if (rules === undefined) return allow;
   const parsed = GuestIngress.safeParse(ingress);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return deny('invalid_input', `${issue?.path.join('.')}: ${issue?.message}`);
-  }
+  if (!parsed.success) return malformed(parsed.error);
   const { metadata, spec } = parsed.data;
   const was = GuestIngress.safeParse(before).data;
   const known = new Set(hostsOf(was?.spec));
@@ -81,7 +75,7 @@ export function validateGuestIngress(ingress: unknown, before?: unknown, rules?:
   if (unfit !== undefined) {
     const what = unfit === everyHost ? 'spec has a rule or backend for every host' : `spec has host ${unfit}`;
     return refuse(
-      `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${setting('ingressHosts')}`,
+      `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${settingText('ingressHosts')}`,
     );
   }
   return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));

@@ -1,11 +1,11 @@
 /** Where a guest's pod may run and what it may mount: volumes, nodes, schedulers and classes are lists of what is accepted. Pure. */
 import { type GuestRules, matchesAny } from '../guests/decide.ts';
+import { settingText } from '../guests/refusal-text.ts';
 import type { GuestPlacement } from './guest-pod.ts';
 
 export type Refusal = readonly [field: string, why: string];
 
 const words = (accepted: readonly string[]): string => accepted.join(', ') || 'none';
-const setting = (name: string): string => `(guests.${name} of the provider's PeeringPolicy)`;
 
 /** `own`: the provider's own node selector for this consumer, which its pods may repeat. */
 export function* placementRefusals(
@@ -22,7 +22,7 @@ export function* placementRefusals(
     if (type !== undefined)
       yield [
         `volumes[${i}].${type}`,
-        `volume ${name} is of a type that guests do not get; accepted are ${words(accepted)} ${setting('volumes')}`,
+        `volume ${name} is of a type that guests do not get; accepted are ${words(accepted)} ${settingText('volumes')}`,
       ];
   }
   for (const [key, value] of Object.entries(pod.nodeSelector ?? {})) {
@@ -52,7 +52,7 @@ function* classRefusals(pod: GuestPlacement, rules: GuestRules): Generator<Refus
   for (const [field, rule, accepted] of named) {
     const value = pod[field];
     if (value && !matchesAny(accepted, value))
-      yield [field, `is ${value}; accepted: ${words(accepted)} ${setting(rule)}`];
+      yield [field, `is ${value}; accepted: ${words(accepted)} ${settingText(rule)}`];
   }
   if (pod.priority && !pod.priorityClassName)
     yield ['priority', `is ${pod.priority}: guests do not push pods of the provider aside; leave it out`];
@@ -75,5 +75,5 @@ function* nodeAffinityRefusals(
 
 function* nodeKeyRefusals(field: string, key: string, { nodeLabels }: GuestRules): Generator<Refusal> {
   if (!matchesAny(nodeLabels, key))
-    yield [field, `chooses nodes by ${key}; accepted are ${words(nodeLabels)} ${setting('nodeLabels')}`];
+    yield [field, `chooses nodes by ${key}; accepted are ${words(nodeLabels)} ${settingText('nodeLabels')}`];
 }

@@ -6,6 +6,7 @@ import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { quantityProblem } from '#shared/domain/pod-resources.ts';
 import { type GuestRules, safeRules } from '../guests/decide.ts';
+import { malformed } from '../guests/refusal-text.ts';
 import { type GuestContainer, GuestPod } from './guest-pod.ts';
 import { placementRefusals, type Refusal } from './pod-placement.ts';
 import { restrictedRefusals } from './restricted.ts';
@@ -39,10 +40,7 @@ export function validateGuestPod(
   sandbox: Sandbox = { rules: safeRules },
 ): Verdict {
   const parsed = GuestPod.safeParse(spec);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return deny('invalid_input', `spec.pod.${issue?.path.join('.')}: ${issue?.message}`);
-  }
+  if (!parsed.success) return malformed(parsed.error, 'spec.pod.');
   const bad = quantityProblem(spec as PodSpec);
   if (bad) {
     return deny(

@@ -3,6 +3,7 @@ import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
 import { type GuestRules, matchesAny } from './decide.ts';
+import { settingText } from './refusal-text.ts';
 
 type Container = PodSpec['containers'][number];
 type Resources = NonNullable<Container['resources']>;
@@ -116,21 +117,20 @@ const some = (names: readonly string[]): string =>
 /** What of the pod does not hold here, as sentences for its author. What is filled in is no news. */
 export function limitations(spec: PodSpec, annotations: Texts, rules: GuestRules): string[] {
   const { terminationGracePeriodSeconds: grace, tolerations } = spec;
-  const setting = (name: keyof GuestRules): string => `(guests.${name} of its PeeringPolicy)`;
   const said: string[] = [];
   if (grace !== undefined && grace > rules.maxGracePeriodSeconds)
     said.push(
-      `spec.pod.terminationGracePeriodSeconds is ${grace}: the provider ends the pod after ${rules.maxGracePeriodSeconds} ${setting('maxGracePeriodSeconds')}`,
+      `spec.pod.terminationGracePeriodSeconds is ${grace}: the provider ends the pod after ${rules.maxGracePeriodSeconds} ${settingText('maxGracePeriodSeconds')}`,
     );
   const obeyed = Object.keys(annotations).filter((key) => isLeftOut(rules, key));
   if (obeyed.length > 0)
     said.push(
-      `metadata.annotations ${some(obeyed)} are left out: nodes of the provider would obey them; accepted: ${rules.nodeAnnotations.join(', ') || 'none'} ${setting('nodeAnnotations')}`,
+      `metadata.annotations ${some(obeyed)} are left out: nodes of the provider would obey them; accepted: ${rules.nodeAnnotations.join(', ') || 'none'} ${settingText('nodeAnnotations')}`,
     );
   const open = (tolerations ?? []).filter((one) => !tolerated(rules)(one)).map(({ key }) => key || 'every key');
   if (open.length > 0)
     said.push(
-      `spec.pod.tolerations of ${some(open)} have no effect at this provider: accepted are ${[...ofEveryPod, ...rules.tolerations].join(', ')} ${setting('tolerations')}`,
+      `spec.pod.tolerations of ${some(open)} have no effect at this provider: accepted are ${[...ofEveryPod, ...rules.tolerations].join(', ')} ${settingText('tolerations')}`,
     );
   return said;
 }

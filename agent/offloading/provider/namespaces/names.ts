@@ -4,84 +4,18 @@
  * Names that charts and operators install themselves under, or that platforms treat as their own. A guest that has such a namespace before its owner
  * reads what is installed into it later.
  */
-const reserved: readonly string[] = [
-  ...['kube-*', 'k8s-*', '*-system', '*-operator', '*-operators', '*-controller', '*-controllers', '*-manager'],
-  ...[
-    'openshift',
-    'openshift-*',
-    'istio-*',
-    'linkerd',
-    'linkerd-*',
-    'knative-*',
-    'tekton-*',
-    'argo',
-    'argocd',
-    'argo-*',
-  ],
-  ...[
-    'flux',
-    'flux-*',
-    'fleet-*',
-    'cattle-*',
-    'rancher-*',
-    'gke-*',
-    'gmp-*',
-    'aks-*',
-    'azure-*',
-    'aws-*',
-    'amazon-*',
-    'eks-*',
-  ],
-  ...[
-    'anthos-*',
-    'asm-*',
-    'config-management-*',
-    'capi-*',
-    'isthmus',
-    'isthmus-*',
-    'liqo',
-    'liqo-storage',
-    'liqo-tenant-*',
-  ],
-  ...['ingress', 'ingress-*', 'nginx-ingress', 'traefik', 'haproxy', 'haproxy-*', 'kong', 'contour', 'projectcontour'],
-  ...[
-    'monitoring',
-    'prometheus',
-    'grafana',
-    'loki',
-    'logging',
-    'observability',
-    'elastic-stack',
-    'datadog',
-    'newrelic',
-  ],
-  ...[
-    'vault',
-    'external-secrets',
-    'external-dns',
-    'sealed-secrets',
-    'spire',
-    'spire-*',
-    'consul',
-    'kyverno',
-    'falco',
-    'trivy',
-  ],
-  ...[
-    'velero',
-    'longhorn',
-    'rook-ceph',
-    'openebs',
-    'portworx',
-    'minio',
-    'metallb',
-    'cilium',
-    'calico-*',
-    'tigera-*',
-    'olm',
-  ],
-  ...['crossplane', 'karpenter', 'keda', 'harbor', 'jenkins', 'gitlab', 'gitlab-*', 'default'],
-];
+const reserved: readonly string[] = `
+  kube-* k8s-* *-system *-operator *-operators *-controller *-controllers *-manager openshift openshift-*
+  istio-* linkerd linkerd-* knative-* tekton-* argo argocd argo-* flux flux-* fleet-* cattle-* rancher-* gke-*
+  gmp-* aks-* azure-* aws-* amazon-* eks-* anthos-* asm-* config-management-* capi-* isthmus isthmus-* liqo
+  liqo-storage liqo-tenant-* ingress ingress-* nginx-ingress traefik haproxy haproxy-* kong contour
+  projectcontour monitoring prometheus grafana loki logging observability elastic-stack datadog newrelic vault
+  external-secrets external-dns sealed-secrets spire spire-* consul kyverno falco trivy velero longhorn
+  rook-ceph openebs portworx minio metallb cilium calico-* tigera-* olm crossplane karpenter keda harbor jenkins
+  gitlab gitlab-* default
+`
+  .trim()
+  .split(/\s+/);
 
 const matches = (pattern: string, name: string): boolean => {
   if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1));

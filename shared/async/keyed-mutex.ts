@@ -1,4 +1,4 @@
-/** One at a time for each key, in the order of asking: of several virtual nodes of one provider, one reflects what they share. */
+/** A mutex for each key, granted in the order of asking. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -15,7 +15,7 @@ export class KeyedMutex {
       if (this.#last.get(key) === last) this.#last.delete(key);
     });
     try {
-      await Promise.race([before, aborted(signal)]);
+      await settledOrAborted(before, signal);
       if (!signal.aborted) await work(signal);
     } finally {
       release();
@@ -23,8 +23,15 @@ export class KeyedMutex {
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+/** Leaves no listener on the signal, which may live as long as the process. */
+function settledOrAborted(before: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    signal.addEventListener('abort', done, { once: true });
+    void before.then(done);
   });
+}

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { KeyedMutex } from './keyed-mutex.ts';
 
@@ -42,4 +43,11 @@ test('the turn of one that fails goes to the next', async () => {
     worked = true;
   });
   expect(worked).toBe(true);
+});
+
+test('tasks that have ended leave no listener on a signal that lives on', async () => {
+  const mutex = new KeyedMutex();
+  const { signal } = new AbortController();
+  for (let i = 0; i < 20; i++) await mutex.run('prov', signal, () => Promise.resolve());
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

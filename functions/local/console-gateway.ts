@@ -1,0 +1,140 @@
+/** The console in front of the REST API: its files at `/`, sessions at `/console/session`, and requests of a session passed on with its key. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import * as z from 'zod';
+import type { Origin } from '#control/access/caller.ts';
+import { authenticateMember } from '#functions/runtime/authenticate.ts';
+import type { Composition } from '#functions/runtime/composition.ts';
+import { problemResponse } from '#functions/runtime/problem.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Ids } from '#shared/ports/ids.ts';
+import { type ConsoleFiles, readConsoleFiles, sendFile } from './console-files.ts';
+import { endedCookie, mustBeConsole, type Sessions } from './console-session.ts';
+import { readBody, splitUrl } from './gateway-event.ts';
+import type { Proxies } from './proxies.ts';
+
+export interface ConsoleOptions {
+  readonly composition: Composition;
+  readonly sessions: Sessions;
+  readonly ids: Ids;
+  readonly proxies: Proxies;
+  /** What `isthmus login` has to be told; shown to sessions only. */
+  readonly broker: { readonly url: string; readonly caHash: string };
+  /** The folder that has the built files; asked for when the page is first wanted. */
+  readonly folder: () => Promise<string>;
+}
+
+const sessionPath = '/console/session';
+const maxLoginBytes = 16 * 1024;
+const Login = z.strictObject({ key: z.string().min(1).max(8_192) });
+
+/** What is neither a file nor a session goes to `otherwise`. */
+export function withConsole(otherwise: RequestListener, options: ConsoleOptions): RequestListener {
+  const { composition, sessions, ids, proxies, broker } = options;
+  const filesOf = once(async () => readConsoleFiles(await options.folder()));
+
+  async function answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+    const path = splitUrl(request.url ?? '/').rawPath;
+    if (path === sessionPath) return answerSession(request, response, requestId);
+    if (isFile(request, path)) {
+      const file = (await filesOf()).get(path);
+      if (file === undefined) throw new AppError('not_found', `the console has no file ${path}`);
+      return sendFile(file, request, response);
+    }
+    if (request.headers.authorization === undefined) {
+      const credential = await sessions.credentialOf(request.headers);
+      if (credential !== undefined) {
+        mustBeConsole(request);
+        request.headers.authorization = `Bearer ${credential}`;
+      }
+    }
+    otherwise(request, response);
+  }
+
+  async function answerSession(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+    const reply = (status: number, body?: unknown, cookie?: string): void => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      response.writeHead(status, {
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+        ...(cookie !== undefined && { 'set-cookie': cookie }),
+      });
+      response.end(text);
+    };
+    mustBeConsole(request);
+    const origin = { from: proxies.clientOf(request), requestId };
+    switch (request.method) {
+      case 'POST': {
+        const { key } = await loginIn(request);
+        const holder = await holderOf(composition, key, origin);
+        return reply(200, { ...holder, broker }, await sessions.begin(key));
+      }
+      case 'GET': {
+        const credential = await sessions.credentialOf(request.headers);
+        return credential === undefined
+          ? reply(200, { kind: 'none' })
+          : reply(200, { ...(await holderOf(composition, credential, origin)), broker });
+      }
+      case 'DELETE':
+        return reply(204, undefined, endedCookie);
+      default:
+        throw new AppError('method_not_allowed', `${sessionPath} has GET, POST and DELETE`, {
+          detail: { allow: 'GET, POST, DELETE' },
+        });
+    }
+  }
+
+  return (request, response) => {
+    const requestId = ids.next('req');
+    answer(request, response, requestId).catch((error: unknown) => {
+      if (response.headersSent) return response.destroy();
+      const { statusCode = 500, headers, body } = problemResponse(error, requestId);
+      if (statusCode >= 500) composition.log.error('the console could not answer', error, { requestId });
+      const unread = !request.complete;
+      response.writeHead(statusCode, { ...headers, ...(unread && { connection: 'close' }) } as Record<string, string>);
+      response.end(body);
+    });
+  };
+}
+
+const isFile = ({ method }: IncomingMessage, path: string): boolean =>
+  (method === 'GET' || method === 'HEAD') && (path === '/' || path === '/icon.svg' || path.startsWith('/assets/'));
+
+async function loginIn(request: IncomingMessage): Promise<z.infer<typeof Login>> {
+  const body = await readBody(request, maxLoginBytes);
+  if (body === undefined) throw new AppError('too_large', `the body is larger than ${maxLoginBytes} bytes`);
+  const login = Login.safeParse(parsed(body.toString('utf8')));
+  if (login.success) return login.data;
+  throw new AppError('malformed_request', 'the body is no login, accepted is {"key": "ist_…"}: an API key');
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whose key it is; rejects with `unauthenticated` when it was revoked or has expired. */
+async function holderOf({ control }: Composition, credential: string, origin: Origin): Promise<object> {
+  if (credential.startsWith('iso_')) {
+    const { principal } = await control.tenants.operators.authenticate(credential, origin);
+    return { kind: 'operator', principal };
+  }
+  const caller = await authenticateMember(control, { authorization: `Bearer ${credential}` }, origin);
+  const { tenant, principal, role, scopes } = caller;
+  return { kind: 'member', tenant, principal, role, ...(scopes && { scopes }) };
+}
+
+/** A failure is forgotten: the next request tries again. */
+function once(read: () => Promise<ConsoleFiles>): () => Promise<ConsoleFiles> {
+  let reading: Promise<ConsoleFiles> | undefined;
+  return () => {
+    reading ??= read().catch((error: unknown) => {
+      reading = undefined;
+      throw error;
+    });
+    return reading;
+  };
+}
