@@ -150,17 +150,21 @@ describe('growth', () => {
   );
 
   test('ends with the new size and without the condition', () => {
-    const resizing = { type: 'Resizing', status: 'True', lastTransitionTime: 'x' };
+    const resizing = { type: 'Resizing', status: 'True', reason: 'WaitingForRealClaim', lastTransitionTime: 'x' };
     const [action] = look({
       volume: volume({ storage: '2Gi' }),
       home: home('2Gi', '1Gi', [resizing]),
       real: claim({ request: '2Gi', capacity: '2Gi' }),
     }).slice(-1);
     expect(action).toMatchObject({ do: 'status', patch: { capacity: { storage: '2Gi' } } });
-    const after = home('2Gi', '2Gi', (action as unknown as { patch: { conditions: object[] } }).patch.conditions);
-    expect(
-      look({ volume: volume({ storage: '2Gi' }), home: after, real: claim({ request: '2Gi', capacity: '2Gi' }) }),
-    ).toMatchObject([]);
+    const { conditions } = (action as unknown as { patch: { conditions: { type: string }[] } }).patch;
+    expect(conditions.map(({ type }) => type)).toEqual(['isthmus.dev/RemoteBound']);
+    const grown = { volume: volume({ storage: '2Gi' }), real: claim({ request: '2Gi', capacity: '2Gi' }) };
+    expect(look({ ...grown, home: home('2Gi', '2Gi', conditions) })).toEqual([]);
+    // Also when the agent ended between the two.
+    expect(look({ ...grown, home: home('2Gi', '2Gi', [...conditions, resizing]) })).toMatchObject([
+      { do: 'status', patch: { conditions } },
+    ]);
   });
 
   test('in this cluster the volume grows as soon as the real one has, and the kubelet does the rest', () => {

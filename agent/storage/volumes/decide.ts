@@ -39,8 +39,8 @@ export type Action =
   | { readonly do: 'tell'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
   | { readonly do: 'wait'; readonly on: string };
 
-export const remoteBound = 'isthmus.dev/RemoteBound';
-export const reachable = 'isthmus.dev/Reachable';
+const remoteBound = 'isthmus.dev/RemoteBound';
+const reachable = 'isthmus.dev/Reachable';
 
 /** `Recycle` is no policy that a provisioner keeps: the data stays. */
 const policyOf = ({ spec }: PersistentVolume): ReclaimPolicy =>
@@ -110,18 +110,18 @@ function told(observed: Observed, home: Claim): readonly Action[] {
   const remote = remoteOf(volume) !== undefined;
   const bound = remote ? boundness(observed) : undefined;
   const answers = remote && !observed.reachable ? unreachableCondition(observed) : undefined;
-  const size = sizeCondition(observed, home);
+  const grown = capacityNow(observed, home);
+  const size = grown === undefined ? sizeCondition(observed, home) : undefined;
   let conditions = before;
   const put = (type: string, input: ConditionInput | undefined): void => {
     conditions = input ? setCondition(conditions, input, nowMs) : removeCondition(conditions, type);
   };
   if (bound || !remote) put(remoteBound, bound);
   put(reachable, answers);
-  if (size !== 'theirs') {
-    put('Resizing', size?.type === 'Resizing' ? size : undefined);
-    put('FileSystemResizePending', size?.type === 'FileSystemResizePending' ? size : undefined);
-  }
-  const grown = capacityNow(observed, home);
+  // The kubelet of this cluster writes such conditions as well.
+  const ours = before.filter(({ reason }) => reason === waitsForClaim || reason === waitsForKubelet);
+  for (const { type } of ours) if (type !== size?.type) put(type, undefined);
+  if (size) put(size.type, size);
   const changed = conditions !== before;
   const isLost = remote && real.kind === 'gone' && bound !== undefined && changed;
   return [
@@ -183,23 +183,26 @@ const unreachableCondition = ({ volume }: Observed): ConditionInput => ({
   message: `cluster ${remoteOf(volume)?.provider}, which has the data, does not answer; it stays there`,
 });
 
-/** `theirs`: the kubelet of this cluster writes it. */
-function sizeCondition({ volume, real, source }: Observed, home: Claim): ConditionInput | undefined | 'theirs' {
-  if (volume.status?.phase !== 'Bound' || sizeOf(home) <= amountOf(home.status?.capacity)) return 'theirs';
-  if (real.kind !== 'there') return 'theirs';
+const waitsForClaim = 'WaitingForRealClaim';
+const waitsForKubelet = 'WaitingForKubelet';
+
+/** Undefined: the claim has what it asks for. */
+function sizeCondition({ volume, real, source }: Observed, home: Claim): ConditionInput | undefined {
+  if (volume.status?.phase !== 'Bound' || sizeOf(home) <= amountOf(home.status?.capacity)) return undefined;
+  if (real.kind !== 'there') return undefined;
   const waits = amountOf(volume.spec?.capacity) >= sizeOf(home);
   if (source && waits)
     return {
       type: 'FileSystemResizePending',
       status: 'True',
-      reason: 'WaitingForKubelet',
+      reason: waitsForKubelet,
       message: 'the volume has grown; the kubelet grows the file system when a pod mounts it',
     };
   const { namespace, name } = real.object.metadata;
   return {
     type: 'Resizing',
     status: 'True',
-    reason: 'WaitingForRealClaim',
+    reason: waitsForClaim,
     message: `claim ${namespace}/${name} ${remoteOf(volume) ? `at cluster ${remoteOf(volume)?.provider} ` : ''}is to grow to ${requestOf(home)}`,
   };
 }
@@ -208,7 +211,7 @@ function sizeCondition({ volume, real, source }: Observed, home: Claim): Conditi
 function capacityNow({ volume, real }: Observed, home: Claim): string | undefined {
   if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return undefined;
   const has = amountOf(home.status?.capacity);
-  const real_ = amountOf(real.object.status?.capacity);
-  const isDone = has < sizeOf(home) && real_ >= sizeOf(home) && amountOf(volume.spec?.capacity) >= sizeOf(home);
+  const granted = amountOf(real.object.status?.capacity);
+  const isDone = has < sizeOf(home) && granted >= sizeOf(home) && amountOf(volume.spec?.capacity) >= sizeOf(home);
   return isDone ? real.object.status?.capacity?.storage : undefined;
 }

@@ -46,7 +46,7 @@ export interface Claims {
   readonly open: boolean;
 }
 
-export const noClaims: Claims = { movable: true, open: false };
+const noClaims: Claims = { movable: true, open: false };
 /** Virtual nodes say so themselves; others do not have the label. */
 const hasStorage = { key: label.storageAvailable, operator: 'NotIn', values: ['false'] };
 
