@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
+import { type MetricsSettings, metricsSettings } from './metrics/settings.ts';
 
 const Env = z.object({
   ISTHMUS_CLUSTER_ID: ClusterId,
@@ -60,6 +61,8 @@ export interface AgentConfig {
   readonly listenHost?: string;
   readonly healthPort: number;
   readonly healthHost?: string;
+  /** Absent: they are not served. */
+  readonly metrics?: MetricsSettings;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly podName: string;
   readonly podIp: string;
@@ -77,11 +80,12 @@ const labelsOf = (text: string): Record<string, string> =>
 /** Fails with `invalid_input` naming every variable that is missing or wrong. */
 export function loadAgentConfig(env: Readonly<Record<string, string | undefined>>): AgentConfig {
   const parsed = Env.safeParse(env);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+  const faults = (parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  const metrics = metricsSettings(env, faults);
+  if (!parsed.success || faults.length > 0) {
     throw new AppError(
       'invalid_input',
-      `the agent's environment is not usable: ${faults}; \`isthmus join\` sets all of it`,
+      `the agent's environment is not usable: ${faults.join('; ')}; \`isthmus join\` sets all of it`,
     );
   }
   const e = parsed.data;
@@ -101,6 +105,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     ...(e.ISTHMUS_LISTEN_HOST ? { listenHost: e.ISTHMUS_LISTEN_HOST } : {}),
     healthPort: e.ISTHMUS_HEALTH_PORT,
     ...(e.ISTHMUS_HEALTH_HOST ? { healthHost: e.ISTHMUS_HEALTH_HOST } : {}),
+    ...(metrics === undefined ? {} : { metrics }),
     logLevel: e.ISTHMUS_LOG_LEVEL,
     podName: e.POD_NAME,
     podIp: e.POD_IP,

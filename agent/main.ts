@@ -12,6 +12,8 @@ import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { type LeaseOptions, runAsLeader } from '#kube/run/leader-election.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { controllerMetrics } from '#shared/metrics/definitions.ts';
+import { Registry } from '#shared/metrics/registry.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { startAdmission } from './admission/admission.ts';
@@ -19,11 +21,14 @@ import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';
 import { createChannel } from './broker/broker.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
+import { countPeers } from './metrics/peers.ts';
+import { countClient, countControllers, countProcess } from './metrics/process.ts';
+import { serveMetrics } from './metrics/server.ts';
 import { createNetworkControllers } from './network/network.ts';
 import { createServedNodeController } from './network/overlay/served-node/controller.ts';
-import { ReflectionCounters } from './offloading/consumer/kubelet-api/reflection-counters.ts';
 import { createConnectProvider } from './offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from './offloading/consumer/virtual-node/controller.ts';
+import { NodeMetrics } from './offloading/consumer/virtual-node/node-metrics.ts';
 import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
 import { createPeeringControllers } from './peering/peering.ts';
@@ -69,7 +74,8 @@ async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promi
   await acquireHostMutex(leaseName, { clock, log }, signal);
   await runController(config, log, signal, {
     name: env.node,
-    serve: (cluster) => runNodeProcess({ cluster, clock, log: log.with({ part: 'node' }), env }, signal),
+    serve: (cluster, registry) =>
+      runNodeProcess({ cluster, clock, log: log.with({ part: 'node' }), env, registry }, signal),
   });
 }
 
@@ -77,29 +83,37 @@ async function runAll(config: AgentConfig, log: Log, signal: AbortSignal): Promi
 interface ServedNode {
   readonly name: string;
   /** Returns when the process has been asked to end and everything is in order. */
-  readonly serve: (cluster: Cluster) => Promise<void>;
+  readonly serve: (cluster: Cluster, registry: Registry) => Promise<void>;
 }
 
 async function runController(config: AgentConfig, log: Log, signal: AbortSignal, node?: ServedNode): Promise<void> {
   const clock = systemClock;
   const connection = await connect(config);
-  const cluster = openCluster(connection, { clock, log }, signal, { reportingInstance: config.podName });
+  const registry = new Registry();
+  countProcess(registry, { version, role: node === undefined ? 'controller' : 'all' });
+  const clients = { clock, log, metrics: countClient(registry, 'local') };
+  const cluster = openCluster(connection, clients, signal, { reportingInstance: config.podName });
   const { hostname, port } = connection.server;
   const upstream = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 443 };
-  const counters = new ReflectionCounters();
   const health = await startHealth(
     {
       port: config.healthPort,
       ...(config.healthHost !== undefined && { host: config.healthHost }),
-      metrics: () => counters.text(),
     },
     signal,
   );
+  let leads = false;
+  registry.collect(controllerMetrics.leading, () => [[{}, leads ? 1 : 0]]);
+  if (config.metrics !== undefined)
+    await serveMetrics(config.metrics, { registry, api: cluster.api, clock, log }, signal);
+  const controllers = countControllers(registry);
   const admission = await startAdmission({
     cluster,
     hooks: createHooks({ cluster, clusterId: config.clusterId, clock, systemNamespace: config.systemNamespace }),
     clock,
     log,
+    metrics: controllers,
+    onVerdict: (path, verdict) => registry.add(controllerMetrics.verdicts, { path, verdict }),
     systemNamespace: config.systemNamespace,
     port: config.webhookPort,
     ...(config.listenHost !== undefined && { host: config.listenHost }),
@@ -109,21 +123,25 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
     { api: cluster.api, caches: cluster.caches, clock, log },
     { namespace: config.systemNamespace, name: leaseName, ...candidacy(config.podName, node) },
     signal,
-    (led) =>
-      lead(
+    (led) => {
+      leads = true;
+      return lead(
         {
           config,
           cluster,
           log,
           apiServerCa: config.apiServerCa ?? connection.ca ?? '',
           upstream,
-          counters,
+          registry,
           servedNode: node?.name,
         },
         led,
-      ),
+      ).finally(() => {
+        leads = false;
+      });
+    },
   );
-  const serving = node?.serve(cluster);
+  const serving = node?.serve(cluster, registry);
   health.ready();
   log.info('agent started', { version, node: process.version });
   await Promise.race([Promise.all([admission.run(signal), leading, serving]), aborted(signal)]);
@@ -144,7 +162,7 @@ interface Lead {
   readonly cluster: Cluster;
   readonly log: Log;
   readonly apiServerCa: string;
-  readonly counters: ReflectionCounters;
+  readonly registry: Registry;
   readonly servedNode: string | undefined;
   /** The API server as this process reaches it. */
   readonly upstream: { readonly host: string; readonly port: number };
@@ -152,7 +170,7 @@ interface Lead {
 
 /** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
 async function lead(
-  { config, cluster, log, apiServerCa, upstream, counters, servedNode }: Lead,
+  { config, cluster, log, apiServerCa, upstream, registry, servedNode }: Lead,
   signal: AbortSignal,
 ): Promise<void> {
   const { clusterId, systemNamespace } = config;
@@ -163,7 +181,13 @@ async function lead(
   // A pair that Liqo left behind may be of another kind; providers take tokens by Ed25519 only.
   const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
   const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
-  const peers = { clock: systemClock, log, ...(signsTokens ? { proxyToken } : {}) };
+  const metrics = countControllers(registry);
+  const peers = {
+    clock: systemClock,
+    log,
+    metrics: countClient(registry, 'peer'),
+    ...(signsTokens ? { proxyToken } : {}),
+  };
   const peering = {
     ...common,
     connectPeer: createConnectPeer(peers),
@@ -197,7 +221,7 @@ async function lead(
     }),
     createVirtualNodeController({
       ...common,
-      counters,
+      nodeMetrics: new NodeMetrics(registry, systemClock),
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
       connectPeer: createConnectProvider(peers),
@@ -208,10 +232,13 @@ async function lead(
   ];
   const channel = createChannel({
     ...common,
+    metrics,
     privateKey,
     ...(keys.succession === undefined ? {} : { succession: keys.succession }),
     config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
   });
+  for (const controller of controllers) controller.measure(metrics);
+  countPeers(registry, cluster.caches, () => channel.broker(), signal);
   await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);
 }
 

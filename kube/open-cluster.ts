@@ -5,6 +5,7 @@ import type { Log } from '#shared/ports/log.ts';
 import { type CachesOptions, createCaches } from './cache/informer-factory.ts';
 import { createKubeApi, type KubeApiOptions } from './http/client.ts';
 import type { ClusterConnection } from './http/connection.ts';
+import type { ClientMetrics } from './model/metrics.ts';
 import type { Cluster } from './model/types.ts';
 import { createEventRecorder } from './run/event-recorder.ts';
 
@@ -12,6 +13,7 @@ export interface OpenClusterDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: Random;
+  readonly metrics?: ClientMetrics;
 }
 
 export interface OpenClusterOptions extends KubeApiOptions, CachesOptions {

@@ -1,5 +1,6 @@
 /** Admission as a whole: certificate, server, and the registration that makes the API server ask us. Runs in every replica. */
 import { kindsRefusedToSome } from '#agent/model/policies.ts';
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { mutatingWebhookConfigurations, secrets, validatingWebhookConfigurations } from '#shared/domain/core-kinds.ts';
@@ -19,7 +20,7 @@ import {
   webhookService,
 } from './configurations.ts';
 import type { Hooks } from './hook.ts';
-import { serveAdmission } from './server.ts';
+import { type OnVerdict, serveAdmission } from './server.ts';
 
 export interface AdmissionDeps {
   readonly cluster: Cluster;
@@ -37,6 +38,8 @@ export interface AdmissionDeps {
   readonly clientCa?: string;
   /** Default: every caller. */
   readonly mayCall?: MayCall;
+  readonly metrics?: ControllerMetrics;
+  readonly onVerdict?: OnVerdict;
 }
 
 export interface Admission {
@@ -69,6 +72,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     ...(deps.host !== undefined && { host: deps.host }),
     ...(deps.clientCa !== undefined && { clientCa: deps.clientCa }),
     ...(deps.mayCall !== undefined && { mayCall: deps.mayCall }),
+    ...(deps.onVerdict !== undefined && { onVerdict: deps.onVerdict }),
   });
   const url = callHost === undefined ? {} : { url: `https://${callHost}:${server.port}` };
 

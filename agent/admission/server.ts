@@ -28,11 +28,15 @@ export interface ServerOptions {
   readonly clientCa?: string;
   /** Asked for each new connection; those of others end before TLS begins. */
   readonly mayCall?: MayCall;
+  readonly onVerdict?: OnVerdict;
   /** Of all bodies that are read or judged at a time. */
   readonly budgetBytes?: number;
   /** For the TLS handshake, for headers, and for a whole request. */
   readonly patienceMs?: number;
 }
+
+/** `failed`: the hook could not decide. `path`: of the hook. */
+export type OnVerdict = (path: string, verdict: 'allowed' | 'denied' | 'failed') => void;
 
 export interface AdmissionServer {
   readonly port: number;
@@ -62,6 +66,7 @@ export async function serveAdmission({
   port,
   clientCa,
   mayCall,
+  onVerdict = () => undefined,
   secretPath,
   budgetBytes = defaultBudgetBytes,
   patienceMs = defaultPatienceMs,
@@ -107,7 +112,7 @@ export async function serveAdmission({
       inFlight++;
       bytesLeft -= size;
       readBody(request)
-        .then((body) => review(path, hook, body, log))
+        .then((body) => review(path, hook, body, { log, onVerdict }))
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
           response.destroy();
@@ -161,7 +166,12 @@ function readBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-async function review(path: string, hook: Hook, body: string, log: Log): Promise<Reply> {
+interface Told {
+  readonly log: Log;
+  readonly onVerdict: OnVerdict;
+}
+
+async function review(path: string, hook: Hook, body: string, { log, onVerdict }: Told): Promise<Reply> {
   let uid: string;
   let verdict: Verdict;
   const deadline = new AbortController();
@@ -172,7 +182,7 @@ async function review(path: string, hook: Hook, body: string, log: Log): Promise
   try {
     const review = parseReview(body);
     uid = review.uid;
-    verdict = await decided(path, () => hook(review, deadline.signal), log);
+    verdict = await decided(path, () => hook(review, deadline.signal), { log, onVerdict });
     if (!verdict.allowed) {
       log.info('refused', {
         path,
@@ -192,10 +202,17 @@ async function review(path: string, hook: Hook, body: string, log: Log): Promise
 }
 
 /** When the hook fails to decide: requests that the API server would refuse without this webhook are refused with a reason. */
-async function decided(path: string, hook: () => Promise<Verdict> | Verdict, log: Log): Promise<Verdict> {
+async function decided(
+  path: string,
+  hook: () => Promise<Verdict> | Verdict,
+  { log, onVerdict }: Told,
+): Promise<Verdict> {
   try {
-    return await hook();
+    const verdict = await hook();
+    onVerdict(path, verdict.allowed ? 'allowed' : 'denied');
+    return verdict;
   } catch (error) {
+    onVerdict(path, 'failed');
     log.warn('review failed', {
       path,
       code: codeOf(error),

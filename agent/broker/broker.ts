@@ -1,5 +1,7 @@
 /** The agent's session with the broker: reports up, desired sets down, a notify socket beside them. Peerings work on without it. */
 import type { KeyObject } from 'node:crypto';
+import type { BrokerFacts } from '#agent/metrics/peers.ts';
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { abortScope } from '#shared/async/abort-scope.ts';
@@ -32,6 +34,7 @@ export interface ChannelDeps {
   readonly ids: Ids;
   readonly log: Log;
   readonly random?: Random;
+  readonly metrics?: ControllerMetrics;
   readonly config: {
     readonly systemNamespace: string;
     readonly agentVersion: string;
@@ -47,6 +50,8 @@ const retryMs = (failures: number, random: Random = Math.random): number =>
   backoffMs(failures, { baseMs: 500, maxMs: 30_000, random });
 
 export interface Channel {
+  /** Undefined while there is no broker. */
+  broker(): BrokerFacts | undefined;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -78,12 +83,14 @@ export function createChannel(deps: ChannelDeps): Channel {
     return undefined;
   }
 
+  let session: Channel | undefined;
   return {
+    broker: () => session?.broker(),
     async run(signal) {
       await facts.ready(signal);
       const client = await enrolled(signal);
       if (!client) return;
-      const session = createSession({ ...deps, log, client, facts });
+      session = createSession({ ...deps, log, client, facts });
       await session.run(signal).finally(() => client.close());
     },
   };
@@ -135,7 +142,7 @@ function createSession(deps: SessionDeps): Channel {
       ],
       reconcile: sets.reconcile,
     },
-    { clock, log },
+    { clock, log, ...(deps.metrics !== undefined && { metrics: deps.metrics }) },
   );
   let doorbellUrl: string | undefined;
   const pace = createPace();
@@ -209,6 +216,7 @@ function createSession(deps: SessionDeps): Channel {
   }
 
   return {
+    broker: status.facts,
     async run(signal) {
       for (const cache of caches.all) cache.subscribe(up.raise);
       facts.subscribe(up.raise);

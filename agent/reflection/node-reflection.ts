@@ -1,6 +1,7 @@
 /** What one virtual node reflects over one connection: tokens for its own pods, and in its turn what all virtual nodes of the provider share. */
+
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cache, Cluster } from '#kube/model/types.ts';
-import type { ControllerMetrics } from '#kube/run/controller.ts';
 import { abortScope, type LinkedAbort } from '#shared/async/abort-scope.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
@@ -8,6 +9,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ReflectionOptions } from './engine/options.ts';
 import type { ProviderClients } from './engine/provider-clients.ts';
+import type { ReflectedItems } from './model/reflected-items.ts';
 import { Reflection } from './reflection.ts';
 import type { SharedReflection } from './shared-reflection.ts';
 import type { TokenContext } from './tokens/decide.ts';
@@ -63,6 +65,11 @@ export class NodeReflection {
     this.#options = options;
     this.#current?.term.abort();
     this.#tokens.restart();
+  }
+
+  /** What is reflected now. */
+  items(): ReflectedItems[] {
+    return [...this.#tokens.items(), ...(this.#current?.reflection.items() ?? [])];
   }
 
   /** Until the signal of the constructor aborts. */

@@ -12,6 +12,7 @@ import type { ClusterFacts, OutgoingKind, ReflectorName } from './kinds/kind.ts'
 import type { Concerned } from './kinds/provider-event.ts';
 import { rootCa } from './model/api-access.ts';
 import { isReflected, isRootCaReflected, isSliceReflected, type PolicyType } from './model/policy.ts';
+import type { ReflectedItems } from './model/reflected-items.ts';
 
 export interface ReflectionDeps extends Omit<ReflectorDeps, 'local' | 'shape' | 'around'> {
   readonly local: Cluster;
@@ -61,6 +62,10 @@ export class Reflection {
   restart(): void {
     for (const reflector of this.#reflectors.values()) reflector.restart();
     this.#events?.restart();
+  }
+
+  items(): ReflectedItems[] {
+    return [...this.#reflectors.values()].flatMap((reflector) => reflector.items());
   }
 
   async run(signal: AbortSignal): Promise<void> {

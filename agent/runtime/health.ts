@@ -1,4 +1,4 @@
-/** Liveness, readiness and metrics of the agent process over plain HTTP: inside the pod network, or on the node's loopback only. */
+/** Liveness and readiness of the agent process over plain HTTP: inside the pod network, or on the node's loopback only. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -12,11 +12,9 @@ export interface HealthOptions {
   readonly port: number;
   /** Default: every address. */
   readonly host?: string;
-  /** Prometheus text. */
-  readonly metrics?: () => string;
 }
 
-export async function startHealth({ port, host, metrics }: HealthOptions, signal: AbortSignal): Promise<Health> {
+export async function startHealth({ port, host }: HealthOptions, signal: AbortSignal): Promise<Health> {
   let ready = false;
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0];
@@ -25,12 +23,8 @@ export async function startHealth({ port, host, metrics }: HealthOptions, signal
       response.statusCode = ready ? 200 : 503;
       return void response.end(ready ? 'ok\n' : 'starting: the API server has not answered yet\n');
     }
-    if (path === '/metrics' && metrics) {
-      response.setHeader('content-type', 'text/plain; version=0.0.4');
-      return void response.end(metrics());
-    }
     response.statusCode = 404;
-    response.end('there is /healthz, /readyz and /metrics\n');
+    response.end('there is /healthz and /readyz\n');
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,5 +1,6 @@
 /** The options that `join` and `install` share. */
 import { type Command, Option } from 'commander';
+import { metricsAccess } from '#cli/install/metrics-manifests.ts';
 import { agentImage } from '#cli/output/version.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
@@ -46,4 +47,13 @@ export const installOptions = (command: Command): Command =>
         'where the work of nodes is done (default: what is installed, else shared on a cluster of one node)',
       ).choices(Object.values(nodeProcess)),
     )
+    .addOption(
+      new Option(
+        '--metrics [access]',
+        'serve metrics on every process: authenticated (TLS, to tokens with the role isthmus-metrics-reader) or open (plain HTTP)',
+      )
+        .choices(metricsAccess)
+        .preset('authenticated'),
+    )
+    .option('--no-metrics', 'serve no metrics (default: what is installed, else none)')
     .addOption(timeoutOption('3m'));

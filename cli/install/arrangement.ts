@@ -13,7 +13,7 @@ export interface Arrangement {
   readonly role: 'controller' | 'all';
   readonly podLabels: Readonly<Record<string, string>>;
   readonly strategy: NonNullable<DeploymentSpec['strategy']>;
-  readonly ports: { readonly webhook: number; readonly health: number };
+  readonly ports: { readonly webhook: number; readonly health: number; readonly metrics: number };
   /** Where the kubelet finds the probes; absent: at the pod's address. */
   readonly probeHost?: string;
   readonly memoryRequest: string;
@@ -31,7 +31,7 @@ export const alone: Arrangement = {
   role: 'controller',
   podLabels: {},
   strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } },
-  ports: { webhook: 9443, health: 8080 },
+  ports: { webhook: 9443, health: 8080, metrics: 8443 },
   memoryRequest: '64Mi',
   env: [],
   pod: {
@@ -52,7 +52,7 @@ export const alone: Arrangement = {
 };
 
 /** Below the ports of virtual nodes, which begin at 11250. Other than when alone, so that no host port outlives a change of arrangement. */
-const hostPorts = { webhook: 11_249, health: 11_248 } as const;
+export const hostPorts = { webhook: 11_249, health: 11_248, metrics: 11_247 } as const;
 
 /** By the arguments of the agent's container. */
 export const nodeProcessOf = ([role]: readonly string[]): NodeProcess =>

@@ -8,6 +8,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { nodeProcessOf } from './arrangement.ts';
 import { agentName, joinStampAnnotation } from './manifests.ts';
+import { accessEnv, type MetricsAccess, metricsAccess } from './metrics-manifests.ts';
 
 export interface ClusterState {
   /** Undefined: nothing of ours is installed. */
@@ -17,6 +18,8 @@ export interface ClusterState {
   readonly image?: string;
   /** Of the agent that is installed. */
   readonly nodeProcess?: NodeProcess;
+  /** Absent: its metrics are not served. */
+  readonly metrics?: MetricsAccess;
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -46,16 +49,23 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const template = agent?.spec?.template;
   const clusterId = idMap?.data?.CLUSTER_ID;
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
-  const { image, args } = template?.spec?.containers?.[0] ?? {};
+  const { image, args, env = [] } = template?.spec?.containers?.[0] ?? {};
   return {
     ...(clusterId !== undefined && { clusterId }),
     ...(link !== undefined && { link }),
     ...(joinStamp !== undefined && { joinStamp }),
     ...(image !== undefined && { image }),
     ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
+    ...metricsOf(env),
     nodes: allNodes.filter((node) => !isVirtual(node)).map(({ metadata }) => metadata.name),
     schedulableNodes: allNodes.filter((node) => !node.spec?.unschedulable && !isVirtual(node)).length,
   };
+}
+
+function metricsOf(env: readonly { readonly name: string; readonly value?: string }[]): Pick<ClusterState, 'metrics'> {
+  const value = env.find(({ name }) => name === accessEnv)?.value;
+  const metrics = metricsAccess.find((one) => one === value);
+  return metrics === undefined ? {} : { metrics };
 }
 
 export const orUndefined = async <T>(promise: Promise<T>, code: string): Promise<T | undefined> =>

@@ -6,7 +6,8 @@ import type { ClusterRole, ClusterRoleBinding, DaemonSet, ServiceAccount } from 
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { fabricName, fabricTenantRole, nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { fullMasqueradeEnv } from './arrangement.ts';
+import { fullMasqueradeEnv, hostPorts } from './arrangement.ts';
+import { type MetricsAccess, metricsEnv, metricsPort, reviewRules } from './metrics-manifests.ts';
 
 export interface FabricOptions {
   readonly clusterId: string;
@@ -15,6 +16,8 @@ export interface FabricOptions {
   readonly fullMasquerade?: boolean;
   /** A further ServiceAccount whose process does the work of a node. */
   readonly alsoRunBy?: string;
+  /** Absent: it serves no metrics and listens at no port. */
+  readonly metrics?: MetricsAccess;
 }
 
 export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kubernetes.io/component': 'fabric' } as const;
@@ -93,7 +96,7 @@ const serviceAccount = (): ServiceAccount => ({
 
 /** The second role is bound by the controller in each namespace that has a gateway. */
 export const fabricManifests = (options: FabricOptions): KubeObject[] => [
-  clusterRole(fabricName, fabricRules()),
+  clusterRole(fabricName, [...fabricRules(), ...(options.metrics === 'authenticated' ? reviewRules() : [])]),
   clusterRole(fabricTenantRole, fabricTenantRules()),
   binding([fabricName, ...(options.alsoRunBy === undefined ? [] : [options.alsoRunBy])]),
   serviceAccount(),
@@ -111,7 +114,7 @@ const command = [
   '/app/fabric.mjs',
 ];
 
-const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonSet => ({
+const daemonSet = ({ clusterId, image, fullMasquerade, metrics }: FabricOptions): DaemonSet => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
   metadata: { name: fabricName, ...within, labels: { ...installed, ...fabricLabels } },
@@ -158,8 +161,12 @@ const daemonSet = ({ clusterId, image, fullMasquerade }: FabricOptions): DaemonS
               field('NODE_NAME', 'spec.nodeName'),
               field('POD_NAME', 'metadata.name'),
               field('POD_IP', 'status.podIP'),
+              ...(metrics === undefined ? [] : metricsEnv(metrics, hostPorts.metrics, true)),
             ],
-            // No port and no probe: it shares the host's network, where nothing of it may listen.
+            // No probe: it shares the host's network, where nothing of it listens but, when asked for, its metrics.
+            ...(metrics === undefined
+              ? {}
+              : { ports: [{ name: metricsPort, containerPort: hostPorts.metrics, protocol: 'TCP' as const }] }),
             resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
             securityContext: { privileged: true, runAsUser: 0, runAsGroup: 0, readOnlyRootFilesystem: true },
             // Batches for ip and nft.

@@ -3,12 +3,14 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
+import { metricsManifests } from './metrics-manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleNetwork } from './read-ranges.ts';
 import { makeRoomForClass, settleStorage } from './settle-storage.ts';
@@ -81,6 +83,10 @@ export interface Installation {
   readonly deadline: number;
 }
 
+async function removeMetrics(kube: KubeClient): Promise<void> {
+  for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
+}
+
 /** Resolves when the agent runs. */
 export async function installAgent(
   io: CliIo,
@@ -96,6 +102,7 @@ export async function installAgent(
     installed: state.nodeProcess,
   });
   const storage = await settleStorage(kube, options);
+  const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -106,6 +113,7 @@ export async function installAgent(
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(network !== undefined && { network }),
     ...(storage !== undefined && { storage }),
+    ...(metrics !== undefined && { metrics }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
@@ -114,6 +122,7 @@ export async function installAgent(
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     if (storage !== undefined) await makeRoomForClass(kube, storage);
     await applyManifests(io, kube, manifests, step);
+    if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);

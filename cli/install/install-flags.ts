@@ -1,5 +1,6 @@
 /** What `join` and `install` are told on the command line. */
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
+import type { MetricsAccess } from './metrics-manifests.ts';
 
 export interface InstallFlags {
   readonly kubeconfig: string;
@@ -22,5 +23,7 @@ export interface InstallFlags {
   readonly gatewayReplicas?: number;
   readonly fullMasquerade?: boolean;
   readonly nodeProcess?: NodeProcess;
+  /** false: none; absent: what is installed. */
+  readonly metrics?: MetricsAccess | false;
   readonly timeout: string;
 }

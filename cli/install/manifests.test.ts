@@ -143,6 +143,59 @@ describe('the manifests of the agent', () => {
   });
 });
 
+describe('metrics', () => {
+  const withMetrics = (metrics: 'authenticated' | 'open', more: Partial<InstallOptions> = {}) =>
+    agentManifests({ ...options, metrics, ...more });
+  const envOf = (from: KubeObject[], kind: string, name: string) => {
+    const [container] = find<Deployment>(kind, name, from).spec?.template.spec?.containers ?? [];
+    const env = Object.fromEntries((container?.env ?? []).map((one) => [one.name, one.value ?? one.valueFrom]));
+    return { env, ports: container?.ports ?? [] };
+  };
+
+  test('are served nowhere unless that was asked for', () => {
+    expect(/ISTHMUS_METRICS|metrics-reader|-metrics"/.test(JSON.stringify(agentManifests(options)))).toBe(false);
+    expect(envOf(agentManifests(options), 'DaemonSet', 'isthmus-fabric').ports).toEqual([]);
+  });
+
+  test.each([
+    { nodeProcess: 'own', port: 8443, host: undefined },
+    { nodeProcess: 'shared', port: 11_247, host: { fieldRef: { fieldPath: 'status.podIP' } } },
+  ] as const)('of controllers, node process $nodeProcess, are at port $port', ({ nodeProcess, port, host }) => {
+    const { env, ports } = envOf(withMetrics('authenticated', { nodeProcess }), 'Deployment', 'isthmus-agent');
+    expect(env).toMatchObject({ ISTHMUS_METRICS_PORT: String(port), ISTHMUS_METRICS_ACCESS: 'authenticated' });
+    expect(env.ISTHMUS_METRICS_HOST).toEqual(host);
+    expect(ports).toContainEqual({ name: 'metrics', containerPort: port, protocol: 'TCP' });
+  });
+
+  test('of a node are at its own address, and its process may ask about callers only where it has to', () => {
+    const { env } = envOf(withMetrics('authenticated'), 'DaemonSet', 'isthmus-fabric');
+    expect(env).toMatchObject({
+      ISTHMUS_METRICS_PORT: '11247',
+      ISTHMUS_METRICS_HOST: { fieldRef: { fieldPath: 'status.podIP' } },
+    });
+    const mayReview = (from: KubeObject[]) =>
+      find<ClusterRole>('ClusterRole', 'isthmus-fabric', from).rules?.some(({ resources }) =>
+        resources?.includes('tokenreviews'),
+      );
+    expect([mayReview(withMetrics('authenticated')), mayReview(withMetrics('open'))]).toEqual([true, false]);
+  });
+
+  test('have a Service for each kind of process and a role for scrapers', () => {
+    const from = withMetrics('authenticated');
+    expect(find<ClusterRole>('ClusterRole', 'isthmus-metrics-reader', from).rules).toEqual([
+      { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+    ]);
+    for (const [service, workload] of [
+      ['isthmus-agent-metrics', 'Deployment/isthmus-agent'],
+      ['isthmus-fabric-metrics', 'DaemonSet/isthmus-fabric'],
+    ] as const) {
+      const { spec } = find<KubeObject & { spec: { selector: Record<string, string> } }>('Service', service, from);
+      const [kind = '', name = ''] = workload.split('/');
+      expect(find<Deployment>(kind, name, from).spec?.template.metadata?.labels).toMatchObject(spec.selector);
+    }
+  });
+});
+
 describe('the network', () => {
   const fabric = () => find<DaemonSet>('DaemonSet', 'isthmus-fabric').spec?.template.spec;
 

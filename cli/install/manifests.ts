@@ -20,6 +20,7 @@ import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
 import { installLabel } from './install-label.ts';
+import { type MetricsAccess, metricsEnv, metricsManifests, metricsPort } from './metrics-manifests.ts';
 import { networkManifests } from './network-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
 import { type StorageInstallOptions, storageManifests } from './storage-manifests.ts';
@@ -44,6 +45,8 @@ export interface InstallOptions {
   readonly sharePercent?: number;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
+  /** Absent: no process serves metrics. */
+  readonly metrics?: MetricsAccess;
 }
 
 export interface NetworkInstallOptions {
@@ -86,6 +89,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
+    ...(options.metrics === undefined ? [] : metricsManifests(options.metrics, options.network !== undefined)),
     ...(options.network === undefined ? [] : fabricOf(options, options.network)),
     deployment(options),
   ];
@@ -312,11 +316,15 @@ function deployment(options: InstallOptions): Deployment {
                 field('POD_IP', 'status.podIP'),
                 field('NODE_NAME', 'spec.nodeName'),
                 ...arrangement.env,
+                ...(options.metrics === undefined ? [] : metricsEnv(options.metrics, ports.metrics, role === 'all')),
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.
               ports: [
                 { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
                 { name: 'health', containerPort: ports.health, protocol: 'TCP' },
+                ...(options.metrics === undefined
+                  ? []
+                  : [{ name: metricsPort, containerPort: ports.metrics, protocol: 'TCP' as const }]),
               ],
               startupProbe: { ...probe('/healthz', 10), periodSeconds: 1, failureThreshold: 300 },
               livenessProbe: { ...probe('/healthz', 10), periodSeconds: 10, failureThreshold: 6 },

@@ -6,6 +6,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { isTooLarge } from '../http/answer-bounds.ts';
+import type { ClientMetrics } from '../model/metrics.ts';
 import type { Cache, CacheOptions, Change, Transform } from '../model/types.ts';
 import { KeptSizes } from './kept-sizes.ts';
 import type { ListWatch, WatchEvent } from './list-watch.ts';
@@ -33,6 +34,7 @@ export interface InformerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: Random;
+  readonly metrics?: ClientMetrics;
 }
 
 /** A watch that ends sooner than this was no success: the next one waits. */
@@ -45,7 +47,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #source: ListWatch<T>;
   readonly #transform: Transform<T> | undefined;
   readonly #store: Store<T>;
-  readonly #deps: Required<InformerDeps>;
+  readonly #deps: InformerDeps & Required<Pick<InformerDeps, 'random'>>;
   readonly #timing: InformerTiming;
   /** Callbacks of callers that wait for the first list. */
   readonly #waiting = new Set<() => void>();
@@ -128,6 +130,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   /** Returns when the signal aborts; never throws. */
   async run(signal: AbortSignal): Promise<void> {
     let version: string | undefined;
+    const unfollow = this.#deps.metrics?.watching(this.type.kind, () => this.ageMs());
     const progress = (seen: string): void => {
       version = seen;
     };
@@ -144,6 +147,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
         await this.#pause(error, signal).catch(() => undefined);
       }
     }
+    unfollow?.();
     this.#store.silence();
     this.#kept.clear();
     this.#stopped = { reason: signal.reason };

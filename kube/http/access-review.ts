@@ -20,14 +20,27 @@ export interface ResourceAttributes {
   readonly name?: string;
 }
 
+/** Of an object, or of a path that is none. */
+export type AccessAttributes =
+  | { readonly resourceAttributes: ResourceAttributes }
+  | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
+
 /** Fails as a request to the API server does. */
-export async function isAllowed(
+export const isAllowed = (
   api: Pick<KubeApi, 'postPath'>,
   user: ReviewedUser,
   resourceAttributes: ResourceAttributes,
   signal?: AbortSignal,
+): Promise<boolean> => reviewAccess(api, user, { resourceAttributes }, signal);
+
+/** Fails as a request to the API server does. */
+export async function reviewAccess(
+  api: Pick<KubeApi, 'postPath'>,
+  user: ReviewedUser,
+  attributes: AccessAttributes,
+  signal?: AbortSignal,
 ): Promise<boolean> {
-  const spec = { ...user, resourceAttributes };
+  const spec = { ...user, ...attributes };
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
   const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
   const { status } = await api.postPath<{ readonly status?: { readonly allowed?: boolean } }>(path, review, signal);

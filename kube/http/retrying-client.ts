@@ -3,6 +3,7 @@ import { backoffMs, type Random } from '#shared/async/backoff.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import type { ClientMetrics } from '../model/metrics.ts';
 import type { ClusterConnection } from './connection.ts';
 import { exchange, statusError } from './request.ts';
 
@@ -10,6 +11,7 @@ export interface SenderDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly random?: Random;
+  readonly metrics?: ClientMetrics;
 }
 
 export interface RetryingClientOptions {
@@ -39,7 +41,7 @@ const json = 'application/json';
 
 export function createRetryingClient(
   connection: ClusterConnection,
-  { log, clock, random = Math.random }: SenderDeps,
+  { log, clock, random = Math.random, metrics }: SenderDeps,
   { timeoutMs = 10_000, retries = 3 }: RetryingClientOptions = {},
 ): Send {
   async function once(call: Call, deadlineMs: number, signal: AbortSignal | undefined): Promise<string> {
@@ -50,7 +52,13 @@ export function createRetryingClient(
       headers['content-length'] = String(Buffer.byteLength(body));
     }
     const request = { method: call.method, path: call.path, headers, deadlineMs, idleMs: timeoutMs };
-    const reply = await exchange(connection, body === undefined ? request : { ...request, body }, clock, signal);
+    const reply = await exchange(connection, body === undefined ? request : { ...request, body }, clock, signal).catch(
+      (error: unknown) => {
+        if (signal?.aborted !== true) metrics?.requested(call.method, 0);
+        throw error;
+      },
+    );
+    metrics?.requested(call.method, reply.status);
     if (reply.status >= 200 && reply.status < 300) return reply.text;
     throw statusError(reply.status, reply.text, reply.headers);
   }

@@ -1,6 +1,7 @@
 /** The ports through which everything in the agent reaches an API server. Implementations: `api.ts`, `informer.ts`; contract tests run on a real API server. */
 import type { KubeObject, ObjectMeta, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import type { Outcome } from '#shared/domain/outcome.ts';
+import type { ControllerMetrics } from './metrics.ts';
 
 export interface ListOptions {
   /** Absent: all namespaces (or a cluster-scoped kind). */
@@ -198,6 +199,8 @@ export interface Controller {
   readonly name: string;
   /** Looks at this key as soon as a worker is free. */
   enqueue(key: string): void;
+  /** From now on these are told of passes. */
+  measure(metrics: ControllerMetrics): void;
   /** Returns when the signal aborts and the running passes have ended. */
   run(signal: AbortSignal): Promise<void>;
 }

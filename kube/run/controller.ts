@@ -9,14 +9,9 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { outageTrackerBehind } from '../http/outage-tracker.ts';
+import type { ControllerMetrics } from '../model/metrics.ts';
 import type { Cache, Change, Controller, ControllerOptions, Watch } from '../model/types.ts';
 import { KeyQueue } from './work-queue.ts';
-
-/** Metrics hooks of a controller. */
-export interface ControllerMetrics {
-  reconciled(controller: string, outcome: Outcome['kind'] | 'error', seconds: number, key: string): void;
-  queued(controller: string, depth: number): void;
-}
 
 export interface ControllerDeps {
   readonly clock: Clock;
@@ -34,9 +29,10 @@ export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) =
 
 export function createController(
   { name, watches, workers = 2, resyncMs = 5 * 60_000, ownerOf, reconcile }: ControllerOptions,
-  { clock, log: parent, metrics, random = Math.random }: ControllerDeps,
+  { clock, log: parent, metrics: given, random = Math.random }: ControllerDeps,
 ): Controller {
   const log = parent.with({ controller: name });
+  let metrics = given;
   const createQueue = (): KeyQueue => new KeyQueue({ clock, random, ...(ownerOf ? { ownerOf } : {}) });
   let queue = createQueue();
   /** Per key that failed by a silent API server: the function that ends its subscription to the outage tracker. */
@@ -131,6 +127,9 @@ export function createController(
   return {
     name,
     enqueue: (key) => queue.add(key),
+    measure(by) {
+      metrics = by;
+    },
     async run(signal) {
       sharedByMany(signal);
       const close = (): void => queue.close();

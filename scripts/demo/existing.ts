@@ -35,7 +35,7 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
   const { image } = options;
   if (image === undefined)
     throw refuse(
-      '--image is missing: where both clusters can pull the agent image (`npm run image` writes it as a tar)',
+      '--image is missing: where both clusters can pull the agent image (`npm run image -- --save FILE` writes it as a tar)',
     );
   const listen = options.brokerAddress ?? (await brokerAddressFor(files, brokerPort));
   console.log(`           the broker listens on ${listen}`);

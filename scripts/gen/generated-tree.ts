@@ -10,6 +10,7 @@ import { eventsPage } from './events-page.ts';
 import { functionsPage } from './functions-page.ts';
 import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
 import { kindsPage } from './kinds-page.ts';
+import { metricsPage } from './metrics-page.ts';
 import { openApiJson, openApiPaths } from './open-api.ts';
 
 /** Path in the repository to content. */
@@ -23,6 +24,7 @@ export function generatedTree(): Tree {
     ...crdFiles(),
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/metrics.md', metricsPage()],
     [httpFunctionsPath, httpFunctionsJson()],
     ['docs/reference/functions.md', functionsPage()],
     ['docs/events.md', eventsPage()],

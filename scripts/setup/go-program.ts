@@ -21,6 +21,8 @@ export interface GoProgram {
   /** A folder that holds a Go module, or `package@version` to install. */
   readonly source: { readonly folder: string } | { readonly module: string };
   readonly flags: readonly string[];
+  /** This machine's unless told. */
+  readonly architecture?: 'amd64' | 'arm64';
   /** In words. */
   readonly about: string;
   /** On two cores, with nothing in Go's own caches. */
@@ -34,9 +36,10 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function sourceKey({ source, flags }: GoProgram, go: GoToolchain): Promise<string> {
+async function sourceKey({ source, flags, architecture }: GoProgram, go: GoToolchain): Promise<string> {
   const named = 'folder' in source ? { folder: path.basename(source.folder) } : source;
-  const hash = createHash('sha256').update(JSON.stringify([go.version, flags, named]));
+  const inputs = [go.version, flags, named, ...(architecture === undefined ? [] : [architecture])];
+  const hash = createHash('sha256').update(JSON.stringify(inputs));
   if ('folder' in source) {
     for (const file of (await readdir(source.folder)).filter((name) => /\.go$|^go\.(mod|sum)$/.test(name)).sort()) {
       hash.update(`\0${file}\0`).update(await readFile(path.join(source.folder, file)));
@@ -47,22 +50,38 @@ async function sourceKey({ source, flags }: GoProgram, go: GoToolchain): Promise
 
 /** `compiled` is called with the number of packages that are. */
 async function compile(
-  { name, source, flags }: GoProgram,
+  { name, source, flags, architecture }: GoProgram,
   go: GoToolchain,
   into: string,
   compiled: (packages: number) => void,
 ): Promise<void> {
   // With -v, each package is a line.
   const onStderr = (text: string): void => compiled(text.split('\n').length - 1);
-  const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GOBIN: into };
+  const env = {
+    CGO_ENABLED: '0',
+    GOTOOLCHAIN: 'local',
+    GOFLAGS: '-buildvcs=false',
+    ...(architecture === undefined ? { GOBIN: into } : await crossEnvironment(go, architecture, into)),
+  };
   const binary = path.join(into, name);
   if ('folder' in source) {
     await runCommand(go.command, ['build', '-v', ...flags, '-o', binary, '.'], { cwd: source.folder, env, onStderr });
   } else {
     await runCommand(go.command, ['install', '-v', ...flags, source.module], { env, cwd: into, onStderr });
-    const installed = path.basename(source.module.replace(/@.*$/, ''));
-    if (installed !== name) await rename(path.join(into, installed), binary);
+    const folder = architecture === undefined ? into : path.join(into, 'bin', `linux_${architecture}`);
+    const installed = path.join(folder, path.basename(source.module.replace(/@.*$/, '')));
+    if (installed !== binary) await rename(installed, binary);
   }
+}
+
+/** `go install` refuses GOBIN when it compiles for another architecture, and puts the binary into GOPATH/bin/linux_ARCHITECTURE. */
+async function crossEnvironment(
+  go: GoToolchain,
+  architecture: string,
+  into: string,
+): Promise<Readonly<Record<string, string>>> {
+  const modules = (await runCommand(go.command, ['env', 'GOMODCACHE'])).trim();
+  return { GOOS: 'linux', GOARCH: architecture, GOBIN: '', GOPATH: into, GOMODCACHE: modules };
 }
 
 /** The path of the built binary; builds it when the cache lacks it. Safe to call from several processes at once. */

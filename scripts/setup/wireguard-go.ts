@@ -4,13 +4,14 @@
  */
 import { type BuildOptions, buildGoProgram } from './go-program.ts';
 
-const version = 'v0.0.0-20260522210424-ecfc5a8d5446';
+const wireGuardGoVersion = 'v0.0.0-20260522210424-ecfc5a8d5446';
 
-export const buildWireGuardGo = (options: BuildOptions = {}): Promise<string> =>
+const build = (options: BuildOptions, architecture?: 'arm64'): Promise<string> =>
   buildGoProgram(
     {
-      name: 'wireguard-go',
-      source: { module: `golang.zx2c4.com/wireguard@${version}` },
+      name: architecture === undefined ? 'wireguard-go' : `wireguard-go-${architecture}`,
+      ...(architecture !== undefined && { architecture }),
+      source: { module: `golang.zx2c4.com/wireguard@${wireGuardGoVersion}` },
       flags: ['-trimpath', '-ldflags', '-s -w'],
       about: 'WireGuard of the agent image',
       expectedSeconds: 10,
@@ -18,3 +19,8 @@ export const buildWireGuardGo = (options: BuildOptions = {}): Promise<string> =>
     },
     options,
   );
+
+/** For this machine. */
+export const buildWireGuardGo = (options: BuildOptions = {}): Promise<string> => build(options);
+
+export const buildWireGuardGoForArm64 = (options: BuildOptions = {}): Promise<string> => build(options, 'arm64');

@@ -14,7 +14,7 @@ const line = (room: string, ...folders: readonly string[]): Layer =>
 const shared: readonly Layer[] = [
   line('shared', 'errors', 'domain', 'ports'),
   line('shared/schema', 'protocol', 'definition', 'api', 'isthmus', 'liqo', ''),
-  line('shared', 'async', 'api-client'),
+  line('shared', 'async', 'api-client', 'metrics'),
 ];
 
 const kube: readonly Layer[] = [
@@ -31,6 +31,7 @@ const agent: readonly Layer[] = [
   line('agent', 'pki'),
   line('agent', 'model'),
   line('agent', 'admission'),
+  line('agent', 'metrics'),
   line(
     'agent/network',
     'addresses',

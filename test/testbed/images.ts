@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { buildImage, type ImageConfig, type ImageFile } from '#scripts/image/oci.ts';
+import { uncompressed } from '#scripts/image/compression.ts';
+import { buildImage, type ImageConfig, type ImageFile, imageTar } from '#scripts/image/oci.ts';
 import { buildCoreDns, buildMetricsServer, buildWorkload } from './build.ts';
 import { pauseImage } from './node-config.ts';
 
@@ -20,7 +21,7 @@ export interface BedImages {
 /** Names under which the workload's binary can be called without a path: `kubectl exec POD -- cat`. */
 const links = ['cat', 'echo', 'env', 'sleep', 'get', 'dns', 'udp-send'];
 
-async function imageTar(
+async function bedImageTar(
   cache: string,
   name: string,
   binary: string,
@@ -46,7 +47,13 @@ async function imageTar(
   await mkdir(path.dirname(file), { recursive: true });
   const partial = `${file}.${process.pid}.partial`;
   // Not compressed: these never travel, and unpacking is on the way to a ready cluster.
-  await writeFile(partial, buildImage({ name, layers: [files], config: settings, compression: 'none' }).tar);
+  const image = await buildImage({
+    architecture: 'amd64',
+    layers: [files],
+    config: settings,
+    compression: uncompressed,
+  });
+  await writeFile(partial, imageTar(name, [image]).tar);
   await rename(partial, file);
   return file;
 }
@@ -54,16 +61,16 @@ async function imageTar(
 /** The path of its tar, for `importImage`. */
 export async function buildMetricsServerImage(cache: string, log: (line: string) => void): Promise<string> {
   const binary = await buildMetricsServer({ cache, log });
-  return await imageTar(cache, metricsServerImage, binary, { entrypoint: ['/bin/metrics-server'] });
+  return await bedImageTar(cache, metricsServerImage, binary, { entrypoint: ['/bin/metrics-server'] });
 }
 
 export async function buildImages(cache: string, log: (line: string) => void): Promise<BedImages> {
   const [workload, coreDns] = [await buildWorkload({ cache, log }), await buildCoreDns({ cache, log })];
   const linked = links.map((name): ImageFile => ({ path: `/bin/${name}`, mode: 0o777, linkTo: 'workload' }));
   const [pauseTar, workloadTar, coreDnsTar] = await Promise.all([
-    imageTar(cache, pauseImage, workload, { entrypoint: ['/bin/workload', 'pause'] }),
-    imageTar(cache, workloadImage, workload, { entrypoint: ['/bin/workload'], command: ['serve'] }, linked),
-    imageTar(cache, coreDnsImage, coreDns, { entrypoint: ['/bin/coredns'] }),
+    bedImageTar(cache, pauseImage, workload, { entrypoint: ['/bin/workload', 'pause'] }),
+    bedImageTar(cache, workloadImage, workload, { entrypoint: ['/bin/workload'], command: ['serve'] }, linked),
+    bedImageTar(cache, coreDnsImage, coreDns, { entrypoint: ['/bin/coredns'] }),
   ]);
   return { everywhere: [pauseTar, workloadTar], coreDns: coreDnsTar };
 }

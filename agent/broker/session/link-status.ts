@@ -16,10 +16,12 @@ export function createLinkStatus(deps: { cluster: Cluster; clock: Clock; agentVe
   let connected: boolean | undefined;
   let reason = '';
   let writtenAt = 0;
+  let exchangedAt: number | undefined;
   let since = '';
 
   async function write(now: boolean, because: string, message: string, signal: AbortSignal): Promise<void> {
     const at = deps.clock.now();
+    if (now) exchangedAt = at;
     if (now === connected && because === reason && at - writtenAt < refreshMs) return;
     if (now !== connected) since = new Date(at).toISOString();
     connected = now;
@@ -53,6 +55,8 @@ export function createLinkStatus(deps: { cluster: Cluster; clock: Clock; agentVe
   }
 
   return {
+    /** As of the last attempt; undefined before the first. */
+    facts: () => (connected === undefined ? undefined : { connected, exchangedAtMs: exchangedAt }),
     exchanged: (signal: AbortSignal) => write(true, 'Exchanged', 'the broker answers', signal),
     failed: (error: unknown, signal: AbortSignal) => write(false, reasonOf(error), messageOf(error), signal),
   };

@@ -1,4 +1,5 @@
 /** The node process' configuration: read from the environment once, checked by hand, since a schema library would cost every node its memory. */
+import { type MetricsSettings, metricsSettings } from '#agent/metrics/settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface NodeAgentEnvironment {
@@ -8,6 +9,8 @@ export interface NodeAgentEnvironment {
   /** The DaemonSet that this process belongs to: when it says goodbye, everything is swept. */
   readonly daemonSet: string;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+  /** Absent: they are not served. */
+  readonly metrics?: MetricsSettings;
   /** Undefined: as the CNI needs it. */
   readonly fullMasquerade?: boolean;
   /** Undefined: as the CNI needs it. */
@@ -43,6 +46,7 @@ export function loadNodeAgentEnvironment(env: Env): NodeAgentEnvironment {
     faults.push(
       `ISTHMUS_RULE_PRIORITY is ${JSON.stringify(env.ISTHMUS_RULE_PRIORITY)}, accepted: an integer from 1 to 32765`,
     );
+  const metrics = metricsSettings(env, faults);
   if (faults.length > 0)
     throw new AppError('invalid_input', `the environment of the node process is not usable: ${faults.join('; ')}`);
   return Object.freeze({
@@ -51,6 +55,7 @@ export function loadNodeAgentEnvironment(env: Env): NodeAgentEnvironment {
     systemNamespace: env.ISTHMUS_SYSTEM_NAMESPACE || 'liqo',
     daemonSet: env.ISTHMUS_DAEMON_SET || 'isthmus-fabric',
     logLevel,
+    ...(metrics === undefined ? {} : { metrics }),
     ...(masquerade === 'auto' ? {} : { fullMasquerade: masquerade === 'true' }),
     ...(rulePriority === undefined ? {} : { rulePriority }),
     ...(env.KUBERNETES_SERVICE_HOST ? { apiHost: env.KUBERNETES_SERVICE_HOST } : {}),

@@ -15,6 +15,7 @@ import { configuredMtu, type GatewayPod, type Link } from '../objects/link-objec
 import { comesInCrowds, type NodeAgentObjects } from '../objects/objects.ts';
 import { createConnectionReporter } from './connection-reporter.ts';
 import { electActiveGateway, type LinkName, lastKnownEndpoint, rememberEndpoint } from './gateway-election.ts';
+import type { Implementation, LinkMetrics } from './link-metrics.ts';
 import type { PathSizes } from './path-sizes.ts';
 
 export interface GatewayRolesDeps {
@@ -26,6 +27,7 @@ export interface GatewayRolesDeps {
   readonly sizes: PathSizes;
   readonly objects: () => NodeAgentObjects;
   readonly onChange: (listener: (what: keyof NodeAgentObjects) => void) => () => void;
+  readonly metrics?: LinkMetrics;
 }
 
 export interface GatewayContext {
@@ -38,6 +40,7 @@ export interface GatewayContext {
   readonly link: () => Link | undefined;
   readonly self: () => GatewayPod | undefined;
   readonly tunnel: TunnelControl;
+  readonly implementation: Implementation;
   /** The port from which it dials; absent where peers dial it. */
   readonly source?: Omit<NonNullable<LinkPorts['source']>, 'random'>;
   /** Its namespace is programmed, or cannot be yet: the InternalFabric is made only for a link that has an active pod. */
@@ -130,6 +133,7 @@ async function keepLink(
   const unhear = pings.onPing((from, { ranges }) => {
     if (from === overlay() && ranges !== undefined) announced = ranges;
   });
+  const metered = deps.metrics?.link(place.link()?.remoteClusterId ?? '', place.implementation);
   const ports: LinkPorts = {
     clock,
     preciseNow: () => performance.now(),
@@ -161,7 +165,9 @@ async function keepLink(
         Math.min(sizeNow(place, 'effective'), sizes.now().found.get(linkName) ?? Number.POSITIVE_INFINITY),
       measuring: (on) => sizes.measuring(linkName, on, signal),
     },
-    report: (report) => {
+    answered: (rttMs) => metered?.answered(rttMs),
+    report: (report, session) => {
+      metered?.report(report, session);
       sizes.found(linkName, report.mtu);
       reporter.report(report, announced);
       const { value, peerEndpoint } = report;
@@ -178,6 +184,7 @@ async function keepLink(
     await runLink(ports, signal);
   } finally {
     unhear();
+    metered?.end();
     sizes.found(linkName, undefined);
     await reporter.ended();
     // Not when this process ends, nor with the pod: the kernel goes on forwarding.
@@ -215,9 +222,10 @@ function sizeNow(place: GatewayContext, which: 'configured' | 'effective'): numb
 async function sessionOf(tunnel: TunnelControl, key: string | undefined): Promise<TunnelSession | undefined> {
   const peer = (await tunnel.read()).peers.find(({ publicKey }) => publicKey === key);
   if (peer === undefined) return undefined;
-  const { endpoint, lastHandshakeMs, receivedBytes } = peer;
+  const { endpoint, lastHandshakeMs, receivedBytes, sentBytes } = peer;
   return {
     receivedBytes,
+    sentBytes,
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(lastHandshakeMs === undefined ? {} : { handshakeAt: lastHandshakeMs }),
   };

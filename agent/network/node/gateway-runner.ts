@@ -38,6 +38,8 @@ export async function runGatewayPod(
   const log = given.log.with({ link: link.name, pod: pod.name });
   const deps = { ...given, log };
   let pauseMs: number = findMs.first;
+  deps.metrics?.known(link.remoteClusterId);
+  let wasFound = false;
   while (!signal.aborted) {
     const found = deps.processes.find(pod.uid);
     if (found === undefined) {
@@ -48,6 +50,8 @@ export async function runGatewayPod(
     }
     pauseMs = findMs.first;
     log.info('gateway process found', { pid: found.pid });
+    if (wasFound) deps.metrics?.restarted(link.remoteClusterId);
+    wasFound = true;
     const life = abortScope(signal);
     const watching = untilEnded(deps, found, life.signal).finally(() => life.abort());
     const namespace = openNamespace({ pid: found.pid });
@@ -144,7 +148,7 @@ async function lookAfter(
     },
   });
   const place = {
-    ...{ pod, link, self, tunnel, tenant, gatewayName, role, linkName },
+    ...({ pod, link, self, tunnel, implementation, tenant, gatewayName, role, linkName } as const),
     ...(isDialled
       ? {}
       : { source: { now: source.which, move: (to: SourcePort) => source.move(to, reconciler, signal) } }),

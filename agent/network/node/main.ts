@@ -1,9 +1,12 @@
 /** Composition root of the node process: one per node, for the host's namespace and those of the gateway pods on it. */
 
+import { countClient, countProcess } from '#agent/metrics/process.ts';
+import { serveMetrics } from '#agent/metrics/server.ts';
 import { createPlainLog } from '#agent/runtime/plain-log.ts';
 import { connectInCluster } from '#kube/http/connection.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { Registry } from '#shared/metrics/registry.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { loadNodeAgentEnvironment } from './config.ts';
 import { runNodeProcess } from './node-process.ts';
@@ -27,10 +30,19 @@ async function main(): Promise<void> {
     ...(env.apiPort === undefined ? {} : { port: env.apiPort }),
     ...(env.serviceAccountDirectory === undefined ? {} : { directory: env.serviceAccountDirectory }),
   });
+  const registry = new Registry();
+  countProcess(registry, { version, role: 'node' });
   const reporting = { reportingController: 'isthmus-fabric', reportingInstance: env.podName };
-  const cluster = openCluster(connection, { clock, log }, new AbortController().signal, reporting);
+  const cluster = openCluster(
+    connection,
+    { clock, log, metrics: countClient(registry, 'local') },
+    new AbortController().signal,
+    reporting,
+  );
+  if (env.metrics !== undefined)
+    await serveMetrics(env.metrics, { registry, api: cluster.api, clock, log }, asked.signal);
   log.info('process started', { version, runtime: process.version });
-  await runNodeProcess({ cluster, clock, log, env }, asked.signal);
+  await runNodeProcess({ cluster, clock, log, env, registry }, asked.signal);
 }
 
 main().then(

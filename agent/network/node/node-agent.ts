@@ -18,6 +18,7 @@ import { comesInCrowds } from '../objects/objects.ts';
 import { planNode } from '../plan/node-plan.ts';
 import { createBridgePortTable } from './bridge-ports.ts';
 import { runGatewayPod } from './gateway-runner.ts';
+import type { LinkMetrics } from './link-metrics.ts';
 import { createNamespaceReconciler } from './namespace-reconciler.ts';
 import { createNeighbourKeeper } from './neighbours.ts';
 import { createNodeReporter } from './node-facts.ts';
@@ -45,6 +46,7 @@ export interface NodeAgentDeps {
   readonly commands: Commands;
   /** The resolv.conf files of this node, read now. */
   readonly resolverTexts?: () => readonly string[];
+  readonly metrics?: LinkMetrics;
   /** Told whenever other gateway pods may be on this node. */
   readonly onLocalPods?: (pods: readonly { readonly uid: string }[]) => void;
 }

@@ -5,6 +5,7 @@ import { acquireHostMutex } from '#agent/runtime/host-mutex.ts';
 import { createProcessFinder } from '#agent/runtime/pod-processes.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { gatewayKeys } from '#shared/domain/network-keys.ts';
+import type { Registry } from '#shared/metrics/registry.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { detectCni } from '../kernel/cni.ts';
@@ -13,6 +14,7 @@ import { commandsIn } from '../kernel/commands.ts';
 import { createPingSocket } from '../link/ping/socket.ts';
 import { resolveHost } from '../link/tunnel/candidates.ts';
 import type { NodeAgentEnvironment } from './config.ts';
+import { createLinkMetrics } from './link-metrics.ts';
 import { type NodeAgentDeps, runNodeAgent, sweepNode } from './node-agent.ts';
 import { isUninstalling } from './uninstall-state.ts';
 
@@ -22,6 +24,7 @@ export interface NodeProcessDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly env: NodeAgentEnvironment;
+  readonly registry: Registry;
 }
 
 const askMs = 3_000;
@@ -31,7 +34,10 @@ const nodeName = 'isthmus-node-process';
  * Programs this node until `asked` aborts, once no other process does. Then there is usually nothing to do: the kernel forwards on, and the
  * Leases of our gateways wait for the next process. Only when the cluster is being left everything of ours is swept from the node.
  */
-export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDeps, asked: AbortSignal): Promise<void> {
+export async function runNodeProcess(
+  { cluster, clock, log, env, registry }: NodeProcessDeps,
+  asked: AbortSignal,
+): Promise<void> {
   const held = await acquireHostMutex(nodeName, { clock, log }, asked).catch((error: unknown) => {
     if (asked.aborted) return undefined;
     throw error;
@@ -54,6 +60,7 @@ export async function runNodeProcess({ cluster, clock, log, env }: NodeProcessDe
     pings: createPingSocket(log),
     resolve: resolveHost,
     commands: commandsIn(undefined),
+    metrics: createLinkMetrics(registry),
     resolverTexts: () => env.resolverFiles.flatMap(readIfThere),
     onLocalPods: (pods) => {
       localPods = pods;

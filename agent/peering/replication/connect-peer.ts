@@ -2,6 +2,7 @@
 import { createCaches } from '#kube/cache/informer-factory.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
+import type { ClientMetrics } from '#kube/model/metrics.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ConnectPeer } from '../model/deps.ts';
@@ -11,6 +12,7 @@ export const createConnectPeer =
     readonly clock: Clock;
     readonly log: Log;
     readonly proxyToken?: KubeconfigOptions['proxyToken'];
+    readonly metrics?: ClientMetrics;
   }): ConnectPeer =>
   async (kubeconfig, signal) => {
     const { proxyToken } = deps;

@@ -1,7 +1,8 @@
 /** Keeps the objects of one kind equal at one provider, in every namespace that is offloaded there. */
 import { type FollowedNamespace, NamespacedCaches } from '#kube/cache/namespaced-caches.ts';
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
-import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
+import { createController } from '#kube/run/controller.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type KubeObject, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
@@ -11,6 +12,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ClusterFacts, OutgoingKind, Pair, Shape } from '../kinds/kind.ts';
 import { buildCopy, foreignOwner, isOurs, pruneMetadata } from '../model/metadata.ts';
+import type { ReflectedItems } from '../model/reflected-items.ts';
 import { applyAction, type Subject, wholeCopy } from './apply.ts';
 import { type DesiredCopy, decide } from './decide.ts';
 import { EventDedupe } from './event-dedupe.ts';
@@ -132,6 +134,15 @@ export class Reflector {
 
   get(namespace: string, name: string): KubeObject | undefined {
     return this.#namespaces.of(namespace)?.here.get({ namespace, name });
+  }
+
+  /** Copies of ours that are there now. */
+  items(): ReflectedItems[] {
+    return this.#namespaces.list().map(({ local, there }) => ({
+      namespace: local,
+      controller: this.#controller.name,
+      count: there.list().filter((object) => isOurs(object, this.#deps)).length,
+    }));
   }
 
   run(signal: AbortSignal): Promise<void> {

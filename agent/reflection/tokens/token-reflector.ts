@@ -1,6 +1,7 @@
 /** Gives the pods of one virtual node tokens of their own cluster, as Secrets beside them at the provider, and keeps those fresh. */
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
-import { type ControllerMetrics, createController } from '#kube/run/controller.ts';
+import { createController } from '#kube/run/controller.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import { secrets, serviceAccounts } from '#shared/domain/core-kinds.ts';
@@ -16,6 +17,7 @@ import type { ProviderClients } from '../engine/provider-clients.ts';
 import { type HomeApi, type TokenRequest, tokenSecretName } from '../model/api-access.ts';
 import { withDigests } from '../model/digests.ts';
 import { pruneMetadata } from '../model/metadata.ts';
+import type { ReflectedItems } from '../model/reflected-items.ts';
 import { accountOf, decide, type Issued, isTokenSecret, type TokenContext, tokenSecret } from './decide.ts';
 
 export interface TokenReflectorDeps extends TokenContext {
@@ -91,6 +93,13 @@ export class TokenReflector {
   /** `namespace/name` of a pod here. */
   look(key: string): void {
     this.#controller.enqueue(key);
+  }
+
+  /** Tokens of pods' accounts that are there now. */
+  items(): ReflectedItems[] {
+    return [...this.#followed].map(([namespace, { there }]) => {
+      return { namespace, controller: this.#controller.name, count: there.list().length };
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {

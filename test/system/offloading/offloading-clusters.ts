@@ -1,8 +1,8 @@
 /** Two peered clusters with everything that offloads pods on both sides, admission included; the tests play scheduler and kubelet. */
 import { startAdmission } from '#agent/admission/admission.ts';
-import { ReflectionCounters } from '#agent/offloading/consumer/kubelet-api/reflection-counters.ts';
 import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { NodeMetrics } from '#agent/offloading/consumer/virtual-node/node-metrics.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createHooks } from '#agent/webhooks.ts';
@@ -10,6 +10,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { Registry } from '#shared/metrics/registry.ts';
 import {
   type NamespaceOffloading,
   type NamespaceOffloadingSpec,
@@ -28,11 +29,11 @@ export const soon = <T>(what: string, look: () => Promise<T | undefined | null |
 
 const portBase: Readonly<Record<string, number>> = { rome: 13_250, milan: 14_250 };
 
-const counters = new Map<string, ReflectionCounters>();
+const registries = new Map<string, Registry>();
 /** What the agent of that cluster serves as metrics. */
-export function countersOf(clusterId: string): ReflectionCounters {
-  const known = counters.get(clusterId) ?? new ReflectionCounters();
-  counters.set(clusterId, known);
+export function registryOf(clusterId: string): Registry {
+  const known = registries.get(clusterId) ?? new Registry();
+  registries.set(clusterId, known);
   return known;
 }
 
@@ -53,7 +54,7 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
         podIp: '127.0.0.1',
         kubeletPortBase: portBase[clusterId] ?? 15_250,
         connectPeer: createConnectProvider({ clock, log }),
-        counters: countersOf(clusterId),
+        nodeMetrics: new NodeMetrics(registryOf(clusterId), clock),
         systemNamespace,
       }),
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),

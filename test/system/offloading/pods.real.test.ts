@@ -12,10 +12,10 @@ import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { lacking, readAsked, unused } from '#test/harness/used-rights.ts';
 import type { Pair } from '../peering/clusters.ts';
 import {
-  countersOf,
   offloadedNamespace,
   pod,
   podAt,
+  registryOf,
   report,
   shadowOf,
   soon,
@@ -322,7 +322,7 @@ test('B126 what is reflected is counted by namespace, kind, provider and node', 
   const counted = (kind: string, what: 'item' | 'error' = 'item'): number => {
     const labels = `{namespace="demo",reflector_resource="${kind}",cluster_id="milan",node_name="milan"}`;
     const line = `liqo_virtual_kubelet_reflection_${what}_counter${labels} `;
-    const found = countersOf('rome')
+    const found = registryOf('rome')
       .text()
       .split('\n')
       .find((one) => one.startsWith(line));
@@ -336,6 +336,7 @@ test('B126 what is reflected is counted by namespace, kind, provider and node', 
   await soon('the copy', () => there().get(configMaps, { namespace: remote, name: 'settings' }));
   await soon('both counted', async () => counted('Pod') > before.pods && counted('ConfigMap') > before.configMaps);
   await remove('counted');
+  await soon('the pod is not counted any more', async () => counted('Pod') === before.pods);
   const failed = counted('ConfigMap', 'error');
   await pair.provider.server.kill();
   try {

@@ -30,6 +30,7 @@ export interface TunnelSession {
   readonly endpoint?: string;
   readonly handshakeAt?: number;
   readonly receivedBytes: number;
+  readonly sentBytes?: number;
 }
 
 export interface LinkReport {
@@ -71,7 +72,10 @@ export interface LinkPorts {
   readonly candidates: () => readonly string[];
   /** Sizes of packets in the tunnel. */
   readonly size: PathSize;
-  readonly report: (report: LinkReport) => void;
+  /** `session`: as the tunnel was last seen. */
+  readonly report: (report: LinkReport, session: TunnelSession | undefined) => void;
+  /** Told of the round trip of each ping that was answered. */
+  readonly answered?: (rttMs: number) => void;
   /** Where the former active replica heard the peer. */
   readonly lastKnown?: string;
 }
@@ -106,6 +110,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
     const next = pongReceived(pings, timeStamp, clock.now(), preciseNow());
     const isAnswer = next !== pings;
     pings = next;
+    if (isAnswer && next.rttMs !== undefined) ports.answered?.(next.rttMs);
     meter.answered(timeStamp, bytes);
     // With the last answer the next ping is not due for long: there is no need to wake for the hurry in between.
     if ((isAnswer && pings.pending.length === 0) || dial?.phase === 'dialling') nap.abort(woken);
@@ -161,7 +166,7 @@ export async function runLink(ports: LinkPorts, signal: AbortSignal): Promise<vo
         pings = { ...pings, sentAt: clock.now() - eagerLookMs };
       }
       if (dial.phase === 'up' && pings.answeredAt !== undefined) meter.check(pings.smoothRttMs ?? 0);
-      ports.report(reportOf(pings, session.last(), meter.mtu(), clock.now()));
+      ports.report(reportOf(pings, session.last(), meter.mtu(), clock.now()), session.last());
       const pingAt = nextPingAt(pings);
       const until = Math.min(pingAt, step.lookAt, clock.now() + (silent ? eagerLookMs : calmLookMs));
       await clock.sleep(Math.max(1, until - clock.now()), nap.signal).catch(() => undefined);

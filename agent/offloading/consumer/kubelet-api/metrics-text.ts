@@ -5,7 +5,7 @@ import type { PodUsage, Usage } from './pod-usage.ts';
 type Labels = Readonly<Record<string, string>>;
 export type FindPod = (namespace: string, name: string) => Pod | undefined;
 
-export interface Family {
+interface Family {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
@@ -18,7 +18,7 @@ const labelText = (labels: Labels): string => {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 };
 
-export function familyText({ name, type, help, samples }: Family): string {
+function familyText({ name, type, help, samples }: Family): string {
   const lines = samples.map(([labels, value, atMs]) => `${name}${labelText(labels)} ${value} ${atMs ?? ''}`.trimEnd());
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n');
 }

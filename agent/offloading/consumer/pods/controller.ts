@@ -1,7 +1,8 @@
 /** Keeps the pods of one virtual node equal on both sides, as long as one connection to the provider lasts. */
 import { OwnWrites } from '#kube/cache/own-writes.ts';
+import type { ControllerMetrics } from '#kube/model/metrics.ts';
 import type { Cache, Cluster, Controller, KubeApi } from '#kube/model/types.ts';
-import { type ControllerMetrics, createController, watch } from '#kube/run/controller.ts';
+import { createController, watch } from '#kube/run/controller.ts';
 import { keyOf, namespaceOfKey, type Pod, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,6 +1,7 @@
 /** The connection to one provider that a virtual node works through. */
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { connectKubeconfig, type KubeconfigOptions } from '#kube/http/kubeconfig.ts';
+import type { ClientMetrics } from '#kube/model/metrics.ts';
 import type { Caches, KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -20,7 +21,12 @@ export type ProxyTokens = NonNullable<KubeconfigOptions['proxyToken']>;
 export type ConnectProvider = (kubeconfig: string, signal: AbortSignal) => Promise<ProviderConnection>;
 
 export const createConnectProvider =
-  (deps: { readonly clock: Clock; readonly log: Log; readonly proxyToken?: ProxyTokens }): ConnectProvider =>
+  (deps: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly proxyToken?: ProxyTokens;
+    readonly metrics?: ClientMetrics;
+  }): ConnectProvider =>
   async (kubeconfig, signal) => {
     const { proxyToken } = deps;
     const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });

@@ -284,6 +284,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   return {
     name: controller.name,
     enqueue: (key) => controller.enqueue(key),
+    measure: (metrics) => controller.measure(metrics),
     async run(signal) {
       try {
         await controller.run(signal);

@@ -1,10 +1,12 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
+import type { ReflectedItems } from '#agent/reflection/model/reflected-items.ts';
 import { NodeReflection, type NodeReflectionDeps } from '#agent/reflection/node-reflection.ts';
 import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
 import { RemoteClaims } from '#agent/storage/providers/remote-claims.ts';
 import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { accepted, followed, mappingOf } from '../namespaces/mappings.ts';
@@ -136,6 +138,21 @@ export class ProviderSession {
     const pods = all.flatMap((namespace) => namespace.pods.list());
     const [first] = [...pods, ...shadows].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
     return { shadows: shadows.length, pods: pods.length, ...(first === undefined ? {} : { first }) };
+  }
+
+  /** What is reflected now, by namespace and by the controller that does it. */
+  reflected(): ReflectedItems[] {
+    const shadows = this.#namespaces.list().map(({ local: namespace, shadows }) => {
+      return { namespace, controller: this.#pods.name, count: shadows.list().length };
+    });
+    return [...shadows, ...this.#reflection.items()];
+  }
+
+  /** The provider has made a Pod for this one. */
+  isMade({ metadata }: Pod): boolean {
+    const { namespace = '', name } = metadata;
+    const followed = this.#namespaces.of(namespace);
+    return followed?.pods.get({ namespace: followed.remote, name }) !== undefined;
   }
 
   async end(): Promise<void> {

@@ -9,16 +9,17 @@ import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import { keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { createNodeEndpoint, type NodeEndpoint, type NodeEndpointDeps } from '../kubelet-api/node-endpoint.ts';
-import type { ReflectionCounters } from '../kubelet-api/reflection-counters.ts';
 import { createOffloadedNamespaces, type OffloadedNamespaces } from '../namespaces/offloaded-namespaces.ts';
 import { pruneLocalPod } from '../pods/cache-transforms.ts';
 import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
 import { Identity } from './kubeconfig-secret.ts';
 import { createLink, type Link } from './link-state.ts';
 import { NodeKeeper } from './node-heartbeat.ts';
+import type { NodeMetrics } from './node-metrics.ts';
 import { isReady, type NodeInput } from './node-object.ts';
 import { ProviderHealth } from './provider-health.ts';
 import type { ProviderSession, SessionDeps } from './provider-session.ts';
@@ -29,7 +30,7 @@ export interface VirtualKubeletDeps extends NodeEndpointDeps {
   readonly connectPeer: ConnectProvider;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
-  readonly counters?: ReflectionCounters;
+  readonly nodeMetrics?: NodeMetrics;
   readonly reflection: SharedReflection;
   /** Absent: no volumes are made at providers. */
   readonly providers?: ReachableProviders;
@@ -159,6 +160,7 @@ export class VirtualKubelet {
       this.#providerState.follow(),
       this.localPods.subscribe(() => this.#onChange('pods')),
       reflection.follow(() => this.#useOptions()),
+      ...this.#counted(),
     );
     await this.#endpoint.listen();
     this.update(this.#virtualNode);
@@ -174,6 +176,20 @@ export class VirtualKubelet {
       this.#running.push(running.catch(ended));
     }
     this.#log.info('virtual node started', { port: this.#endpoint.port });
+  }
+
+  #counted(): (() => void)[] {
+    const { metadata, spec } = this.#virtualNode;
+    const end = this.#deps.nodeMetrics?.follow({
+      name: metadata.name,
+      slice: metadata.labels?.[label.resourceSliceName] ?? metadata.name,
+      provider: spec.clusterID,
+      localPods: this.localPods,
+      reflected: () => this.#session?.reflected() ?? [],
+      isMade: (pod) => this.#session?.isMade(pod) ?? false,
+      answers: () => this.#health.current.answers,
+    });
+    return end === undefined ? [] : [end];
   }
 
   update(virtualNode: VirtualNode): void {
@@ -237,7 +253,6 @@ export class VirtualKubelet {
     await this.#endpoint.close();
     await this.#sessions.end();
     await Promise.allSettled(this.#running);
-    this.#deps.counters?.forget(this.#virtualNode.metadata.name);
     this.#log.info('virtual node stopped');
   }
 
@@ -248,7 +263,7 @@ export class VirtualKubelet {
   #sessionDeps(provider: ProviderConnection): SessionDeps {
     const { cluster, clusterId, clock, podIp, reflection, providers } = this.#deps;
     const { metadata, spec } = this.#virtualNode;
-    const metrics = this.#deps.counters?.of(metadata.name, spec.clusterID);
+    const metrics = this.#deps.nodeMetrics?.controllers(metadata.name, spec.clusterID);
     return {
       local: cluster,
       provider,

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
+import { amounts, phaseOf } from './peers.ts';
+
+const peer = (statuses: readonly string[], enabled = true): ForeignCluster =>
+  ({
+    metadata: { name: 'milan' },
+    spec: { clusterID: 'milan' },
+    status: {
+      modules: {
+        networking: { enabled, conditions: statuses.map((status) => ({ type: 'NetworkConnectionStatus', status })) },
+        authentication: { enabled: false, conditions: [{ type: 'AuthTenantStatus', status: 'Error' }] },
+        offloading: { enabled: false },
+      },
+    },
+  }) as unknown as ForeignCluster;
+
+test.each([
+  { statuses: ['Established', 'Ready'], phase: 'Ready' },
+  { statuses: ['Established', 'Pending'], phase: 'Pending' },
+  { statuses: ['Established', 'Error', 'Pending'], phase: 'Error' },
+  { statuses: ['SomeNotReady'], phase: 'Pending' },
+  { statuses: [], phase: 'Pending' },
+])('a peer with $statuses is $phase', ({ statuses, phase }) => {
+  expect(phaseOf(peer(statuses))).toBe(phase);
+});
+
+test('modules that are not enabled do not count', () => {
+  expect(phaseOf(peer(['Ready']))).toBe('Ready');
+  expect(phaseOf(peer(['Error'], false))).toBe('Pending');
+});
+
+test('amounts are told in cores, bytes and pieces', () => {
+  const labels = { cluster_id: 'milan', role: 'Provider', slice: 's' };
+  expect([...amounts({ cpu: '1500m', memory: '2Gi', pods: '10' }, 'milan', 'Provider', 's')]).toEqual([
+    [{ ...labels, resource: 'cpu' }, 1.5],
+    [{ ...labels, resource: 'memory' }, 2_147_483_648],
+    [{ ...labels, resource: 'pods' }, 10],
+  ]);
+});
