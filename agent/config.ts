@@ -13,6 +13,8 @@ const Env = z.object({
   /** A kubeconfig file, for running outside of a pod. */
   ISTHMUS_KUBECONFIG: z.string().optional(),
   ISTHMUS_SYSTEM_NAMESPACE: z.string().default('liqo'),
+  /** ClusterRole that pods of gateways need in tenant namespaces, as on OpenShift. */
+  ISTHMUS_GATEWAY_ROLE: z.string().min(1).optional(),
   /** Labels of the virtual nodes that stand for this cluster: `KEY=VALUE,…`. */
   ISTHMUS_CLUSTER_LABELS: z
     .string()
@@ -50,6 +52,7 @@ export interface AgentConfig {
   readonly apiServerCa?: string;
   readonly kubeconfigPath?: string;
   readonly systemNamespace: string;
+  readonly gatewayRole?: string;
   readonly clusterLabels: Readonly<Record<string, string>>;
   readonly certificateLifetimeSeconds: number;
   /** 0: never. */
@@ -95,6 +98,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     ...(e.ISTHMUS_API_SERVER_CA ? { apiServerCa: e.ISTHMUS_API_SERVER_CA } : {}),
     ...(e.ISTHMUS_KUBECONFIG ? { kubeconfigPath: e.ISTHMUS_KUBECONFIG } : {}),
     systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
+    ...(e.ISTHMUS_GATEWAY_ROLE ? { gatewayRole: e.ISTHMUS_GATEWAY_ROLE } : {}),
     clusterLabels: labelsOf(e.ISTHMUS_CLUSTER_LABELS),
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,

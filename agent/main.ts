@@ -195,6 +195,7 @@ async function lead(
       apiServerUrl: config.apiServerUrl,
       apiServerCa,
       systemNamespace,
+      ...(config.gatewayRole !== undefined && { gatewayRole: config.gatewayRole }),
       certificateLifetimeSeconds: config.certificateLifetimeSeconds,
       clusterLabels: config.clusterLabels,
     },

@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
+/** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--tenants N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
 import { parseArgs } from 'node:util';
 import { type BenchResult, keep, print } from './result.ts';
 
@@ -10,6 +10,7 @@ export interface BenchOptions {
   readonly seconds?: number | undefined;
   /** Pods made in each second. */
   readonly perSecond?: number | undefined;
+  readonly tenants?: number | undefined;
   /** Keep CPU profiles of the controllers. */
   readonly profile?: boolean;
   readonly log: (line: string) => void;
@@ -57,6 +58,14 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'P99 of a polite tenant beside an abusive one that keeps within its limits, as a multiple of its P99 alone; join tokens a second; local mode',
     run: async (options) => (await import('./fair/fair.ts')).run(options),
   },
+  sweep: {
+    what: 'calls of the table of one sweep with 1,000,000 tenants (--tenants), with nothing and with 10,000 peerings due; the same on DynamoDB Local, smaller',
+    run: async (options) => (await import('./sweep/sweep.ts')).run(options),
+  },
+  console: {
+    what: 'ms from an input to the picture, with 500 clusters and 2,000 peerings on the map and in the tables of the console; Chromium',
+    run: async (options) => (await import('./console/console.ts')).run(options),
+  },
   dataplane: {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
@@ -80,6 +89,7 @@ const { positionals, values } = parseArgs({
     pods: { type: 'string' },
     seconds: { type: 'string' },
     'per-second': { type: 'string' },
+    tenants: { type: 'string' },
     profile: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -89,12 +99,12 @@ const bench = name === undefined ? undefined : benches[name];
 if (!bench || values.help) {
   const width = Math.max(...Object.keys(benches).map((n) => n.length));
   console.error(
-    'usage: npm run bench -- NAME [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--profile] [--json]\n',
+    'usage: npm run bench -- NAME [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--tenants N] [--profile] [--json]\n',
   );
   for (const [n, { what }] of Object.entries(benches)) console.error(`  ${n.padEnd(width)}  ${what}`);
   process.exit(values.help ? 0 : 2);
 }
-const count = (option: 'runs' | 'clusters' | 'pods' | 'seconds' | 'per-second'): number | undefined => {
+const count = (option: 'runs' | 'clusters' | 'pods' | 'seconds' | 'per-second' | 'tenants'): number | undefined => {
   const given = values[option];
   if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
   console.error(`--${option} is ${given}, accepted is a whole number above 0`);
@@ -108,6 +118,7 @@ const result = await bench.run({
   pods: count('pods'),
   seconds: count('seconds'),
   perSecond: count('per-second'),
+  tenants: count('tenants'),
   profile: values.profile,
   log: (line) => console.error(line),
 });

@@ -111,7 +111,11 @@ describe('on a cluster of one node', () => {
   const template = async () => (await kube.get(deployments, agent))?.spec?.template.spec;
   const marked = async () => (await kube.list(nodes, mark)).map(({ metadata }) => metadata.name);
   beforeAll(async () => {
-    await kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'only' } });
+    await kube.create(nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'only', labels: { 'kubernetes.io/os': 'linux' } },
+    });
   });
 
   test('the work of the node goes to the controllers and back, and nothing of either way stays behind', async () => {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { brokerCommand } from './commands/broker.ts';
+import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
@@ -68,6 +69,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(rotateKeyCommand(io))
     .addCommand(lockCommand(io))
     .addCommand(trustCommand(io))
+    .addCommand(checkCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))

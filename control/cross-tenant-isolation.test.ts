@@ -21,6 +21,7 @@ import {
   type Tenant,
   tenants,
 } from './testing/cross-tenant-operations.ts';
+import { partitionOfTenant } from './testing/due-items.ts';
 
 interface Serving {
   readonly tenant: Tenant;
@@ -44,8 +45,9 @@ const foreign: readonly { readonly pk: RegExp; readonly sk: RegExp }[] = [
 const foreignEvents = /^(peering\.(?!labels-)|request\.)|^invitation\.redeemed$/;
 
 function guarded(store: Store, serving: () => Serving | undefined, broken: string[]): Store {
-  const check = (pk: string, sk: string): void => {
+  const check = (at: string, sk: string): void => {
     const now = serving();
+    const pk = partitionOfTenant(at, sk);
     if (!now || pk === 'system/directory' || pk === `t/${now.tenant}` || pk.startsWith(`t/${now.tenant}/`)) return;
     const rest = pk.replace(/^t\/[^/]+/, '');
     if (inward.has(now.op) || !foreign.some((one) => one.pk.test(rest) && one.sk.test(sk)))

@@ -7,6 +7,7 @@ import type { AgentCaller, Caller } from './access/caller.ts';
 import { createMemoryStore } from './adapters/memory/memory-store.ts';
 import type { Store } from './ports/store.ts';
 import { adminOf, type BrokerClusters, createBrokerClusters, origin } from './testing/broker-clusters.ts';
+import { partitionOfTenant } from './testing/due-items.ts';
 import { openFacts } from './testing/simulated-cluster.ts';
 
 const tenants = ['acme', 'bolt'] as const;
@@ -24,7 +25,7 @@ function guarded(store: Store, serving: () => Tenant | undefined): Store {
   return {
     ...store,
     get(pk, sk, signal) {
-      mine(pk);
+      mine(partitionOfTenant(pk, sk));
       return store.get(pk, sk, signal);
     },
     query(query, signal) {
@@ -32,7 +33,7 @@ function guarded(store: Store, serving: () => Tenant | undefined): Store {
       return store.query(query, signal);
     },
     async transact(ops, events, signal) {
-      for (const op of ops) mine(op.pk);
+      for (const op of ops) mine(partitionOfTenant(op.pk, op.sk));
       for (const event of events ?? []) mine(`t/${event.stream}`);
       return store.transact(ops, events, signal);
     },

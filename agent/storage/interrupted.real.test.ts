@@ -65,8 +65,8 @@ function dying(moment: number): { readonly home: KubeApi; readonly there: KubeAp
   const both = { home: world.consumer.api, there: world.provider.api };
   const method =
     (name: keyof KubeApi) =>
-    (side: KubeApi, ...args: readonly unknown[]) =>
-      (side[name] as (...all: readonly unknown[]) => Promise<unknown>).apply(side, args);
+    (side: KubeApi, ...args: unknown[]) =>
+      (side[name] as (...all: unknown[]) => Promise<unknown>).apply(side, args);
   const joined = new Proxy({} as KubeApi, { get: (_, name: keyof KubeApi) => method(name) });
   const { api, died } = crashingClient(joined, moment);
   const through = (side: KubeApi): KubeApi =>

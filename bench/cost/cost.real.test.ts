@@ -45,9 +45,9 @@ test('units by sizes are those that DynamoDB Local consumes, or more where Dynam
     expect(countedUnits).toBeLessThanOrEqual(2 * consumedUnits);
   }
   for (const [i, { units }] of consumed.entries()) {
-    // And finding nothing a whole unit, DynamoDB Local half a one.
+    // And finding nothing a whole unit, DynamoDB Local half a one; half a unit where eventual reads find nothing, DynamoDB Local hardly any.
     expect(counted[i]?.units.readUnit).toBeGreaterThanOrEqual(units.readUnit);
-    expect(counted[i]?.units.readUnit).toBeLessThanOrEqual(2 * units.readUnit);
+    expect(counted[i]?.units.readUnit).toBeLessThanOrEqual((i === 0 ? 4 : 2) * units.readUnit);
     expect(counted[i]?.units.httpRequest).toBe(units.httpRequest);
   }
   await store.close();

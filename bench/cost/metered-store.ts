@@ -39,7 +39,8 @@ export function meteredStore(store: Store, meter: Meter): Store {
     async query<T>(query: Parameters<Store['query']>[0], signal?: AbortSignal) {
       const page = await store.query<T>(query, signal);
       meter.tableCalls += 1;
-      meter.table(query.partition, { reads: readUnits(page.items.reduce((sum, item) => sum + itemBytes(item), 0)) });
+      const units = readUnits(page.items.reduce((sum, item) => sum + itemBytes(item), 0));
+      meter.table(query.partition, { reads: query.eventual ? units / 2 : units });
       return page;
     },
 

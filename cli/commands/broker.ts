@@ -28,7 +28,8 @@ export const brokerCommand = (io: CliIo): Command =>
     .description('run a broker')
     .addCommand(serveCommand(io))
     .addCommand(backupCommand(io))
-    .addCommand(restoreCommand(io));
+    .addCommand(restoreCommand(io))
+    .addCommand(upgradeCommand(io));
 
 const serveCommand = (io: CliIo): Command =>
   new Command('serve')
@@ -158,6 +159,27 @@ const restoreCommand = (io: CliIo): Command =>
       const { restore } = await import('#functions/local/backup.ts');
       await restore(from, data);
       io.stdout.write(`${from} is restored to ${data}; start the broker with --data ${data}\n`);
+    });
+
+const upgradeCommand = (io: CliIo): Command =>
+  new Command('upgrade')
+    .description('bring the data of an older version to this one, after a copy; no broker may run on it')
+    .requiredOption('--data <dir>', 'data directory of the broker')
+    .addHelpText(
+      'after',
+      `
+\`isthmus broker serve\` does the same at its start. The way back: move the directory aside, restore the copy, start the older version:
+  mv /var/lib/isthmus /var/lib/isthmus.new
+  isthmus broker restore --from /var/lib/isthmus.new/before-format-2-20261122T221500Z --data /var/lib/isthmus`,
+    )
+    .action(async ({ data }: { data: string }) => {
+      const { upgradeStopped } = await import('#functions/local/upgrade.ts');
+      const { from, to, copy } = await upgradeStopped(data, Date.now());
+      io.stdout.write(
+        copy === undefined
+          ? `${data} has format ${to} already: nothing was changed\n`
+          : `${data} is upgraded from format ${from} to ${to}; as it was before, it is in ${copy}\n`,
+      );
     });
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>

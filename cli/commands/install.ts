@@ -2,9 +2,10 @@
 import { Command } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { retryReads } from '#cli/cluster/retry.ts';
-import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
+import { installAgent } from '#cli/install/install-agent.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress } from '#cli/output/progress.ts';
+import { preflight } from '#cli/preflight/preflight.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
@@ -33,17 +34,22 @@ export async function install(io: CliIo, client: KubeClient, options: InstallOpt
   const { clusterId } = options;
   const progress = createProgress(io);
   const deadline = io.clock.now() + timeoutMsOf(options);
-  const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
-  const state = await lookAt(
-    progress,
-    kube,
+  const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
     clusterId,
-    (known) =>
+    remedy: (known) =>
       `update it with --cluster-id ${known}, or remove it first with \`isthmus uninstall --kubeconfig ${options.kubeconfig}\``,
-  );
+  });
   if (state.link !== undefined) progress.note(`keeps its broker ${state.link.spec.url}`);
-  const network = await settleRangesOf(progress, kube, clusterId, options);
   const { joinStamp } = state;
-  await installAgent(io, progress, kube, options, { clusterId, apiServerUrl, state, network, joinStamp, deadline });
+  await installAgent(io, progress, kube, options, {
+    clusterId,
+    apiServerUrl,
+    state,
+    network,
+    platform,
+    profile,
+    joinStamp,
+    deadline,
+  });
   io.stdout.write(`cluster ${clusterId} is ready to peer, API server for peers ${apiServerUrl}\n`);
 }

@@ -8,6 +8,10 @@ import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'output format').choices([...formats]).default('table');
 
+/** Of commands that print one thing and not a list. */
+export const reportOption = (): Option =>
+  new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
+
 export const timeoutOption = (preset: string): Option =>
   new Option('--timeout <duration>', 'how long to wait, for example 90s or 5m')
     .default(preset)

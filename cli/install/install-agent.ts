@@ -3,6 +3,8 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
+import type { ProfileName } from '#cli/platform/profiles.ts';
+import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
@@ -12,7 +14,6 @@ import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { metricsManifests } from './metrics-manifests.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
-import { settleNetwork } from './read-ranges.ts';
 import { makeRoomForClass, settleStorage } from './settle-storage.ts';
 import { settleShare } from './share.ts';
 
@@ -39,6 +40,7 @@ export function peerUrl(requested: string | undefined, server: string): string {
       detail: {
         field: 'api-server-url',
         value: server,
+        reason: 'loopback',
         remedy: 'say with --api-server-url https://HOST:PORT how other clusters reach this API server',
       },
     });
@@ -46,37 +48,27 @@ export function peerUrl(requested: string | undefined, server: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** What is there already; fails when it is another cluster than `name`. `command` is the one that updates it. */
-export const lookAt = (progress: Progress, kube: KubeClient, name: string, remedy: (known: string) => string) =>
-  during(progress, 'looking at the cluster', async (step): Promise<ClusterState> => {
-    step.update(await kube.version());
-    const found = await readCluster(kube);
-    const { clusterId } = found;
-    if (clusterId === undefined || clusterId === name) return found;
-    throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
-      detail: { remedy: remedy(clusterId) },
-    });
-  });
-
-export const settleRangesOf = async (
-  progress: Progress,
+/** What is there already; fails when it is another cluster than `name`, unless that is undefined. `remedy` names the command that updates it. */
+export async function stateOf(
   kube: KubeClient,
-  name: string,
-  options: InstallFlags,
-): Promise<NetworkInstallOptions | undefined> =>
-  options.network
-    ? during(progress, 'ranges', async (step) => {
-        const settled = await settleNetwork(kube, name, options);
-        step.update(settled.notes.join('; '));
-        return settled;
-      })
-    : undefined;
+  name: string | undefined,
+  remedy: (known: string) => string,
+): Promise<ClusterState> {
+  const found = await readCluster(kube);
+  const { clusterId } = found;
+  if (clusterId === undefined || name === undefined || clusterId === name) return found;
+  throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
+    detail: { remedy: remedy(clusterId) },
+  });
+}
 
 export interface Installation {
   readonly clusterId: string;
   readonly apiServerUrl: string;
   readonly state: ClusterState;
   readonly network: NetworkInstallOptions | undefined;
+  readonly platform?: PlatformSettings | undefined;
+  readonly profile?: ProfileName | undefined;
   readonly joinToken?: string | undefined;
   readonly joinStamp?: string | undefined;
   /** By the clock of `io`. */
@@ -86,6 +78,9 @@ export interface Installation {
 async function removeMetrics(kube: KubeClient): Promise<void> {
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
 }
+/** What was said or is installed goes before what the distribution needs. */
+const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
+  network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
 
 /** Resolves when the agent runs. */
 export async function installAgent(
@@ -93,7 +88,7 @@ export async function installAgent(
   progress: Progress,
   kube: KubeClient,
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, joinToken, joinStamp, deadline }: Installation,
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp, deadline }: Installation,
 ): Promise<void> {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
@@ -111,9 +106,11 @@ export async function installAgent(
     labels: options.labels,
     nodeProcess,
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
-    ...(network !== undefined && { network }),
     ...(storage !== undefined && { storage }),
     ...(metrics !== undefined && { metrics }),
+    ...(network !== undefined && { network: forPlatform(network, platform) }),
+    ...(platform !== undefined && { platform }),
+    ...(profile !== undefined && { profile }),
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });

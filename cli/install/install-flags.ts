@@ -1,4 +1,5 @@
 /** What `join` and `install` are told on the command line. */
+import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import type { MetricsAccess } from './metrics-manifests.ts';
 
@@ -25,5 +26,8 @@ export interface InstallFlags {
   readonly nodeProcess?: NodeProcess;
   /** false: none; absent: what is installed. */
   readonly metrics?: MetricsAccess | false;
+  readonly profile?: ProfileName;
+  /** Names of checks that may stop without effect. */
+  readonly ignoreCheck: readonly string[];
   readonly timeout: string;
 }

@@ -48,7 +48,7 @@ export function MapPage() {
           <NoClusters />
         </Section>
       ) : (
-        <div class={chosen ? 'map with-panel' : 'map'}>
+        <div class="map">
           <section class="card" aria-label="Clusters and peerings">
             <div class="filter">
               <label>

@@ -61,6 +61,8 @@ export interface Query {
   /** From the previous page of the same query. */
   readonly cursor?: string;
   readonly reverse?: boolean;
+  /** May miss what was written within the last second, for half the price: for what is asked again in a minute. */
+  readonly eventual?: boolean;
 }
 
 export interface Page<T> {

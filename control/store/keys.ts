@@ -4,9 +4,27 @@ import type { Key } from '../ports/store.ts';
 /** Fixed width, so that byte order is the order of time. */
 export const sortableTime = (ms: number): string => String(Math.floor(ms)).padStart(15, '0');
 
+/** Looks at peerings, asks and requests; deliveries to webhooks and event targets. */
+export type DueIndex = 'looks' | 'deliveries';
+
+/** Each takes 1,000 writes a second in DynamoDB. May only grow: a sweep asks these and no others. */
+export const dueShards = 4;
+
+/** What comes due for one tenant lies in all shards, what comes due for one peering or receiver in one. */
+function shardOf(tenant: string, id: string): number {
+  let hash = 0;
+  for (const letter of `${tenant}/${id}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0;
+  // The last bits of such a sum depend on the last letters only.
+  return ((hash ^ (hash >>> 15)) >>> 0) % dueShards;
+}
+
 export const partition = {
-  /** Names of all tenants: for sweeps. */
+  /** Names of all tenants: for operators. */
   tenants: 'system/tenants',
+  /** Names of tenants that are being deleted. */
+  deleting: 'system/deleting',
+  /** Whose time comes, of all tenants: a sweep reads what is due and no tenant for which nothing is. */
+  due: (index: DueIndex, shard: number): string => `system/due-${index}/${shard}`,
   /** Positions, retries and dead letters of event subscribers. */
   bus: (subscriber: string): string => `system/bus/${subscriber}`,
   /** Keys of the operators of the deployment, by id. */
@@ -20,7 +38,6 @@ export const partition = {
   /** Everything between the broker and one agent. */
   cluster: (tenant: string, clusterId: string): string => `t/${tenant}/cluster/${clusterId}`,
   looks: (tenant: string): string => `t/${tenant}/looks`,
-  due: (tenant: string): string => `t/${tenant}/due`,
   audit: (tenant: string): string => `t/${tenant}/audit`,
   /** Peerings between a provider's tenant and a consumer's tenant: what the state machine knows, for neither tenant to read. */
   shared: (provider: string, consumer: string): string => `t/${provider}/with/${consumer}`,
@@ -48,6 +65,9 @@ export const partition = {
 export const key = {
   tenantName: (tenant: string): Key => ({ pk: partition.tenants, sk: tenant }),
   tenant: (tenant: string): Key => ({ pk: `t/${tenant}`, sk: 'tenant' }),
+  deleting: (tenant: string): Key => ({ pk: partition.deleting, sk: tenant }),
+  /** Where a sweep that ran out of time stopped; before all times, so that it is read with the first of them. */
+  stopped: (index: DueIndex, shard: number): Key => ({ pk: partition.due(index, shard), sk: '!stopped' }),
   operator: (id: string): Key => ({ pk: partition.operators, sk: id }),
   tombstone: (tenant: string): Key => ({ pk: partition.tombstones, sk: tenant }),
   member: (tenant: string, id: string): Key => ({ pk: partition.members(tenant), sk: id }),
@@ -64,6 +84,11 @@ export const key = {
   deliveryDue: (tenant: string, webhook: string, at: number, event: string): Key => ({
     pk: partition.deliveriesDue(tenant),
     sk: `${webhook}/${sortableTime(at)}/${event}`,
+  }),
+  /** Beside `deliveryDue`, for sweeps. */
+  receiverDue: (tenant: string, receiver: string, at: number, event: string): Key => ({
+    pk: partition.due('deliveries', shardOf(tenant, receiver)),
+    sk: `${sortableTime(at)}/${tenant}/${receiver}/${event}`,
   }),
   rate: (tenant: string, kind: string, minute: number, process: string): Key => ({
     pk: partition.rate(tenant),
@@ -104,9 +129,9 @@ export const key = {
   asks: (tenant: string, clusterId: string): Key => ({ pk: partition.cluster(tenant, clusterId), sk: 'asks' }),
   /** When a peering is looked at next; apart from the peering, whose version is what users see as its ETag. */
   look: (tenant: string, peering: string): Key => ({ pk: partition.looks(tenant), sk: peering }),
-  due: (tenant: string, at: number, peering: string): Key => ({
-    pk: partition.due(tenant),
-    sk: `${sortableTime(at)}/${peering}`,
+  due: (tenant: string, at: number, id: string): Key => ({
+    pk: partition.due('looks', shardOf(tenant, id)),
+    sk: `${sortableTime(at)}/${tenant}/${id}`,
   }),
   audit: (tenant: string, at: number, id: string): Key => ({
     pk: partition.audit(tenant),

@@ -19,6 +19,7 @@ import type { Item, Op, Store } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
+import { dropPlanned } from './planned.ts';
 
 interface DeletionRequest {
   /** Shown once; to be sent back with the tenant's name. */
@@ -69,10 +70,6 @@ interface Asking {
   readonly consumerTenant: string;
 }
 
-interface Listed {
-  readonly deleting?: boolean;
-}
-
 const wishLifeMs = 15 * 60_000;
 const batch = 50;
 
@@ -116,13 +113,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
         deletion: { startedAt: clock.now(), by: actor.principal },
       };
       const subject = `tenant/${tenant}`;
-      const listed = key.tenantName(tenant);
-      const name = await store.get(listed.pk, listed.sk, signal);
       await store.transact(
         [
           { op: 'update', ...key.tenant(tenant), value: next, ifVersion: item.version },
           // Where sweeps look: they read no tenant that is not being deleted.
-          ...(name ? [{ op: 'update' as const, ...listed, value: { deleting: true }, ifVersion: name.version }] : []),
+          { op: 'put', ...key.deleting(tenant), value: {} },
           auditOp(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
@@ -163,7 +158,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     for (const holding of holdings) {
       if (holding.path === '') continue;
       for (const path of await pathsOf(tenant, holding, signal))
-        await empty(path, perPartner(holding) ? neededElsewhere : () => false, signal);
+        await empty(tenant, { path, stays: perPartner(holding) ? neededElsewhere : () => false }, signal);
     }
     const at = clock.now();
     const tombstone: Tombstone = {
@@ -176,9 +171,10 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     for await (const { pk, sk, version } of everything(store, `t/${tenant}`, signal)) {
       rest.push({ op: 'delete', pk, sk, ifVersion: version });
     }
-    const listed = key.tenantName(tenant);
-    const name = await store.get(listed.pk, listed.sk, signal);
-    if (name) rest.push({ op: 'delete', ...listed, ifVersion: name.version });
+    for (const listed of [key.tenantName(tenant), key.deleting(tenant)]) {
+      const name = await store.get(listed.pk, listed.sk, signal);
+      if (name) rest.push({ op: 'delete', ...listed, ifVersion: name.version });
+    }
     // The name is never given again, hence neither is the stream. Before the tombstone, so that a retry after a crash in between comes here again.
     await store.endStream(tenant, signal);
     await store.transact([...rest, { op: 'put', ...key.tombstone(tenant), value: tombstone }], [], signal);
@@ -227,12 +223,18 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   }
 
   /** A report of an agent may still write meanwhile, hence repeated until only what must stay is found. */
-  async function empty(path: string, stays: (value: unknown) => boolean, signal?: AbortSignal): Promise<void> {
+  async function empty(
+    tenant: string,
+    { path, stays }: { readonly path: string; readonly stays: (value: unknown) => boolean },
+    signal?: AbortSignal,
+  ): Promise<void> {
     for (;;) {
       const ops: Op[] = [];
       for await (const { pk, sk, version, value } of everything(store, path, signal)) {
-        if (!stays(value)) ops.push({ op: 'delete', pk, sk, ifVersion: version });
-        if (ops.length === batch) break;
+        if (stays(value)) continue;
+        const item = { pk, sk, value };
+        ops.push({ op: 'delete', pk, sk, ifVersion: version }, ...(await dropPlanned(store, tenant, item, signal)));
+        if (ops.length >= batch) break;
       }
       if (ops.length === 0) return;
       await store.transact(ops, [], signal).catch((error: unknown) => {
@@ -305,8 +307,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
     async sweep(signal) {
       let waiting = 0;
-      for await (const { sk: tenant, value } of everything<Listed>(store, partition.tenants, signal)) {
-        if (!value.deleting) continue;
+      for await (const { sk: tenant } of everything(store, partition.deleting, signal)) {
         try {
           if ((await advance(tenant, signal)).state === 'deleting') waiting += 1;
         } catch (error) {

@@ -39,7 +39,6 @@ export const holdings: readonly Holding[] = [
   { path: '/inbox', kind: 'request-received' },
   { path: '/sent-requests', kind: 'request-sent' },
   { path: '/approval-rules', kind: 'approval-rule' },
-  { path: '/due', because: 'the order of coming work' },
   { path: '/looks', because: 'the order of coming work' },
   { path: '/pairs', because: 'an index of the peerings' },
   { path: '/peerings', kind: 'peering' },

@@ -4,7 +4,7 @@ import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';
 import type { SendOutcome } from '../ports/webhook-sender.ts';
 import { key } from '../store/keys.ts';
-import { claimed, delivered, failed, givenUp, moveOps, transacted } from './deliveries.ts';
+import { claimed, delivered, failed, givenUp, moveOps, transacted, undueOps } from './deliveries.ts';
 import { subjectOf } from './receivers.ts';
 import type { Attempt, DeliveryRecord, FailingRecord, ReceiverRecord } from './records.ts';
 import { failingLimitMs, retryAfter } from './schedule.ts';
@@ -87,8 +87,7 @@ export function createAttempting(deps: AttemptDeps): Attempting {
     const at = key.delivery(tenant, receiver.value.id, due.event);
     const item = await store.get<DeliveryRecord>(at.pk, at.sk, signal);
     if (item?.value.dueAt !== due.at) {
-      const stale = key.deliveryDue(tenant, receiver.value.id, due.at, due.event);
-      await transacted(store, [{ op: 'delete', ...stale, ifVersion: 1 }], signal);
+      await transacted(store, undueOps(tenant, receiver.value.id, due.at, due.event), signal);
       return;
     }
     const now = clock.now();

@@ -8,11 +8,13 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { eventOf } from '../audit/record.ts';
 import { publicTypes } from '../events/cloud-event.ts';
 import type { ControlDeps } from '../model/deps.ts';
+import type { DueDelivery } from '../model/due-delivery.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import { type Item, type OutboxEvent, withPrefix } from '../ports/store.ts';
+import { sweepDue } from '../store/due.ts';
 import { key, partition } from '../store/keys.ts';
 import type { Attempting } from './attempt.ts';
-import { planOps, transacted } from './deliveries.ts';
+import { planOps, transacted, undueOps } from './deliveries.ts';
 import { maxReceivers, subjectOf } from './receivers.ts';
 import type { ReceiverRecord } from './records.ts';
 import { wants } from './subscription.ts';
@@ -30,8 +32,6 @@ export interface Deliverer {
 /** At one receiver at the same time. */
 const atOnce = 4;
 const batch = 20;
-/** In one sweep at the same time. */
-const sweptAtOnce = 16;
 /** Bounds the delay of what another process left. */
 const scanMs = 30_000;
 const troubleMs = 5_000;
@@ -39,10 +39,6 @@ const troubleMs = 5_000;
 interface Queue {
   readonly tenant: string;
   readonly receiver: string;
-}
-/** At which something is to be sent, first at that time. */
-interface Waiting extends Queue {
-  readonly at: number;
 }
 const nameOf = ({ tenant, receiver }: Queue): string => `${tenant}/${receiver}`;
 
@@ -70,7 +66,7 @@ export function createDeliverer(
   }
 
   const upcoming = (tenant: string, receiver: string, limit: number, signal?: AbortSignal) =>
-    store.query<{ readonly event: string }>(
+    store.query<DueDelivery>(
       { partition: partition.deliveriesDue(tenant), ...withPrefix(`${receiver}/`), limit },
       signal,
     );
@@ -87,7 +83,7 @@ export function createDeliverer(
         if (items.length === 0) return undefined;
         await transacted(
           store,
-          items.map(({ pk, sk }) => ({ op: 'delete', pk, sk, ifVersion: 1 })),
+          items.flatMap((item) => undueOps(tenant, receiver, dueAt(item), item.value.event)),
           signal,
         );
         continue;
@@ -101,32 +97,27 @@ export function createDeliverer(
 
   const dueAt = ({ sk }: Item): number => Number(sk.split('/')[1]);
 
-  /** Each queue of a tenant in which something waits, with the time of the first: one query for a tenant in which nothing does. */
-  async function waitingOf(tenant: string, signal?: AbortSignal): Promise<Waiting[]> {
-    const found: Waiting[] = [];
-    for (let from: string | undefined; ; ) {
-      const query = { partition: partition.deliveriesDue(tenant), limit: 1, ...(from === undefined ? {} : { from }) };
-      const [first] = (await store.query(query, signal)).items;
-      if (!first) return found;
-      const receiver = first.sk.slice(0, first.sk.indexOf('/'));
-      found.push({ tenant, receiver, at: dueAt(first) });
-      // The next letter after the slash: behind everything of this receiver.
-      from = `${receiver}0`;
-    }
-  }
-
-  async function waiting(signal?: AbortSignal): Promise<Waiting[]> {
-    const queues: Waiting[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
-      const page = await store.query(query, signal);
-      await inParallel(page.items, sweptAtOnce, async ({ sk: tenant }) => {
-        queues.push(...(await waitingOf(tenant, signal)));
-      });
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-    return queues;
+  /** Calls back once for each queue in which something comes due until then. */
+  async function eachDue(
+    until: number,
+    { found, signal }: { readonly found: (queue: Queue) => Promise<void>; readonly signal?: AbortSignal | undefined },
+  ): Promise<void> {
+    const known = new Set<string>();
+    const swept = await sweepDue<DueDelivery>(
+      deps,
+      {
+        index: 'deliveries',
+        until,
+        async handle({ tenant, item }) {
+          const queue: Queue = { tenant, receiver: item.value.receiver };
+          if (known.has(nameOf(queue))) return;
+          known.add(nameOf(queue));
+          await found(queue);
+        },
+      },
+      signal,
+    );
+    if (swept.unfinished) log.warn('looking for due deliveries ran out of time and goes on where it stopped');
   }
 
   let running: AbortSignal | undefined;
@@ -168,7 +159,7 @@ export function createDeliverer(
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
-          for (const queue of await waiting(signal)) start(queue, signal);
+          await eachDue(clock.now() + scanMs, { found: async (queue) => start(queue, signal), signal });
           scanAt = clock.now() + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
@@ -206,22 +197,15 @@ export function createDeliverer(
     },
 
     async sweep(signal) {
-      const problems: unknown[] = [];
-      await inParallel(await waiting(signal), sweptAtOnce, async (queue) => {
-        await drain(queue, signal).catch((error: unknown) => {
-          signal?.throwIfAborted();
-          log.error('delivering to a receiver failed and will be tried again', error, { ...queue });
-          problems.push(error);
-        });
-      });
-      if (problems.length > 0) throw problems[0];
+      await eachDue(clock.now(), { found: async (queue) => void (await drain(queue, signal)), signal });
     },
 
     async announce(signal) {
-      const due = (await waiting(signal)).filter(({ at }) => at <= clock.now());
-      await inParallel(due, sweptAtOnce, ({ tenant, receiver }) =>
-        store.transact([], [eventOf(deps, tenant, 'webhook.due', subjectOf(receiver))], signal),
-      );
+      await eachDue(clock.now(), {
+        found: ({ tenant, receiver }) =>
+          store.transact([], [eventOf(deps, tenant, 'webhook.due', subjectOf(receiver))], signal),
+        signal,
+      });
     },
 
     async run(signal) {

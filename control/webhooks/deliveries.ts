@@ -1,6 +1,7 @@
 /** Deliveries as items: planned once per receiver and event, claimed, ended. Every step is one transaction, so a crash between two leaves one that is due. */
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { Item, Op, Store } from '../ports/store.ts';
+import type { DueDelivery } from '../model/due-delivery.ts';
+import type { Item, Key, Op, Store } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
 import type { Attempt, DeliveryRecord } from './records.ts';
 import { claimMs, deadKeptMs, deliveredKeptMs } from './schedule.ts';
@@ -13,12 +14,23 @@ export interface Place {
   readonly now: number;
 }
 
-const dueOp = ({ tenant, now }: Place, { receiver, event }: DeliveryRecord, at: number): Op => ({
-  op: 'put',
-  ...key.deliveryDue(tenant, receiver, at, event.id),
-  value: { event: event.id },
-  expiresAt: now + pendingKeptMs,
-});
+/** In the order of its receiver, and where sweeps look. */
+const placesOf = (tenant: string, receiver: string, at: number, event: string): readonly Key[] => [
+  key.deliveryDue(tenant, receiver, at, event),
+  key.receiverDue(tenant, receiver, at, event),
+];
+
+const dueOps = ({ tenant, now }: Place, { receiver, event }: DeliveryRecord, at: number): Op[] =>
+  placesOf(tenant, receiver, at, event.id).map((place) => ({
+    op: 'put',
+    ...place,
+    value: { receiver, event: event.id } satisfies DueDelivery,
+    expiresAt: now + pendingKeptMs,
+  }));
+
+/** Both are written once, hence version 1. */
+export const undueOps = (tenant: string, receiver: string, at: number, event: string): Op[] =>
+  placesOf(tenant, receiver, at, event).map((place) => ({ op: 'delete', ...place, ifVersion: 1 }));
 
 /** Due now. */
 export function planOps(
@@ -27,26 +39,18 @@ export function planOps(
 ): Op[] {
   const value: DeliveryRecord = { ...planned, state: 'pending', dueAt: place.now, failures: 0, attempts: 0 };
   const at = key.delivery(place.tenant, value.receiver, value.event.id);
-  return [{ op: 'put', ...at, value, expiresAt: place.now + pendingKeptMs }, dueOp(place, value, place.now)];
+  return [{ op: 'put', ...at, value, expiresAt: place.now + pendingKeptMs }, ...dueOps(place, value, place.now)];
 }
 
-/** From one state to the next, with its place in the order of coming work. Items of that order are written once, hence version 1. */
+/** From one state to the next, with its places in the order of coming work. */
 export function moveOps(place: Place, { pk, sk, version, value }: Item<DeliveryRecord>, next: DeliveryRecord): Op[] {
   const { tenant, now } = place;
   const keptMs = next.state === 'delivered' ? deliveredKeptMs : deadKeptMs;
   const moved = value.dueAt !== next.dueAt;
   return [
     { op: 'update', pk, sk, value: next, ifVersion: version, expiresAt: now + keptMs },
-    ...(moved && value.dueAt !== undefined
-      ? [
-          {
-            op: 'delete' as const,
-            ...key.deliveryDue(tenant, value.receiver, value.dueAt, value.event.id),
-            ifVersion: 1,
-          },
-        ]
-      : []),
-    ...(moved && next.dueAt !== undefined ? [dueOp(place, next, next.dueAt)] : []),
+    ...(moved && value.dueAt !== undefined ? undueOps(tenant, value.receiver, value.dueAt, value.event.id) : []),
+    ...(moved && next.dueAt !== undefined ? dueOps(place, next, next.dueAt) : []),
   ];
 }
 

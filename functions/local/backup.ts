@@ -10,7 +10,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import { lockDirectory } from './data-lock.ts';
 import { makePrivateDirectory } from './private-files.ts';
 
-const database = 'broker.db';
+export const database = 'broker.db';
 /** Beside the database: everything else that a broker writes and reads again. */
 const others = ['webhooks.key', 'tls/ca-key.pem', 'tls/ca.pem', 'tls/serving.pem'] as const;
 

@@ -19,6 +19,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { openAwsTargets } from './aws-targets.ts';
+import { database } from './backup.ts';
 import { boxKeyIn } from './box-key.ts';
 import { listenIn } from './change-signal.ts';
 import { withConsole } from './console-gateway.ts';
@@ -35,6 +36,7 @@ import { trustProxies } from './proxies.ts';
 import { withReadiness } from './readiness.ts';
 import { serveCertificate } from './serving-certificate.ts';
 import { createTlsServer } from './tls-server.ts';
+import { upgradeData } from './upgrade.ts';
 import { watchWrites } from './write-health.ts';
 
 export interface BrokerOptions {
@@ -109,9 +111,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
   server.on('request', (request, response) => gateway(request, response));
-  const { store, ready } = watchWrites(openSqliteStore({ path: path.join(dataDir, 'broker.db'), clock }), {
-    clock,
-    log,
+  const { store, ready } = await openStore(dataDir, clock, log).catch((error: unknown) => {
+    unlock();
+    throw error;
   });
   try {
     const names = servingNames(address.host, askedUrl);
@@ -206,6 +208,12 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     unlock();
     throw error;
   }
+}
+
+async function openStore(dataDir: string, clock: Clock, log: Log) {
+  const { copy, ...formats } = await upgradeData(dataDir, clock.now());
+  if (copy !== undefined) log.info('the data of an older program is upgraded', { ...formats, copy });
+  return watchWrites(openSqliteStore({ path: path.join(dataDir, database), clock }), { clock, log });
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

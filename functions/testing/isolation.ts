@@ -7,6 +7,7 @@ import { selfHostedLimits } from '#control/limits/limits.ts';
 import type { DocumentSource } from '#control/ports/document-source.ts';
 import type { Store } from '#control/ports/store.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
+import { partitionOfTenant } from '#control/testing/due-items.ts';
 import { openFacts } from '#control/testing/simulated-cluster.ts';
 import document from '#functions/api/openapi.json' with { type: 'json' };
 import { type ApiAnswer, type ApiCall, type ApiFixture, apiUrl, createApiFixture } from './api-fixture.ts';
@@ -338,7 +339,7 @@ function guarded(
   return {
     ...store,
     get(pk, sk, signal) {
-      if (!harmless(pk)) mine(pk);
+      if (!harmless(pk)) mine(partitionOfTenant(pk, sk));
       return store.get(pk, sk, signal);
     },
     query(query, signal) {
@@ -346,7 +347,7 @@ function guarded(
       return store.query(query, signal);
     },
     async transact(ops, events, signal) {
-      for (const op of ops) if (op.op === 'check' || !harmless(op.pk)) mine(op.pk);
+      for (const op of ops) if (op.op === 'check' || !harmless(op.pk)) mine(partitionOfTenant(op.pk, op.sk));
       for (const event of events ?? []) mine(`t/${event.stream}`);
       return store.transact(ops, events, signal);
     },

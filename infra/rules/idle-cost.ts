@@ -24,6 +24,9 @@ const standingPrice: Readonly<Record<string, number>> = {
   'AWS::ApiGatewayV2::Route': 0,
   'AWS::ApiGatewayV2::RouteResponse': 0,
   'AWS::ApiGatewayV2::Stage': 0,
+  'AWS::CloudFront::Distribution': 0,
+  'AWS::CloudFront::OriginAccessControl': 0,
+  'AWS::CloudFront::ResponseHeadersPolicy': 0,
   'AWS::CloudWatch::Alarm': prices.alarm,
   'AWS::CloudWatch::Dashboard': prices.dashboard,
   'AWS::DynamoDB::GlobalTable': 0,
@@ -37,6 +40,8 @@ const standingPrice: Readonly<Record<string, number>> = {
   'AWS::Lambda::Function': 0,
   'AWS::Lambda::Permission': 0,
   'AWS::Logs::LogGroup': 0,
+  'AWS::S3::Bucket': 0,
+  'AWS::S3::BucketPolicy': 0,
   'AWS::SecretsManager::Secret': prices.secret,
   'AWS::SNS::Subscription': 0,
   'AWS::SNS::Topic': 0,
@@ -48,7 +53,7 @@ const standingPrice: Readonly<Record<string, number>> = {
 };
 
 /** One run of a schedule that finds nothing to do. */
-const idleRun = { ms: 50, readUnits: 4, logBytes: 200 } as const;
+const idleRun = { ms: 50, readUnits: 5, logBytes: 200 } as const;
 
 const monthMinutes = 43_200;
 

@@ -60,6 +60,7 @@ const settings = {
     '@aws-sdk/credential-provider-node': './scripts/lambda/environment-credentials.ts',
     '@aws-sdk/middleware-endpoint-discovery': './scripts/lambda/no-endpoint-discovery.ts',
     '@pinojs/redact': './scripts/lambda/no-redaction.ts',
+    '@smithy/core/event-streams': './scripts/lambda/no-event-streams.ts',
     'sonic-boom': './scripts/lambda/plain-stderr.cts',
     'safe-stable-stringify': './scripts/lambda/plain-stringify.ts',
     'thread-stream': './scripts/lambda/no-threads.ts',

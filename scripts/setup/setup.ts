@@ -2,7 +2,7 @@
 import { bedPrograms } from '#test/testbed/build.ts';
 import { checkHost } from '#test/testbed/host-check.ts';
 import { cacheDir } from './cache-dir.ts';
-import { browserPackages, ensureDebianPackages, testbedPackages } from './debian-packages.ts';
+import { ensureDebianPackages, testbedPackages } from './debian-packages.ts';
 import { buildInParts } from './go-program.ts';
 import { buildWireGuardGo } from './wireguard-go.ts';
 
@@ -15,6 +15,6 @@ export interface SetUpOptions {
 export async function setUpMachine(options: SetUpOptions): Promise<void> {
   const cache = options.cache ?? cacheDir();
   checkHost();
-  await ensureDebianPackages([...testbedPackages, ...browserPackages], cache, options.log);
+  await ensureDebianPackages(testbedPackages, cache, options.log);
   await buildInParts({ ...bedPrograms, wireGuardGo: buildWireGuardGo }, { cache, log: options.log });
 }

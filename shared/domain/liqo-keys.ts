@@ -152,3 +152,6 @@ export const fieldManager = {
   /** Everything the agent's own controllers write. */
   agent: 'isthmus',
 } as const;
+
+/** Node selector of everything that runs a program of ours. */
+export const linuxOnly = { 'kubernetes.io/os': 'linux' } as const;

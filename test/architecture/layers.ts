@@ -126,7 +126,8 @@ const functions: readonly Layer[] = [
 const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
-  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
+  line('cli', 'platform'),
+  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

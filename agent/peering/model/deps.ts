@@ -10,6 +10,8 @@ export interface PeeringConfig {
   /** PEM bundle that peers verify it with. */
   readonly apiServerCa: string;
   readonly systemNamespace: string;
+  /** ClusterRole that pods of gateways need in tenant namespaces; absent: none. */
+  readonly gatewayRole?: string;
   /** Life of the certificates that this cluster issues to consumers; default 7 days, at least 600 (the API server's minimum). */
   readonly certificateLifetimeSeconds?: number;
   /** Of the virtual nodes that stand for this cluster at its consumers. */

@@ -131,7 +131,7 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
             KeyConditionExpression: `pk = :pk${range.condition}`,
             FilterExpression: 'attribute_not_exists(exp) OR exp > :now',
             ExpressionAttributeValues: { ':pk': { S: query.partition }, ':now': { N: String(now) }, ...range.values },
-            ConsistentRead: true,
+            ConsistentRead: query.eventual !== true,
             ScanIndexForward: !reverse,
             // One more tells whether there is another page, two more are bounds that do not belong to it.
             Limit: limit + 3,

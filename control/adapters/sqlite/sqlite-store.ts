@@ -4,11 +4,10 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { checkTransaction, type Item, type Op, type OutboxEvent, type Store } from '../../ports/store.ts';
 import { conflict } from '../../ports/store-conflict.ts';
 import { type Database, openDatabase, type Statement } from './driver.ts';
+import { currentFormat, formatOf } from './formats.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { storageError } from './sqlite-errors.ts';
 
-/** Raised when the tables change; `open` refuses a file of a newer program. */
-const schemaVersion = 1;
 const schema = `
   CREATE TABLE IF NOT EXISTS item (
     pk TEXT NOT NULL, sk TEXT NOT NULL, value TEXT NOT NULL, version INTEGER NOT NULL, expires_at INTEGER,
@@ -177,16 +176,20 @@ const itemOf = <T>(pk: string, { sk, value, version, expires_at }: Row): Item<T>
 
 function prepareDatabase(db: Database, path: string): void {
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON');
-  const { user_version: found } = db.prepare('PRAGMA user_version').get() as { readonly user_version: number };
-  if (found > schemaVersion) {
+  const found = formatOf(db);
+  if (found > currentFormat || (found > 0 && found < currentFormat)) {
     db.close();
+    const [whose, remedy] =
+      found > currentFormat
+        ? ['a newer program', 'run that version or newer']
+        : ['an older program', 'upgrade it with `isthmus broker upgrade`'];
     throw new AppError(
       'host_unsupported',
-      `${path} was written by a newer program (format ${found}, this one reads up to ${schemaVersion}); run that version or newer`,
+      `${path} was written by ${whose} (format ${found}, this one reads ${currentFormat}); ${remedy}`,
     );
   }
   db.exec(schema);
-  db.exec(`PRAGMA user_version = ${schemaVersion}`);
+  db.exec(`PRAGMA user_version = ${currentFormat}`);
 }
 
 /** `sk > ''` holds for every key, so that one statement serves with and without a cursor. */

@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../adapters/memory/memory-store.ts';
 import type { Op, Store } from '../../ports/store.ts';
 import { key, partition } from '../../store/keys.ts';
 import { adminOf, createBrokerClusters } from '../../testing/broker-clusters.ts';
+import { dueItems } from '../../testing/due-items.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { linkingFacts } from '../../testing/simulated-link.ts';
 
@@ -207,7 +208,7 @@ describe('a Peering object for a cluster that has not joined', () => {
   const ofAsks = ({ sk }: Op): boolean => sk === key.asks('default', 'rome').sk;
   const planned = async ({ store }: { readonly store: Store }) => [
     ...(await store.query({ partition: partition.looks('default'), limit: 10 })).items,
-    ...(await store.query({ partition: partition.due('default'), limit: 10 })).items,
+    ...(await dueItems(store)),
   ];
 
   test('says that it waits, and is taken up when that cluster joins, not with the next sweep', async () => {

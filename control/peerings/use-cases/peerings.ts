@@ -1,5 +1,4 @@
 /** Use cases around peerings for people and portals: request, read, unpeer; and the sweep that bounds every delay. */
-import { inParallel } from '#shared/async/in-parallel.ts';
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../../access/caller.ts';
@@ -11,7 +10,8 @@ import type { PeeringView } from '../../model/peering.ts';
 import type { DueRecord, PairRecord, PeeringRecord } from '../../model/peering-records.ts';
 import type { InClusterRequests, PeeringRequest, Requests, UnpeerOptions } from '../../model/peering-requests.ts';
 import { type Item, type Page, withPrefix } from '../../ports/store.ts';
-import { key, partition, prefix, sortableTime } from '../../store/keys.ts';
+import { type DueItem, type Swept, sweepDue } from '../../store/due.ts';
+import { key, partition, prefix } from '../../store/keys.ts';
 import { pageOf } from '../../store/pages.ts';
 import { ownsTerms } from '../core/peering-state.ts';
 import { otherRole } from '../core/roles.ts';
@@ -47,8 +47,8 @@ export interface Peerings {
   label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<PeeringView>;
   /** Starts the end of it, which always comes. Repeating changes nothing, but `force` may come later. */
   unpeer(caller: Caller, id: string, options?: UnpeerOptions, signal?: AbortSignal): Promise<PeeringView>;
-  /** Looks at every peering whose time has come, in all tenants; returns when the next one is due. Called by a schedule. */
-  sweep(signal?: AbortSignal): Promise<{ readonly nextDueAt?: number }>;
+  /** Looks at every peering whose time has come, in all tenants, and says when the next one is due. Called by a schedule. Ends with its signal without an error. */
+  sweep(signal?: AbortSignal): Promise<Swept>;
 }
 
 /** One sentence for the list view. */
@@ -102,13 +102,10 @@ interface Parts {
   readonly lapse: (tenant: string, due: Item<DueRecord>, signal?: AbortSignal) => Promise<void>;
 }
 
-/** In one sweep. What is due of one tenant is looked at in its order. */
-const tenantsAtOnce = 16;
-
 type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>;
 
 export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
-  const { store, clock, log } = deps;
+  const { store } = deps;
   const { coordinator, requests, asks } = parts;
 
   async function load(tenant: string, id: string, signal?: AbortSignal): Promise<Item<PeeringRecord>> {
@@ -134,38 +131,12 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
     return wanted ? peeringView(value, version, tenant) : undefined;
   };
 
-  /** One peering in trouble must not keep the others from being looked at. */
-  async function lookAtOne(
-    tenant: string,
-    { pk, sk, version, value }: Item<DueRecord>,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    try {
-      if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
-      if (value.request !== undefined) return void (await parts.lapse(tenant, { pk, sk, version, value }, signal));
-      if (value.peering === undefined || (await coordinator.look(tenant, value.peering, signal))) return;
-      await store.transact([{ op: 'delete', pk, sk, ifVersion: version }], [], signal);
-    } catch (error) {
-      signal?.throwIfAborted();
-      log.error('a due look failed and will be tried again', error, { tenant, ...value });
-    }
-  }
-
-  async function lookAtDue(tenant: string, signal?: AbortSignal): Promise<number | undefined> {
-    const before = sortableTime(clock.now() + 1);
-    const timeOf = (item: Item | undefined): number | undefined => item && Number(item.sk.slice(0, before.length));
-    // Most tenants have nothing due at most times: for them it ends here.
-    const [soonest] = (await store.query({ partition: partition.due(tenant), limit: 1 }, signal)).items;
-    if (!soonest || soonest.sk >= before) return timeOf(soonest);
-    let cursor: string | undefined;
-    do {
-      const query = { partition: partition.due(tenant), to: before, limit: 100 };
-      const page = await store.query<DueRecord>({ ...query, ...(cursor === undefined ? {} : { cursor }) }, signal);
-      for (const item of page.items) await lookAtOne(tenant, item, signal);
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-    const next = await store.query({ partition: partition.due(tenant), from: before, limit: 1 }, signal);
-    return timeOf(next.items[0]);
+  async function lookAtOne({ tenant, item }: DueItem<DueRecord>, signal?: AbortSignal): Promise<void> {
+    const { pk, sk, version, value } = item;
+    if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
+    if (value.request !== undefined) return void (await parts.lapse(tenant, item, signal));
+    if (value.peering === undefined || (await coordinator.look(tenant, value.peering, signal))) return;
+    await store.transact([{ op: 'delete', pk, sk, ifVersion: version }], [], signal);
   }
 
   return {
@@ -227,19 +198,6 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
       return viewOf(caller.tenant, id, signal);
     },
 
-    async sweep(signal) {
-      let nextDueAt: number | undefined;
-      let cursor: string | undefined;
-      do {
-        const query = { partition: partition.tenants, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
-        const page = await store.query(query, signal);
-        await inParallel(page.items, tenantsAtOnce, async ({ sk: tenant }) => {
-          const next = await lookAtDue(tenant, signal);
-          if (next !== undefined) nextDueAt = Math.min(next, nextDueAt ?? next);
-        });
-        cursor = page.cursor;
-      } while (cursor !== undefined);
-      return nextDueAt === undefined ? {} : { nextDueAt };
-    },
+    sweep: (signal) => sweepDue<DueRecord>(deps, { index: 'looks', handle: lookAtOne }, signal),
   };
 }

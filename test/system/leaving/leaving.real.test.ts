@@ -49,6 +49,7 @@ const installOptions = (more: Partial<InstallOptions> = {}): InstallOptions => (
   storage: true,
   podCidr: ['10.200.0.0/16'],
   reservedSubnet: [],
+  ignoreCheck: [],
   timeout: '60s',
   ...more,
 });

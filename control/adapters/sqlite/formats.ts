@@ -1,0 +1,68 @@
+/**
+ * What a database file looks like, by the number in its header. A change of what items mean or where they lie is a step here, with a number of its
+ * own: the keys that it reads and writes are those of its time, so they are spelled out. Steps run in one transaction, all or none.
+ */
+import type { Database } from './driver.ts';
+
+export const formatOf = (db: Database): number => {
+  const { user_version: format } = db.prepare('PRAGMA user_version').get() as { readonly user_version: number };
+  return format;
+};
+
+interface Row {
+  readonly pk: string;
+  readonly sk: string;
+  readonly value: string;
+  readonly expires_at: number | null;
+}
+
+/** By the format that they begin with. */
+const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants };
+
+/** The one that this program reads and writes. */
+export const currentFormat = 1 + Object.keys(steps).length;
+
+/** Brings a database to the current format. One that has it already stays as it is. */
+export function upgrade(db: Database): void {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    for (let format = formatOf(db); format < currentFormat; format += 1) steps[format]?.(db);
+    db.exec(`PRAGMA user_version = ${currentFormat}; COMMIT`);
+  } catch (error) {
+    db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** 1 to 2: what comes due lay with its tenant, and lies with what comes due of all others. */
+function dueOfAllTenants(db: Database): void {
+  const rows = (like: string): Row[] =>
+    db.prepare("SELECT pk, sk, value, expires_at FROM item WHERE pk LIKE ? ESCAPE '!'").all(like) as Row[];
+  const insert = db.prepare('INSERT INTO item (pk, sk, value, version, expires_at) VALUES (?, ?, ?, 1, ?)');
+  const remove = db.prepare('DELETE FROM item WHERE pk = ? AND sk = ?');
+  const change = db.prepare('UPDATE item SET value = ? WHERE pk = ? AND sk = ?');
+  const tenantOf = (pk: string): string => pk.split('/')[1] ?? '';
+  for (const { pk, sk, value, expires_at } of rows('t/%/due')) {
+    const [time = '', ...rest] = sk.split('/');
+    const id = rest.join('/');
+    insert.run(`system/due-looks/${shardOf(tenantOf(pk), id)}`, `${time}/${tenantOf(pk)}/${id}`, value, expires_at);
+    remove.run(pk, sk);
+  }
+  for (const { pk, sk, expires_at } of rows('t/%/webhook-due')) {
+    const [receiver = '', time = '', event = ''] = sk.split('/');
+    const value = JSON.stringify({ receiver, event });
+    change.run(value, pk, sk);
+    const tenant = tenantOf(pk);
+    const place = `system/due-deliveries/${shardOf(tenant, receiver)}`;
+    insert.run(place, `${time}/${tenant}/${receiver}/${event}`, value, expires_at);
+  }
+  for (const { sk, value } of rows('system/tenants')) {
+    if ((JSON.parse(value) as { readonly deleting?: boolean }).deleting) insert.run('system/deleting', sk, '{}', null);
+  }
+}
+
+function shardOf(tenant: string, id: string): number {
+  let hash = 0;
+  for (const letter of `${tenant}/${id}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0;
+  return ((hash ^ (hash >>> 15)) >>> 0) % 4;
+}
