@@ -13,6 +13,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
+import { asCertified, namespaceOfAccount } from './model/peer-accounts.ts';
 import { consumerRefusal } from './model/policies.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
@@ -55,11 +56,20 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     clock,
     namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
   });
+  /** Consumers that log in by token are judged as by certificate: it is the same user. */
+  const asPeer =
+    (hook: Hook): Hook =>
+    async (review, signal) => {
+      const namespace = namespaceOfAccount(review.user);
+      if (namespace === undefined) return hook(review, signal);
+      const home = await namespaceOf(api, known.namespaces, namespace, signal);
+      return hook({ ...review, user: asCertified(review.user, home) }, signal);
+    };
   const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
-    ['/mutate/shadowpods', shadowPods.mutate],
-    ['/validate/shadowpods', shadowPods.validate],
+    ['/mutate/shadowpods', asPeer(shadowPods.mutate)],
+    ['/validate/shadowpods', asPeer(shadowPods.validate)],
     [
       '/mutate/foreign-cluster',
       on<ForeignCluster>(({ object }) => patched(control.remoteClusterPatch(object, object.spec?.clusterID))),
@@ -70,18 +80,18 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ],
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
-    ['/validate/replicas', (review) => (control.isConsumer(review) ? control.validateReplica(review) : allow)],
-    ['/validate/resourceslices', (review, signal) => validateSlice(review as Review<ResourceSlice>, signal)],
+    ['/validate/replicas', asPeer((review) => (control.isConsumer(review) ? control.validateReplica(review) : allow))],
+    ['/validate/resourceslices', asPeer((review, signal) => validateSlice(review as Review<ResourceSlice>, signal))],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     [
       '/validate/reflected',
-      async (review, signal) => {
+      asPeer(async (review, signal) => {
         const guest = await namespaceOf(api, known.namespaces, review.namespace, signal);
         return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
-      },
+      }),
     ],
-    ...exposure.routes,
+    ...[...exposure.routes].map(([path, hook]): [string, Hook] => [path, asPeer(hook)]),
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);

@@ -1,4 +1,6 @@
 /** Which requests the API server asks us about: the two webhook configurations, as objects. */
+
+import { maybePeerAccount } from '#agent/model/peer-accounts.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
 import { admission, label } from '#shared/domain/liqo-keys.ts';
@@ -325,8 +327,8 @@ const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
     resources: [resource],
     skippable: false,
     namespaceSelector: guestNamespaces,
-    // Peers are plain users; the cluster's own components, which fill these namespaces as well, are not.
-    onlyIf: '!request.userInfo.username.startsWith("system:")',
+    // Peers are plain users or accounts of theirs; the cluster's own components, which fill these namespaces as well, are neither.
+    onlyIf: `!request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
   }));
 };
 

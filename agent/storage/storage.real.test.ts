@@ -110,7 +110,7 @@ const event = (name: string, reason: string) =>
     ),
   );
 
-test('a claim for a node of this cluster gets a real claim in liqo-storage and its volume, which no virtual node may mount; with it all goes', async () => {
+test('B108 a claim for a node of this cluster gets a real claim in liqo-storage and its volume, which no virtual node may mount; with it all goes', async () => {
   await makeClaim('here', 'worker', { volumeMode: 'Block' });
   const found = await bound('here');
   const { uid = '' } = found.metadata;
@@ -138,7 +138,7 @@ test('a claim for a node of this cluster gets a real claim in liqo-storage and i
   });
 });
 
-test('a claim for a virtual node is bound at its provider, in the class that it offers, and says how it is there', async () => {
+test('B106 a claim for a virtual node is bound at its provider, in the class that it offers, and says how it is there', async () => {
   await makeClaim('there', 'vn1');
   const found = await bound('there');
   const volume = await volumeOf(found);
@@ -199,7 +199,7 @@ test('a claim that grows grows at the provider, and says that it has grown when 
   await eventually('no condition', async () => (await condition('there', 'Resizing')) === undefined);
 });
 
-test('a claim that goes takes its data at the provider with it, which is told so first; one of a volume that is retained does not', async () => {
+test('B109 a claim that goes takes its data at the provider with it, which is told so first; one of a volume that is retained does not', async () => {
   const { api } = world.consumer;
   await makeClaim('kept', 'vn1');
   const { uid } = (await bound('kept')).metadata;

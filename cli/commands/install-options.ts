@@ -4,6 +4,7 @@ import { metricsAccess } from '#cli/install/metrics-manifests.ts';
 import { agentImage } from '#cli/output/version.ts';
 import { profileNames } from '#cli/platform/profiles.ts';
 import { checks } from '#cli/preflight/findings.ts';
+import { credentialSettings } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
 import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './options.ts';
@@ -58,6 +59,12 @@ export const installOptions = (command: Command): Command =>
         ),
     ),
   )
+    .addOption(
+      new Option(
+        '--credentials <kind>',
+        'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
+      ).choices(credentialSettings),
+    )
     .option(
       '--gateway-replicas <n>',
       'pods of each gateway, one active (default: 2, or 1 with a single node)',

@@ -83,6 +83,9 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
 export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   [agentRole.tenant]: [
     rule('apps', ['deployments'], full),
+    // Where this cluster gives tokens in place of certificates: the accounts of a consumer, and tokens of them.
+    rule('', ['serviceaccounts'], ['create', 'patch']),
+    rule('', ['serviceaccounts/token'], ['create']),
     // Where it does the work of a node as well: which replica of a gateway is active.
     rule('coordination.k8s.io', ['leases'], full),
   ],

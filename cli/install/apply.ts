@@ -61,7 +61,7 @@ export function typeOf(object: KubeObject): ResourceType {
   return type;
 }
 
-const installManager = 'isthmus-cli';
+export const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
 
 /** Brings the cluster to the state of the manifests. */

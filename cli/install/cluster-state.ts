@@ -1,6 +1,7 @@
 /** What `join` and `leave` have to know of a cluster before they change it. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
+import { type CredentialSetting, credentialVariable, isCredentialSetting } from '#shared/domain/credential-setting.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
@@ -22,6 +23,7 @@ export interface ClusterState {
   readonly metrics?: MetricsAccess;
   /** The distribution that a person named when it was installed. */
   readonly profile?: string;
+  readonly credentials?: CredentialSetting;
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -53,7 +55,9 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
   const profile = agent?.metadata.annotations?.[profileAnnotation];
   const { image, args, env = [] } = template?.spec?.containers?.[0] ?? {};
+  const credentials = env?.find(({ name }) => name === credentialVariable)?.value;
   return {
+    ...(isCredentialSetting(credentials) && { credentials }),
     ...(clusterId !== undefined && { clusterId }),
     ...(link !== undefined && { link }),
     ...(joinStamp !== undefined && { joinStamp }),

@@ -5,14 +5,16 @@ import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
-import { metricsManifests } from './metrics-manifests.ts';
+import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
+import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { makeRoomForClass, settleStorage } from './settle-storage.ts';
 import { settleShare } from './share.ts';
@@ -76,20 +78,26 @@ export interface Installation {
 }
 
 async function removeMetrics(kube: KubeClient): Promise<void> {
+  await removeMonitors(kube);
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
 }
+
 /** What was said or is installed goes before what the distribution needs. */
 const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
   network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
 
-/** Resolves when the agent runs. */
-export async function installAgent(
-  io: CliIo,
-  progress: Progress,
-  kube: KubeClient,
+interface Planned {
+  readonly manifests: KubeObject[];
+  readonly nodeProcess: NodeProcess;
+  /** Undefined: served by no process. */
+  readonly metrics: MetricsAccess | undefined;
+}
+
+/** What would be applied, in the order of applying. */
+export function manifestsFor(
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp, deadline }: Installation,
-): Promise<void> {
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+): Planned {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
     replicas: options.replicas,
@@ -98,6 +106,7 @@ export async function installAgent(
   });
   const storage = await settleStorage(kube, options);
   const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
+  const credentials = options.credentials ?? state.credentials;
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -105,6 +114,7 @@ export async function installAgent(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(storage !== undefined && { storage }),
     ...(metrics !== undefined && { metrics }),
@@ -114,6 +124,19 @@ export async function installAgent(
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
+  return { manifests, nodeProcess, metrics };
+}
+
+/** Resolves when the agent runs. */
+export async function installAgent(
+  io: CliIo,
+  progress: Progress,
+  kube: KubeClient,
+  options: InstallFlags,
+  installation: Installation,
+): Promise<void> {
+  const { state, network, deadline } = installation;
+  const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
@@ -121,6 +144,11 @@ export async function installAgent(
     await applyManifests(io, kube, manifests, step);
     if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
+  if (metrics !== undefined) {
+    const hasNetwork = network !== undefined;
+    const note = await during(progress, 'monitors', () => applyMonitors(kube, metrics, hasNetwork, installManager));
+    if (note !== undefined) progress.note(note);
+  }
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));

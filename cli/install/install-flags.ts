@@ -1,5 +1,9 @@
 /** What `join` and `install` are told on the command line. */
+
 import type { ProfileName } from '#cli/platform/profiles.ts';
+
+import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
+
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import type { MetricsAccess } from './metrics-manifests.ts';
 
@@ -11,6 +15,7 @@ export interface InstallFlags {
   readonly replicas?: number;
   readonly labels: Record<string, string>;
   readonly sharePercent?: number;
+  readonly credentials?: CredentialSetting;
   readonly network: boolean;
   readonly storage: boolean;
   readonly storageClass?: string;

@@ -10,6 +10,7 @@ import type {
   Service,
   ServiceAccount,
 } from '#shared/domain/core-kinds.ts';
+import { type CredentialSetting, credentialVariable } from '#shared/domain/credential-setting.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
 import { admission, clusterIdConfigMap, linuxOnly, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricTenantRole, gatewayConstraintsRole, type NodeProcess } from '#shared/domain/network-keys.ts';
@@ -46,6 +47,8 @@ export interface InstallOptions {
   readonly storage?: StorageInstallOptions;
   /** Of the first PeeringPolicy; a policy that is there stays as it is. */
   readonly sharePercent?: number;
+  /** What consumers get. Absent: as the agent does it by default. */
+  readonly credentials?: CredentialSetting;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
   /** Absent: no process serves metrics. */
@@ -339,6 +342,9 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
                 ...(options.storage === undefined ? [{ name: 'ISTHMUS_STORAGE', value: 'false' }] : []),
+                ...(options.credentials === undefined
+                  ? []
+                  : [{ name: credentialVariable, value: options.credentials }]),
                 { name: 'ISTHMUS_WEBHOOK_PORT', value: String(ports.webhook) },
                 { name: 'ISTHMUS_HEALTH_PORT', value: String(ports.health) },
                 field('POD_NAME', 'metadata.name'),

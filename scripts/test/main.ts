@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { browserPackages, ensureDebianPackages } from '#scripts/setup/debian-packages.ts';
+import { browserPackages, ensureDebianPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
@@ -31,7 +31,7 @@ let prepared: Promise<void> | undefined;
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
 function prepare(): Promise<void> {
   prepared ??= setUpMachine({ log }).then(async () => {
-    await ensureDebianPackages(browserPackages, cache, log);
+    await ensureDebianPackages([...browserPackages, ...monitoringPackages], cache, log);
     await ensureAwsCounterparts({ root, cache, log });
   });
   return prepared;

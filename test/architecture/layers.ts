@@ -62,6 +62,7 @@ const agent: readonly Layer[] = [
     'identity',
     'nonce',
     'renewal',
+    'credentials',
     'tenant',
     'slices',
     '',
@@ -127,7 +128,7 @@ const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
   line('cli', 'platform'),
-  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
+  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

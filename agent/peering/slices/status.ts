@@ -60,7 +60,10 @@ export function answer(slice: ResourceSlice, facts: SliceFacts): Status {
   const accepted: Verdict = {
     status: 'Accepted',
     reason: 'ResourceSliceAuthenticationAccepted',
-    message: 'the certificate request was signed',
+    message:
+      authentication.authParams.sealedToken === undefined
+        ? 'the certificate request was signed'
+        : 'a token was issued, sealed to the key of the certificate request',
   };
   status.authParams = authentication.authParams;
   status.conditions = withCondition(before, 'Authentication', accepted, nowMs);

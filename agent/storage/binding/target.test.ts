@@ -92,7 +92,7 @@ describe('a volume at a provider', () => {
       annotations: { 'liqo.io/remote-access-modes': 'ReadWriteMany, ReadOnlyMany' },
       is: remote('fast', ['ReadWriteMany', 'ReadOnlyMany']),
     },
-  ])('with $annotations out of $offered', ({ offered, annotations, is }) => {
+  ])('B107 with $annotations out of $offered', ({ offered, annotations, is }) => {
     expect(look(claim(annotations), at(...offered))).toEqual(is);
   });
 
