@@ -16,8 +16,9 @@ import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
-import { makeRoomForClass, settleStorage } from './settle-storage.ts';
+import { makeRoomForClass } from './settle-storage.ts';
 import { settleShare } from './share.ts';
+import type { StorageInstallOptions } from './storage-manifests.ts';
 
 /** A node may be down: that is no reason not to go on. */
 const fabricPatienceMs = 30_000;
@@ -69,6 +70,7 @@ export interface Installation {
   readonly apiServerUrl: string;
   readonly state: ClusterState;
   readonly network: NetworkInstallOptions | undefined;
+  readonly storage: StorageInstallOptions | undefined;
   readonly platform?: PlatformSettings | undefined;
   readonly profile?: ProfileName | undefined;
   readonly joinToken?: string | undefined;
@@ -96,7 +98,7 @@ interface Planned {
 /** What would be applied, in the order of applying. */
 export function manifestsFor(
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+  { clusterId, apiServerUrl, state, network, storage, platform, profile, joinToken, joinStamp }: Installation,
 ): Planned {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
@@ -104,7 +106,6 @@ export function manifestsFor(
     hasNetwork: network !== undefined,
     installed: state.nodeProcess,
   });
-  const storage = await settleStorage(kube, options);
   const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
   const credentials = options.credentials ?? state.credentials;
   const manifests = agentManifests({
@@ -135,7 +136,7 @@ export async function installAgent(
   options: InstallFlags,
   installation: Installation,
 ): Promise<void> {
-  const { state, network, deadline } = installation;
+  const { state, network, storage, deadline } = installation;
   const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
