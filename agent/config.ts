@@ -41,6 +41,8 @@ const Env = z.object({
   ISTHMUS_HEALTH_HOST: z.string().min(1).optional(),
   /** `true`: pods of consumers here reach endpoints at third clusters only through the consumer. */
   ISTHMUS_DENY_DIRECT_CONNECTIONS: z.enum(['true', 'false']).default('false'),
+  /** `false`: claims get no volumes from us. */
+  ISTHMUS_STORAGE: z.enum(['true', 'false']).default('true'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   POD_NAME: z.string().min(1).default('isthmus-agent'),
   NODE_NAME: z.string().optional(),
@@ -60,6 +62,7 @@ export interface AgentConfig {
   /** 0: never. */
   readonly nodeFailureSeconds: number;
   readonly denyDirectConnections: boolean;
+  readonly storage: boolean;
   readonly kubeletPortBase: number;
   readonly webhookPort: number;
   readonly listenHost?: string;
@@ -105,6 +108,7 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     credentials: e[credentialVariable],
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
     denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',
+    storage: e.ISTHMUS_STORAGE === 'true',
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
     webhookPort: e.ISTHMUS_WEBHOOK_PORT,
     ...(e.ISTHMUS_LISTEN_HOST ? { listenHost: e.ISTHMUS_LISTEN_HOST } : {}),

@@ -36,6 +36,8 @@ import { createPeeringControllers } from './peering/peering.ts';
 import { createConnectPeer } from './peering/replication/connect-peer.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
 import { startHealth } from './runtime/health.ts';
+import { ReachableProviders } from './storage/providers/reachable-providers.ts';
+import { createStorageControllers } from './storage/storage.ts';
 import { createHooks } from './webhooks.ts';
 
 const version = process.env.ISTHMUS_VERSION ?? '0.0.0-dev';
@@ -202,6 +204,7 @@ async function lead(
       clusterLabels: config.clusterLabels,
     },
   };
+  const providers = config.storage ? new ReachableProviders() : undefined;
   const controllers = [
     ...createPeeringControllers(peering),
     ...createGrantedSliceControllers(peering),
@@ -228,7 +231,9 @@ async function lead(
       kubeletPortBase: config.kubeletPortBase,
       connectPeer: createConnectProvider(peers),
       systemNamespace,
+      ...(providers && { providers }),
     }),
+    ...(providers ? createStorageControllers({ ...common, providers }) : []),
   ];
   const channel = createChannel({
     ...common,

@@ -23,6 +23,7 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { claimsOfPod } from './offloading/consumer/admission/pod-claims.ts';
 import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
@@ -206,5 +207,6 @@ async function mutatePod(
     );
   }
   if (offloading.metadata.deletionTimestamp) return allow;
-  return patched([...podPatch(object, offloading.spec), ...gatePatch(object, offloading)]);
+  const claims = await claimsOfPod(object, namespace, api, signal);
+  return patched([...podPatch(object, offloading.spec, claims), ...gatePatch(object, offloading)]);
 }

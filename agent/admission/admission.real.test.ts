@@ -199,7 +199,7 @@ describe('NamespaceOffloadings', () => {
     ],
     [
       'plain',
-      { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'In' }] }] } },
+      { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'NotIn' }] }] } },
       /needs at least one value/,
     ],
     [
@@ -223,7 +223,7 @@ describe('NamespaceOffloadings', () => {
   test('B075 that ask for it pass our checks', async () => {
     await makeNamespace('skipping');
     const skip = { 'liqo.io/webhook-skip': 'true' };
-    const bad = { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'In' }] }] } };
+    const bad = { clusterSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'NotIn' }] }] } };
     const object = offloading('skipping', bad);
     expect(await create(object)).toMatch(/needs at least one value/);
     expect(await create({ ...object, metadata: { ...object.metadata, labels: skip } })).toMatch(/created/);

@@ -5,6 +5,7 @@ import * as yaml from 'yaml';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { retryReads } from '#cli/cluster/retry.ts';
 import { installAgent, manifestsFor } from '#cli/install/install-agent.ts';
+import { settleStorage } from '#cli/install/settle-storage.ts';
 import { flagsOf, type InstallValues, parseValues, withSettings } from '#cli/install/values.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
@@ -118,7 +119,8 @@ export async function install(io: CliIo, client: KubeClient, options: InstallOpt
   });
   if (state.link !== undefined) progress.note(`keeps its broker ${state.link.spec.url}`);
   const { joinStamp } = state;
-  const installation = { clusterId, apiServerUrl, state, network, platform, profile, joinStamp, deadline };
+  const storage = await settleStorage(kube, options);
+  const installation = { clusterId, apiServerUrl, state, network, storage, platform, profile, joinStamp, deadline };
   if (options.output !== undefined) {
     print(io, options.output, manifestsFor(options, installation).manifests);
     return;

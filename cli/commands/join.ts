@@ -8,6 +8,7 @@ import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
 import { installAgent } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
+import { settleStorage } from '#cli/install/settle-storage.ts';
 import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
 import { lockFile, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
@@ -60,6 +61,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
     const deadline = startedAt + timeoutMsOf(options);
     await installAgent(io, progress, kube, options, {
+      storage: await settleStorage(kube, options),
       clusterId: name,
       apiServerUrl,
       state,

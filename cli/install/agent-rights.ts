@@ -43,8 +43,10 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // What is said about offloaded pods at the provider is copied here.
   rule('', ['events'], full),
   rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
-  // Claims that wait for a volume on a virtual node say so.
-  rule('', ['persistentvolumeclaims'], read),
+  // Claims of a virtual class get volumes, wherever they stand; real claims are made in a namespace of their own only.
+  rule('', ['persistentvolumeclaims'], [...read, 'patch']),
+  rule('', ['persistentvolumes'], ['create', 'delete', 'get', 'list', 'patch', 'watch']),
+  rule('storage.k8s.io', ['storageclasses'], read),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
   // Claims of guests go once their data is kept: the volume stays and says whose it is. Which classes are offered.
   rule('', ['persistentvolumes'], [...read, 'patch']),

@@ -17,6 +17,7 @@ import {
   secrets,
   serviceAccounts,
   services,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
@@ -43,6 +44,7 @@ export const installedKinds: readonly ResourceType[] = [
   services,
   deployments,
   daemonSets,
+  storageClasses,
   peeringPolicies,
   networkKinds.networks,
   networkKinds.wgGatewayServerTemplates,

@@ -16,7 +16,9 @@ import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
+import { makeRoomForClass } from './settle-storage.ts';
 import { settleShare } from './share.ts';
+import type { StorageInstallOptions } from './storage-manifests.ts';
 
 /** A node may be down: that is no reason not to go on. */
 const fabricPatienceMs = 30_000;
@@ -68,6 +70,7 @@ export interface Installation {
   readonly apiServerUrl: string;
   readonly state: ClusterState;
   readonly network: NetworkInstallOptions | undefined;
+  readonly storage: StorageInstallOptions | undefined;
   readonly platform?: PlatformSettings | undefined;
   readonly profile?: ProfileName | undefined;
   readonly joinToken?: string | undefined;
@@ -95,7 +98,7 @@ interface Planned {
 /** What would be applied, in the order of applying. */
 export function manifestsFor(
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+  { clusterId, apiServerUrl, state, network, storage, platform, profile, joinToken, joinStamp }: Installation,
 ): Planned {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
@@ -114,6 +117,7 @@ export function manifestsFor(
     nodeProcess,
     ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
+    ...(storage !== undefined && { storage }),
     ...(metrics !== undefined && { metrics }),
     ...(network !== undefined && { network: forPlatform(network, platform) }),
     ...(platform !== undefined && { platform }),
@@ -132,11 +136,12 @@ export async function installAgent(
   options: InstallFlags,
   installation: Installation,
 ): Promise<void> {
-  const { state, network, deadline } = installation;
+  const { state, network, storage, deadline } = installation;
   const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
+    if (storage !== undefined) await makeRoomForClass(kube, storage);
     await applyManifests(io, kube, manifests, step);
     if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });

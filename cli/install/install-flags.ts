@@ -17,6 +17,10 @@ export interface InstallFlags {
   readonly sharePercent?: number;
   readonly credentials?: CredentialSetting;
   readonly network: boolean;
+  readonly storage: boolean;
+  readonly storageClass?: string;
+  readonly defaultStorageClass?: boolean;
+  readonly localStorageClass?: string;
   readonly podCidr: readonly string[];
   readonly serviceCidr?: string;
   readonly externalCidr?: string;

@@ -6,6 +6,7 @@ import { during, type Progress } from '#cli/output/progress.ts';
 import { customResourceDefinitions, namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
@@ -40,12 +41,13 @@ export async function makeWay(io: CliIo, progress: Progress, kube: KubeClient, d
 async function beingDeleted(kube: KubeClient): Promise<string[]> {
   const isGoing = (object: KubeObject | undefined): boolean => object?.metadata.deletionTimestamp !== undefined;
   const names = new Set(allKinds.map(crdName));
-  const namespace = await kube.get<KubeObject>(namespaces, { name: systemNamespace });
+  const own = [systemNamespace, storageNamespace];
+  const found = await Promise.all(own.map((name) => kube.get<KubeObject>(namespaces, { name })));
   const crds = (await kube.list<KubeObject>(customResourceDefinitions)).filter(
     (crd) => names.has(crd.metadata.name) && isGoing(crd),
   );
   return [
-    ...(isGoing(namespace) ? [`namespace ${systemNamespace}`] : []),
+    ...own.filter((_, at) => isGoing(found[at])).map((name) => `namespace ${name}`),
     ...crds.map(({ metadata }) => `CustomResourceDefinition ${metadata.name}`),
   ];
 }

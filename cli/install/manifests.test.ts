@@ -65,6 +65,25 @@ describe('the manifests of the agent', () => {
     expect(container?.env).toContainEqual({ name: 'ISTHMUS_CLUSTER_LABELS', value: 'region=eu,tier=gold' });
   });
 
+  test('make a class for claims, and rights over claims in its namespace alone, unless there is to be no storage', () => {
+    const storage = { className: 'shared', isDefault: true, localClass: 'disk' };
+    const manifests = agentManifests({ ...options, storage });
+    expect(find('StorageClass', 'shared', manifests)).toMatchObject({
+      metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+      provisioner: 'liqo.io/storage',
+      volumeBindingMode: 'WaitForFirstConsumer',
+      allowVolumeExpansion: true,
+      parameters: { localStorageClass: 'disk' },
+    });
+    expect(find('Role', 'isthmus-agent-volumes', manifests).metadata.namespace).toBe('liqo-storage');
+    const off = { name: 'ISTHMUS_STORAGE', value: 'false' };
+    const environment = (of: KubeObject[]) =>
+      find<Deployment>('Deployment', 'isthmus-agent', of).spec?.template.spec?.containers[0]?.env;
+    expect(environment(manifests)).not.toContainEqual(off);
+    expect(environment(agentManifests(options))).toContainEqual(off);
+    expect(agentManifests(options).some(({ kind }) => kind === 'StorageClass')).toBe(false);
+  });
+
   test('run it without any privilege', () => {
     expect(pod()?.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     expect(pod()?.containers[0]?.securityContext).toEqual({

@@ -22,10 +22,12 @@ import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
+import { installLabel } from './install-label.ts';
 import { type MetricsAccess, metricsEnv, metricsManifests, metricsPort } from './metrics-manifests.ts';
 import { networkManifests } from './network-manifests.ts';
 import { platformManifests } from './platform-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
+import { type StorageInstallOptions, storageManifests } from './storage-manifests.ts';
 
 export interface InstallOptions {
   readonly clusterId: string;
@@ -41,6 +43,8 @@ export interface InstallOptions {
   readonly joinStamp?: string;
   /** Absent: no network of ours. */
   readonly network?: NetworkInstallOptions;
+  /** Absent: claims get no volumes from us. */
+  readonly storage?: StorageInstallOptions;
   /** Of the first PeeringPolicy; a policy that is there stays as it is. */
   readonly sharePercent?: number;
   /** What consumers get. Absent: as the agent does it by default. */
@@ -73,7 +77,6 @@ export const joinStampAnnotation = 'isthmus.dev/join-stamp';
 /** On the Deployment: the distribution that a person named. */
 export const profileAnnotation = 'isthmus.dev/profile';
 
-export const installLabel = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 /** How liqoctl finds the Deployment, exactly one, and in it the container `controller-manager`. */
 export const controllerLabels = {
   'app.kubernetes.io/name': 'controller-manager',
@@ -95,6 +98,7 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     systemRoleOfPeeringUsers(),
     ...agentRights(options.platform),
     ...platformManifests(options),
+    ...(options.storage === undefined ? [] : storageManifests(options.storage)),
     clusterIdMap(options.clusterId),
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
@@ -337,6 +341,7 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
+                ...(options.storage === undefined ? [{ name: 'ISTHMUS_STORAGE', value: 'false' }] : []),
                 ...(options.credentials === undefined
                   ? []
                   : [{ name: credentialVariable, value: options.credentials }]),

@@ -17,16 +17,20 @@ import {
   leases,
   namespaces,
   nodes,
+  persistentVolumeClaims,
   pods,
   roleBindings,
   roles,
+  type StorageClass,
   secrets,
   serviceAccounts,
   services,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
@@ -35,7 +39,9 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { defaultPolicy, installLabel } from './manifests.ts';
+import { installLabel } from './install-label.ts';
+import { defaultPolicy } from './manifests.ts';
+import { isInstalled } from './settle-storage.ts';
 import { ourConfigurations } from './webhooks.ts';
 
 /** `unmark`: an object of another owner, from which our mark is taken. */
@@ -96,6 +102,7 @@ export async function ownObjects(io: CliIo, kube: KubeClient, purge: boolean): P
     ...(await marked(kube, purge)),
     ...(await grantedRights(kube)).map(remove),
     ...(await contents(kube)).map(remove),
+    ...(await ofStorage(kube)),
     ...(await ourNamespaces(kube, onlyWithPurge)),
     ...(await ourCrds(kube)).map((crd) => onlyWithPurge(customResourceDefinitions, crd)),
   ];
@@ -171,6 +178,22 @@ async function contents(kube: KubeClient): Promise<Entry[]> {
       .map((object) => ({ type, object })),
   );
   return (await Promise.all(lists)).flat();
+}
+
+/** Real claims have the data of volumes that are used on. */
+async function ofStorage(kube: KubeClient): Promise<OwnObject[]> {
+  const [classes, own, claims] = await Promise.all([
+    kube.list<StorageClass>(storageClasses),
+    kube.get<KubeObject>(namespaces, { name: storageNamespace }),
+    kube.list<KubeObject>(persistentVolumeClaims, undefined, storageNamespace),
+  ]);
+  const found = classes
+    .filter(isInstalled)
+    .map((object): OwnObject => ({ type: storageClasses, object, fate: 'remove' }));
+  if (own === undefined) return found;
+  const base = { type: namespaces, object: own };
+  const note = `${claims.length} claims in it have the data of volumes in this cluster`;
+  return [...found, claims.length > 0 ? { ...base, fate: 'keep', note } : { ...base, fate: 'remove' }];
 }
 
 async function ourNamespaces(

@@ -7,9 +7,11 @@ import {
   clusterRoleBindings,
   namespaces,
   nodes,
+  persistentVolumeClaims,
   pods,
   roleBindings,
   secrets,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ObjectMeta, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
@@ -154,6 +156,27 @@ describe('taking Isthmus out', () => {
     ]);
     expect(find(clusterRoleBindings, { name: 'cluster-admin' })).toBeDefined();
     expect(find(namespaces, { name: 'by-hand' })?.metadata.labels).toEqual({ 'liqo.io/scheduling-enabled': 'true' });
+  });
+
+  test('keeps the namespace of real claims while there are claims in it, and the classes of others', async () => {
+    const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
+    const classOf = (name: string, provisioner: string) => [storageClasses, { name, labels }, { provisioner }] as const;
+    const storage = [
+      [namespaces, { name: 'liqo-storage', labels }],
+      classOf('liqo', 'liqo.io/storage'),
+      classOf('disk', 'disk.example.com'),
+    ] as const;
+    const claim = [persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' }] as const;
+    const used = clusterOf([...storage, claim]);
+    expect((await remove(used.kube, true)).map((one) => `${nameOf(one)}: ${one.note}`)).toEqual([
+      'Namespace liqo-storage: 1 claims in it have the data of volumes in this cluster',
+    ]);
+    expect(used.find(persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' })).toBeDefined();
+    expect(used.find(storageClasses, { name: 'liqo' })).toBeUndefined();
+    expect(used.find(storageClasses, { name: 'disk' })).toBeDefined();
+    const empty = clusterOf(storage);
+    expect(await remove(empty.kube, false)).toEqual([]);
+    expect(empty.find(namespaces, { name: 'liqo-storage' })).toBeUndefined();
   });
 
   test('leaves no finalizer of ours that would hold what is kept for ever', async () => {

@@ -11,6 +11,9 @@ export const storageNamespace = `${systemNamespace}-storage`;
 /** `spec.csi.driver` of the local PV that stands for a volume at a provider. No node has it: such a volume is never mounted by a real node. */
 export const remoteVolumeDriver = 'storage.isthmus.dev';
 
+/** Parameter of a virtual StorageClass: the StorageClass of volumes in the cluster itself. */
+export const localClassParameter = 'localStorageClass';
+
 export const storageAnnotation = {
   /** On a claim at the provider: `<namespace>/<name>` of the claim of the consumer that it is for. */
   claim: 'isthmus.dev/claim',
@@ -24,6 +27,8 @@ export const storageAnnotation = {
   remoteStorageClass: 'liqo.io/remote-storage-class',
   /** On a claim of the consumer: comma list of the access modes to ask for at the provider. */
   remoteAccessModes: 'liqo.io/remote-access-modes',
+  /** On a claim of the consumer, `true`: another component keeps a claim of this name at the provider; pods that use it may run there. */
+  externalClaim: 'isthmus.dev/external-claim',
 } as const;
 
 /** Values of `storageAnnotation.data`. Without it data is kept, however the claim ends. */

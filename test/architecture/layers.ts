@@ -67,6 +67,7 @@ const agent: readonly Layer[] = [
     'slices',
     '',
   ),
+  line('agent/storage', 'model', 'providers', 'binding', 'volumes', ''),
   line(
     'agent/offloading/provider',
     'model',

@@ -1,7 +1,7 @@
 /**
  * The requests of liqoctl 1.2.0, in its order, with its polls and assertions, against two installed clusters. Pods and the tunnel are played
  * here; test/system/brokerless has real ones, for in-band, offloaded namespaces, `test network` and the health of all pods. Not covered: `create
- * virtualnode` with a Ready Node; `move volume`, as there are no volumes of offloaded pods; `install`, which drives Helm.
+ * virtualnode` with a Ready Node; `move volume`; `install`, which drives Helm.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -5,6 +5,7 @@ export const filesWithCases = [
   'agent/network/ranges/ranges-interrupted.real.test.ts',
   'agent/offloading/consumer/virtual-node/resilience.real.test.ts',
   'agent/offloading/offloading-interrupted.real.test.ts',
+  'agent/storage/interrupted.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',

@@ -46,6 +46,7 @@ const installOptions = (more: Partial<InstallOptions> = {}): InstallOptions => (
   apiServerUrl: cluster.server.url,
   labels: {},
   network: true,
+  storage: true,
   podCidr: ['10.200.0.0/16'],
   reservedSubnet: [],
   ignoreCheck: [],

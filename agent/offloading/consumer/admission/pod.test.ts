@@ -2,9 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PatchOperation } from '#agent/admission/review.ts';
+import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { matchesTerms, type NodeFacts, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
-import { imposedTerms, podPatch } from './pod.ts';
+import { type Claims, imposedTerms, podPatch } from './pod.ts';
+import { judge } from './pod-claims.ts';
 
 type Tree = Record<string, unknown>;
 
@@ -122,17 +124,55 @@ describe('the pod patch', () => {
   });
 });
 
-describe('a pod with a claim', () => {
+describe('a pod with claims', () => {
   const selector = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }] };
-  const withVolume = (volume: object): Pod =>
-    ({ spec: { containers: [], volumes: [{ name: 'data', ...volume }] } }) as unknown as Pod;
+  const empty = { spec: { containers: [] } } as unknown as Pod;
+  const tolerates = (pod: Pod) => pod.spec?.tolerations !== undefined;
+  const real = { name: 'n1', labels: {} };
+  const virtual = (labels: Record<string, string> = {}) => ({
+    name: 'vn1',
+    labels: { 'liqo.io/type': 'virtual-node', zone: 'a', ...labels },
+  });
+  const admitted = (strategy: 'LocalAndRemote' | 'Remote', claims: Claims) =>
+    patched(empty, podPatch(empty, { podOffloadingStrategy: strategy, clusterSelector: selector }, claims));
+
+  test('of classes of this cluster stays on real nodes where it may', () => {
+    const pod = admitted('LocalAndRemote', { movable: false, open: true });
+    expect([tolerates(pod), admits(required(pod), real), admits(required(pod), virtual())]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(tolerates(admitted('Remote', { movable: false, open: true }))).toBe(true);
+  });
+
+  test('that have no volume yet goes to no virtual node whose provider offers no storage', () => {
+    for (const strategy of ['LocalAndRemote', 'Remote'] as const) {
+      const open = required(admitted(strategy, { movable: true, open: true }));
+      expect(admits(open, virtual({ 'storage.liqo.io/available': 'false' }))).toBe(false);
+      expect(admits(open, virtual({ 'storage.liqo.io/available': 'true' }))).toBe(true);
+      expect(admits(open, real)).toBe(strategy === 'LocalAndRemote');
+      const bound = required(admitted(strategy, { movable: true, open: false }));
+      expect(admits(bound, virtual({ 'storage.liqo.io/available': 'false' }))).toBe(true);
+    }
+  });
+
+  const virtualClass = { metadata: { name: 'liqo' }, provisioner: 'liqo.io/storage' } as StorageClass;
+  const disk = { metadata: { name: 'disk' }, provisioner: 'disk.example.com' } as StorageClass;
+  const used = (storageClassName: string | undefined, more: object = {}, annotations: Record<string, string> = {}) =>
+    ({
+      metadata: { name: 'data', annotations },
+      spec: { storageClassName, ...more },
+    }) as unknown as PersistentVolumeClaim;
   test.each([
-    { strategy: 'LocalAndRemote' as const, volume: { persistentVolumeClaim: { claimName: 'data' } }, stays: true },
-    { strategy: 'LocalAndRemote' as const, volume: { ephemeral: { volumeClaimTemplate: {} } }, stays: true },
-    { strategy: 'LocalAndRemote' as const, volume: { emptyDir: {} }, stays: false },
-    { strategy: 'Remote' as const, volume: { persistentVolumeClaim: { claimName: 'data' } }, stays: false },
-  ])('stays in this cluster where it may: with $strategy and $volume: $stays', ({ strategy, volume, stays }) => {
-    const patch = podPatch(withVolume(volume), { podOffloadingStrategy: strategy, clusterSelector: selector });
-    expect(patch.length === 0).toBe(stays);
+    { of: [used('liqo')], are: { movable: true, open: true } },
+    { of: [used('liqo', { volumeName: 'v' })], are: { movable: true, open: false } },
+    { of: [used('disk')], are: { movable: false, open: true } },
+    { of: [used('liqo'), used('disk', { volumeName: 'v' })], are: { movable: false, open: true } },
+    { of: [used(undefined)], are: { movable: false, open: true } },
+    { of: ['missing' as const], are: { movable: false, open: false } },
+    { of: [used('disk', {}, { 'isthmus.dev/external-claim': 'true' })], are: { movable: true, open: false } },
+  ])('are judged by class, volume and annotation: $are', ({ of, are }) => {
+    expect(judge(of, [virtualClass, disk])).toEqual(are);
   });
 });

@@ -37,17 +37,30 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
     ? !key || key === virtualNodeTaint.key
     : key === virtualNodeTaint.key && value === virtualNodeTaint.value);
 
-/** Volumes are not made at providers, which the scheduler does not know: where a strategy allows both, a pod with claims stays local. */
-const hasClaims = ({ spec }: Pod): boolean =>
-  spec?.volumes?.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim != null || ephemeral != null) ??
-  false;
+/**
+ * What is known of the claims that a pod uses. `movable`: their volumes may be at a provider. `open`: one of them has no volume yet, so it decides
+ * where it is made.
+ */
+export interface Claims {
+  readonly movable: boolean;
+  readonly open: boolean;
+}
+
+const noClaims: Claims = { movable: true, open: false };
+/** Virtual nodes say so themselves; others do not have the label. */
+const hasStorage = { key: label.storageAvailable, operator: 'NotIn', values: ['false'] };
 
 /** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
-export function podPatch(pod: Pod, policy: Policy): PatchOperation[] {
+export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): PatchOperation[] {
   const { podOffloadingStrategy: strategy } = policy;
   if (strategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
-  if (strategy === 'LocalAndRemote' && hasClaims(pod)) return [];
-  return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, imposedTerms(policy))];
+  // The scheduler does not know that such volumes cannot be reached from there.
+  if (strategy === 'LocalAndRemote' && !claims.movable)
+    return affinityPatch(pod, [{ matchExpressions: [isNotVirtual] }]);
+  const imposed = imposedTerms(policy);
+  const storage = claims.open && claims.movable ? [{ matchExpressions: [hasStorage] }] : [];
+  const terms = imposed.length === 0 || storage.length === 0 ? [...imposed, ...storage] : bothTerms(imposed, storage);
+  return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, terms)];
 }
 
 /** A pod that could run nowhere yet waits behind our gate; one that is bound already cannot. */

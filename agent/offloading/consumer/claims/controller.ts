@@ -1,37 +1,22 @@
-/** Consumer side: explains on a claim that it waits for a volume on a virtual node, where none will be made. */
+/** Consumer side: explains on a claim of a class of this cluster that it waits for a volume on a virtual node, where none will be made. */
 import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
+import { allClaims, nodeOf } from '#agent/storage/model/claims.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { decide, nodeOf, notOffloaded, selectedNode } from './decide.ts';
+import { decide, notOffloaded } from './decide.ts';
 
 export interface OffloadedClaimDeps extends ControllerDeps {
   readonly cluster: Cluster;
 }
 
 const staleMs = 100;
-const byNode = { node: (claim: PersistentVolumeClaim): readonly string[] => [nodeOf(claim) ?? ''] };
-
-const lean = ({ apiVersion, kind, metadata, status }: PersistentVolumeClaim): PersistentVolumeClaim => {
-  const { annotations, labels: _, finalizers: __, ownerReferences: ___, ...rest } = metadata;
-  const node = annotations?.[selectedNode];
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...rest, ...(node === undefined ? {} : { annotations: { [selectedNode]: node } }) },
-    status: {
-      ...(status?.phase ? { phase: status.phase } : {}),
-      ...(status?.conditions ? { conditions: status.conditions } : {}),
-    },
-  };
-};
-
 export function createOffloadedClaimController(deps: OffloadedClaimDeps): Controller {
   const { api, caches, events } = deps.cluster;
-  const claims = caches.cache(persistentVolumeClaims, { transform: lean, indexes: byNode });
+  const claims = allClaims(caches);
   const nodes = virtualNodeNodes(caches);
   const providerOf = (name: string): string | undefined => {
     const node = nodes.get({ name });

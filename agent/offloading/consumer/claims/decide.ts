@@ -1,15 +1,12 @@
-/** The condition of a claim that waits for a volume on a virtual node: storage is not offloaded, so no volume will be made. Pure. */
+/** The condition of a claim that waits for a volume on a virtual node and is of a class that makes volumes in this cluster only. Pure. */
+import { awaitsUs, nodeOf } from '#agent/storage/model/claims.ts';
 import { type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 
-/** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
-export const selectedNode = 'volume.kubernetes.io/selected-node';
 const type = 'isthmus.dev/Provisionable';
 export const notOffloaded = 'StorageNotOffloaded';
 
 type Conditions = NonNullable<NonNullable<PersistentVolumeClaim['status']>['conditions']>;
-
-export const nodeOf = ({ metadata }: PersistentVolumeClaim): string | undefined => metadata.annotations?.[selectedNode];
 
 export interface Verdict {
   /** The list as it should be; undefined: as it is. */
@@ -35,10 +32,15 @@ export function decide(
 }
 
 function inTheWay(claim: PersistentVolumeClaim, providerOf: (node: string) => string | undefined): string | undefined {
-  const { metadata, status } = claim;
+  const { metadata, spec, status } = claim;
   const node = nodeOf(claim);
   const provider = node === undefined ? undefined : providerOf(node);
-  if (provider === undefined || metadata.deletionTimestamp !== undefined || status?.phase !== 'Pending')
+  if (
+    awaitsUs(claim) ||
+    provider === undefined ||
+    metadata.deletionTimestamp !== undefined ||
+    status?.phase !== 'Pending'
+  )
     return undefined;
-  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and storage is not offloaded: no volume will be made there. With podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, pods with claims stay in this cluster: set it, then recreate claim and pods; or give the pods an emptyDir`;
+  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and volumes of StorageClass ${spec?.storageClassName ?? '""'} are made in this cluster only. Use a class of provisioner liqo.io/storage; or set podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, with which such pods stay in this cluster; then recreate claim and pods`;
 }

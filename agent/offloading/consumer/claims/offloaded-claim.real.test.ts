@@ -1,4 +1,4 @@
-/** What there is of storage: B106 to B109 and B130 ask for volumes at providers, which are not made. */
+/** Claims of classes that make volumes in this cluster only, when the scheduler selected a virtual node for them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -80,7 +80,7 @@ test('a claim that was to get its volume on a virtual node says in a condition a
   await makeClaim('data', { [selected]: 'vn1' });
   const said = await told('data');
   expect(said).toMatchObject({ type: 'isthmus.dev/Provisionable', reason: 'StorageNotOffloaded' });
-  for (const part of ['node vn1', 'cluster prov', 'storage is not offloaded', 'emptyDir'])
+  for (const part of ['node vn1', 'cluster prov', 'StorageClass fast', 'in this cluster only', 'liqo.io/storage'])
     expect(said.message).toContain(part);
   expect((await claim('data'))?.status?.phase).toBe('Pending');
   await eventually('the event', async () =>

@@ -17,6 +17,7 @@ import { pruneShadowPod } from './cache-transforms.ts';
 import { type Action, type Context, standsFor } from './decide.ts';
 import type { JsonOperation } from './mutable-spec.ts';
 import { reason, statusPatch, waitingStatus } from './pod-status.ts';
+import { remoteVolumesOf } from './remote-volumes.ts';
 import { shadowPod } from './shadow-pod-object.ts';
 
 export interface ApplyDeps {
@@ -164,7 +165,14 @@ async function create(pod: Pod, subject: Subject, deps: ApplyDeps, signal: Abort
   const whole =
     pod.metadata.labels?.[label.shadowPod] === 'true' ? await deps.local.api.get(pods, refOf(pod), signal) : pod;
   if (!whole || whole.metadata.uid !== pod.metadata.uid) return undefined;
-  const wanted = shadowPod({ ...context, pod: whole, remoteNamespace });
+  const volumes = await remoteVolumesOf(
+    whole,
+    { provider: context.provider, namespace: remoteNamespace },
+    deps.local.api,
+    signal,
+  );
+  if ('missing' in volumes) return withoutVolume(pod, volumes.missing, subject, deps, signal);
+  const wanted = shadowPod({ ...context, pod: whole, remoteNamespace, claims: volumes.names });
   const creator = deps.creator.get();
   if (creator !== undefined) wanted.metadata.labels = { ...wanted.metadata.labels, [label.creatorUser]: creator };
   try {
@@ -234,6 +242,24 @@ async function takeOver(
     await deps.peer.delete(shadowPods, ref, { uid: existing.metadata.uid }, signal);
   }
   return again(250);
+}
+
+const volumeMs = 5_000;
+
+/** The scheduler binds pods whose claims have volumes, so this is for people to mend. */
+async function withoutVolume(
+  pod: Pod,
+  why: string,
+  { context }: Subject,
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const patch = statusPatch(pod.status, waitingStatus(pod, reason.backOff, why, context.now));
+  if (patch) {
+    await writeStatus(deps, pod, {}, patch, signal);
+    deps.local.events.emit(pod, 'Warning', 'FailedReflection', why);
+  }
+  return waiting(why, volumeMs);
 }
 
 /** Says on the pod why it does not start. Missing rights may only mean that the provider has not bound them yet. */

@@ -6,6 +6,7 @@ import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { podAntiAffinityOf } from './anti-affinity.ts';
 import { remoteTolerations } from './mutable-spec.ts';
+import { withRemoteNames } from './remote-volumes.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -17,6 +18,8 @@ export interface ShadowPodInput {
   readonly nodeName: string;
   readonly patch?: OffloadingPatch | undefined;
   readonly home?: HomeApi | undefined;
+  /** What its claims are called at the provider, by names of volumes. */
+  readonly claims?: ReadonlyMap<string, string> | undefined;
 }
 
 /** The labels and annotations that a ShadowPod must have; those that the provider adds (creator) are not ours to judge. */
@@ -93,9 +96,11 @@ export function shadowPod(input: ShadowPodInput): ShadowPod {
   const tolerations = remoteTolerations(spec.tolerations, patch);
   const affinity = affinityOf(input, metadata.labels);
   const runtimeClassName = runtimeClassOf(pod, patch);
+  const access = accessSpec(input, spec);
   const remote = {
     ...copyOf(spec),
-    ...accessSpec(input, spec),
+    ...access,
+    ...(access.volumes && input.claims?.size ? { volumes: withRemoteNames(access.volumes, input.claims) } : {}),
     hostIPC: false,
     hostNetwork: false,
     hostPID: false,

@@ -1,6 +1,8 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
 import type { ReflectedItems } from '#agent/reflection/model/reflected-items.ts';
 import { NodeReflection, type NodeReflectionDeps } from '#agent/reflection/node-reflection.ts';
+import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
+import { RemoteClaims } from '#agent/storage/providers/remote-claims.ts';
 import type { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
@@ -19,6 +21,8 @@ export interface SessionDeps
   readonly consumer: string;
   readonly providerId: string;
   readonly nodeName: string;
+  /** Absent: no volumes are made at providers. */
+  readonly providers?: ReachableProviders | undefined;
   /** Something at the provider changed, after the pod's own turn was queued. */
   readonly onRemoteChange: () => void;
 }
@@ -31,6 +35,7 @@ export class ProviderSession {
   readonly #written: OwnWrites<ShadowPod>;
   readonly #pods: Controller;
   readonly #reflection: NodeReflection;
+  readonly #claims: RemoteClaims;
   #running: Promise<unknown> | undefined;
 
   /** `stop` also ends the connection that `deps.provider` stands for. */
@@ -62,10 +67,14 @@ export class ProviderSession {
       stop.signal,
     );
     this.#reflection = new NodeReflection({ ...deps, peer: deps.provider, provider: deps.providerId }, stop.signal);
+    const { api, caches } = deps.provider;
+    const place = deps.mapping;
+    this.#claims = new RemoteClaims({ ...deps, api, caches, provider: deps.providerId, place }, stop.signal);
   }
 
   start(map: NamespaceMap | undefined): void {
     this.#follow(map);
+    this.#deps.providers?.join(this.#deps.providerId, this.#claims, this.#stop.signal);
     // Also when what it waits for here ends before it does, as at the end of its virtual node.
     this.#running = Promise.all([this.#pods.run(this.#stop.signal), this.#reflection.run()]).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#deps.log.warn('the work at a provider has ended', { why: String(error) });
@@ -75,6 +84,7 @@ export class ProviderSession {
   #follow(map: NamespaceMap | undefined): void {
     this.#namespaces.follow(followed(map));
     this.#reflection.follow(accepted(map));
+    if (this.#deps.providers) this.#claims.follow(accepted(map), this.#stop.signal);
   }
 
   /** Whose namespace is mapped otherwise than before is looked at. */
@@ -94,6 +104,7 @@ export class ProviderSession {
   catchUp(): void {
     this.#namespaces.restart();
     this.#reflection.restart();
+    this.#claims.restart();
   }
 
   look(key: string): void {

@@ -4,6 +4,7 @@
  */
 import type { ReflectionOptions } from '#agent/reflection/engine/options.ts';
 import type { SharedReflection } from '#agent/reflection/shared-reflection.ts';
+import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
@@ -31,6 +32,8 @@ export interface VirtualKubeletDeps extends NodeEndpointDeps {
   readonly nodes: Cache<Node>;
   readonly nodeMetrics?: NodeMetrics;
   readonly reflection: SharedReflection;
+  /** Absent: no volumes are made at providers. */
+  readonly providers?: ReachableProviders;
 }
 
 export interface KubeletState {
@@ -258,7 +261,7 @@ export class VirtualKubelet {
   }
 
   #sessionDeps(provider: ProviderConnection): SessionDeps {
-    const { cluster, clusterId, clock, podIp, reflection } = this.#deps;
+    const { cluster, clusterId, clock, podIp, reflection, providers } = this.#deps;
     const { metadata, spec } = this.#virtualNode;
     const metrics = this.#deps.nodeMetrics?.controllers(metadata.name, spec.clusterID);
     return {
@@ -267,6 +270,7 @@ export class VirtualKubelet {
       consumer: clusterId,
       providerId: spec.clusterID,
       nodeName: metadata.name,
+      providers,
       localPods: this.localPods,
       mapping: (namespace) => this.#offloaded.mapping(namespace),
       nodeReady: () => this.#podsMayServe(),

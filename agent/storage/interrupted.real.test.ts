@@ -1,0 +1,165 @@
+/** The controllers of volumes die at every single write, in turn: after their restart the end is the same as without. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { typeOf } from '#cli/install/apply.ts';
+import { storageManifests } from '#cli/install/storage-manifests.ts';
+import type { KubeApi } from '#kube/model/types.ts';
+import { nodes, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { casesOf } from '#test/harness/cases.ts';
+import { crashingClient } from '#test/harness/crashing-client.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import {
+  createVirtualNode,
+  type OffloadingClusters,
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
+import { playVolumes } from '#test/harness/volume-player.ts';
+import { ReachableProviders } from './providers/reachable-providers.ts';
+import { RemoteClaims } from './providers/remote-claims.ts';
+import { createStorageControllers } from './storage.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const end = new AbortController();
+const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3]);
+const selected = 'volume.kubernetes.io/selected-node';
+let world: OffloadingClusters;
+
+beforeAll(async () => {
+  world = await startOffloadingClusters(['shop']);
+  const { api } = world.consumer;
+  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
+  const labels = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
+  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1', labels } } as never);
+  await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
+  await playVolumes(world.consumer, 'disk', end.signal);
+  await playVolumes(world.provider, 'fast', end.signal, { waitsForNode: false });
+  for (const object of storageManifests({ className: 'liqo', isDefault: false }))
+    await api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
+}, 900_000);
+afterAll(async () => {
+  end.abort();
+  await world?.stop();
+});
+
+/** The writes of both sides count together. The returned function ends all without waiting for passes that hang. */
+async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
+  const stop = new AbortController();
+  const { consumer, servers } = world;
+  const peer = await createConnectProvider(deps)(servers.provider.kubeconfig, stop.signal);
+  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
+  const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
+  const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);
+  const providers = new ReachableProviders();
+  const cluster = { ...consumer, api: through?.home ?? consumer.api, events: { emit() {} } };
+  for (const controller of createStorageControllers({ ...deps, cluster, clusterId: 'cons', providers }))
+    void controller.run(stop.signal);
+  claims.follow(new Map([['shop', 'shop-cons']]), stop.signal);
+  providers.join('prov', claims, stop.signal);
+  return () => stop.abort();
+}
+
+/** One count of writes for two API servers. */
+function dying(moment: number): { readonly home: KubeApi; readonly there: KubeApi; readonly died: Promise<void> } {
+  const both = { home: world.consumer.api, there: world.provider.api };
+  const method =
+    (name: keyof KubeApi) =>
+    (side: KubeApi, ...args: unknown[]) =>
+      (side[name] as (...all: unknown[]) => Promise<unknown>).apply(side, args);
+  const joined = new Proxy({} as KubeApi, { get: (_, name: keyof KubeApi) => method(name) });
+  const { api, died } = crashingClient(joined, moment);
+  const through = (side: KubeApi): KubeApi =>
+    new Proxy(side, {
+      get:
+        (_, name: keyof KubeApi) =>
+        (...args: readonly unknown[]) =>
+          (api[name] as unknown as (...all: readonly unknown[]) => Promise<unknown>)(side, ...args),
+    });
+  return { home: through(both.home), there: through(both.there), died };
+}
+
+async function interrupted(
+  moment: number,
+  act: () => Promise<unknown>,
+  reached: () => Promise<unknown>,
+): Promise<void> {
+  const { died, ...through } = dying(moment);
+  const kill = await start(through);
+  await act();
+  const once = eventually('the end', reached, { withinMs: 60_000 });
+  await Promise.race([died, once]);
+  kill();
+  const stop = await start();
+  await once;
+  stop();
+}
+
+for (const node of ['worker', 'vn1'])
+  test.each(moments)(
+    `a claim for node ${node} is bound once and taken down whole, dying after %i writes`,
+    async (moment) => {
+      const { api } = world.consumer;
+      const name = `data-${node}-${moment}`;
+      const ref = { namespace: 'shop', name };
+      const reals = async () => [
+        ...(await api.list(persistentVolumeClaims, { namespace: 'liqo-storage' })),
+        ...(await world.provider.api.list(persistentVolumeClaims, { namespace: 'shop-cons' })),
+      ];
+      await interrupted(
+        moment,
+        () =>
+          api.create(persistentVolumeClaims, {
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            metadata: { ...ref, annotations: { [selected]: node } },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              storageClassName: 'liqo',
+              resources: { requests: { storage: '1Gi' } },
+            },
+          }),
+        async () => {
+          const found = await reals();
+          const isMarked = found[0]?.metadata.annotations?.['isthmus.dev/unpublished'] !== undefined;
+          return (
+            found.length === 1 && !isMarked && (await api.get(persistentVolumeClaims, ref))?.status?.phase === 'Bound'
+          );
+        },
+      );
+      const { uid } = (await api.get(persistentVolumeClaims, ref))?.metadata ?? {};
+      await interrupted(
+        moment,
+        () => api.delete(persistentVolumeClaims, ref),
+        async () => (await reals()).length === 0 && !(await api.get(persistentVolumes, { name: `pvc-${uid}` })),
+      );
+    },
+  );
+
+test.each(moments)(
+  'a claim that vanishes while its volume is made leaves nothing behind, dying after %i writes',
+  async (moment) => {
+    const { api } = world.consumer;
+    const ref = { namespace: 'shop', name: `gone-${moment}` };
+    const all = async () => [
+      ...(await world.provider.api.list(persistentVolumeClaims, { namespace: 'shop-cons' })),
+      ...(await api.list(persistentVolumes)).filter(({ metadata }) => metadata.name.startsWith('pvc-')),
+    ];
+    const { died, ...through } = dying(moment);
+    const kill = await start(through);
+    await api.create(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { ...ref, annotations: { [selected]: 'vn1' } },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'liqo', resources: { requests: { storage: '1Gi' } } },
+    });
+    const isBound = async () => (await api.get(persistentVolumeClaims, ref))?.status?.phase === 'Bound';
+    await Promise.race([died, eventually('bound', isBound)]);
+    kill();
+    await api.delete(persistentVolumeClaims, ref);
+    const stop = await start();
+    await eventually('nothing is left', async () => (await all()).length === 0, { withinMs: 60_000 });
+    stop();
+    expect(await all()).toEqual([]);
+  },
+);

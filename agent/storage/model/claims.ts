@@ -1,0 +1,107 @@
+/** What claims and volumes say, and the selections by which they are watched. Pure, but for the caches. */
+import type { Cache, Caches } from '#kube/model/types.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type StorageClass,
+} from '#shared/domain/core-kinds.ts';
+import { tryParseQuantity } from '#shared/domain/quantity.ts';
+import {
+  homeClaimOf,
+  type RemoteClaim,
+  remoteClaimOf,
+  remoteVolumeDriver,
+  storageNamespace,
+  virtualProvisioner,
+} from '#shared/domain/storage-keys.ts';
+
+/** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
+export const selectedNode = 'volume.kubernetes.io/selected-node';
+/** By kube-controller-manager: which provisioner a claim waits for. */
+const provisionerKeys = ['volume.kubernetes.io/storage-provisioner', 'volume.beta.kubernetes.io/storage-provisioner'];
+const provisionedBy = 'pv.kubernetes.io/provisioned-by';
+/** On a real claim: no volume of this cluster stands for it yet, so nothing was ever written to it. */
+export const unpublished = 'isthmus.dev/unpublished';
+/** As sig-storage-lib-external-provisioner calls it: the volume goes only after its data. */
+export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
+
+type Annotated = Pick<PersistentVolumeClaim, 'metadata'>;
+
+export const nodeOf = ({ metadata }: Annotated): string | undefined => metadata.annotations?.[selectedNode];
+
+export const awaitsUs = ({ metadata }: Annotated): boolean =>
+  provisionerKeys.some((key) => metadata.annotations?.[key] === virtualProvisioner);
+
+export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] === 'true';
+
+export const isVirtual = (storageClass: StorageClass | undefined): boolean =>
+  storageClass?.provisioner === virtualProvisioner;
+
+export const isDefaultClass = ({ metadata }: StorageClass): boolean =>
+  metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
+
+/** The volume that is made for a claim; the UID keeps it apart from that of an earlier claim of the same name. */
+export const volumeNameOf = (claimUid: string): string => `pvc-${claimUid}`;
+export const claimUidOf = (volumeName: string): string => volumeName.replace(/^pvc-/, '');
+
+export const isOurVolume = ({ metadata }: Pick<PersistentVolume, 'metadata'>): boolean =>
+  metadata.annotations?.[provisionedBy] === virtualProvisioner;
+export const ourVolumeAnnotations = { [provisionedBy]: virtualProvisioner } as const;
+
+/** Undefined: the volume is in this cluster. */
+export function remoteOf({ spec }: Pick<PersistentVolume, 'spec'>): RemoteClaim | undefined {
+  const csi = spec?.csi;
+  return csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
+}
+
+/** In bytes, times 10^9; 0 where nothing is said. */
+export const amountOf = (resources: Readonly<Record<string, string>> | undefined): bigint =>
+  tryParseQuantity(resources?.storage ?? '0') ?? 0n;
+
+export const requestOf = ({ spec }: Pick<PersistentVolumeClaim, 'spec'>): string =>
+  spec?.resources?.requests?.storage ?? '0';
+
+const kept = (annotations: Readonly<Record<string, string>> = {}): Record<string, string> => {
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...rest } = annotations;
+  return rest;
+};
+
+function leanClaim({ apiVersion, kind, metadata, spec, status }: PersistentVolumeClaim): PersistentVolumeClaim {
+  const { annotations, ownerReferences: _, ...rest } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...rest, ...(annotations && { annotations: kept(annotations) }) },
+    ...(spec && { spec }),
+    ...(status && { status }),
+  };
+}
+
+const byNode = (claim: PersistentVolumeClaim): readonly string[] => [nodeOf(claim) ?? ''];
+/** Of real claims: the claim, `namespace/name`, that they are for. */
+const byHome = (claim: PersistentVolumeClaim): readonly string[] => {
+  const home = homeClaimOf(claim.metadata.annotations);
+  return home ? [`${home.namespace}/${home.name}`] : [];
+};
+const claimIndexes = { node: byNode, home: byHome };
+
+/** Every claim of this cluster, real ones for our volumes included. Indexes: `node`, `home`. */
+export const allClaims = (caches: Caches): Cache<PersistentVolumeClaim> =>
+  caches.cache(persistentVolumeClaims, { transform: leanClaim, indexes: claimIndexes });
+
+/** Volumes that we made and those behind them; of others only that they are there. */
+function leanVolume(volume: PersistentVolume): PersistentVolume {
+  if (isOurVolume(volume) || volume.spec?.claimRef?.namespace === storageNamespace) return volume;
+  const { apiVersion, kind, metadata } = volume;
+  const { name, uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+  };
+}
+
+export const allVolumes = (caches: Caches): Cache<PersistentVolume> =>
+  caches.cache(persistentVolumes, { transform: leanVolume });

@@ -1,0 +1,278 @@
+/** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { systemIds } from '#agent/runtime/ids.ts';
+import { typeOf } from '#cli/install/apply.ts';
+import { storageManifests } from '#cli/install/storage-manifests.ts';
+import {
+  coreEvents,
+  nodes,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+} from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import {
+  boundPod,
+  createVirtualNode,
+  mapNamespaces,
+  type OffloadingClusters,
+  startOffloadingClusters,
+  tenantNamespace,
+} from '#test/harness/offloading-clusters.ts';
+import { playVolumes } from '#test/harness/volume-player.ts';
+import { ReachableProviders } from './providers/reachable-providers.ts';
+import { createStorageControllers } from './storage.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const end = new AbortController();
+const selected = 'volume.kubernetes.io/selected-node';
+let world: OffloadingClusters;
+let running: Promise<unknown>;
+let there: { makes: boolean };
+
+beforeAll(async () => {
+  world = await startOffloadingClusters(['shop']);
+  const { consumer, provider } = world;
+  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
+  await playVolumes(consumer, 'disk', end.signal);
+  there = await playVolumes(provider, 'fast', end.signal, { waitsForNode: false });
+  for (const object of storageManifests({ className: 'liqo', isDefault: false }))
+    await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
+  const providers = new ReachableProviders();
+  const common = { ...deps, cluster: consumer, clusterId: 'cons', providers };
+  const controllers = [
+    ...createStorageControllers(common),
+    createVirtualNodeController({
+      ...common,
+      ids: systemIds,
+      podIp: '127.0.0.1',
+      kubeletPortBase: 11_250,
+      systemNamespace: 'liqo',
+      connectPeer: createConnectProvider(deps),
+    }),
+  ];
+  running = Promise.all(controllers.map((one) => one.run(end.signal)));
+  await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
+  await mapNamespaces(world, ['shop']);
+  await eventually('the Node', () => consumer.api.get(nodes, { name: 'vn1' }));
+}, 900_000);
+afterAll(async () => {
+  end.abort();
+  await running;
+  await world?.stop();
+});
+
+/** As the scheduler leaves it. */
+const makeClaim = (
+  name: string,
+  node: string,
+  more: Record<string, unknown> = {},
+  annotations: Record<string, string> = {},
+) =>
+  world.consumer.api.create(persistentVolumeClaims, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: 'shop', name, annotations: { [selected]: node, ...annotations } },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'liqo',
+      resources: { requests: { storage: '1Gi' } },
+      ...more,
+    },
+  } as PersistentVolumeClaim);
+const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
+const remote = (name: string) => world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name });
+const bound = (name: string) =>
+  eventually(`claim ${name} bound`, async () => {
+    const found = await claim(name);
+    return found?.status?.phase === 'Bound' ? found : undefined;
+  });
+const volumeOf = async (found: PersistentVolumeClaim): Promise<PersistentVolume> => {
+  const volume = await world.consumer.api.get(persistentVolumes, { name: found.spec?.volumeName ?? '' });
+  if (!volume) throw new Error(`no volume of ${found.metadata.name}`);
+  return volume;
+};
+const condition = async (name: string, type: string) =>
+  (await claim(name))?.status?.conditions?.find((one) => one.type === type);
+const removeClaim = (name: string) => world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name });
+const event = (name: string, reason: string) =>
+  eventually(`event ${reason} of ${name}`, async () =>
+    (await world.consumer.api.list(coreEvents, { namespace: 'shop' })).find(
+      (one) => one.involvedObject.name === name && one.reason === reason,
+    ),
+  );
+
+test('B108 a claim for a node of this cluster gets a real claim in liqo-storage and its volume, which no virtual node may mount; with it all goes', async () => {
+  await makeClaim('here', 'worker', { volumeMode: 'Block' });
+  const found = await bound('here');
+  const { uid = '' } = found.metadata;
+  const real = await world.consumer.api.get(persistentVolumeClaims, { namespace: 'liqo-storage', name: uid });
+  expect(real?.spec).toMatchObject({ storageClassName: 'disk', volumeMode: 'Block' });
+  await eventually('the mark to go', async () => {
+    const now = await world.consumer.api.get(persistentVolumeClaims, { namespace: 'liqo-storage', name: uid });
+    return now?.metadata.annotations?.['isthmus.dev/unpublished'] === undefined;
+  });
+  const volume = await volumeOf(found);
+  expect(volume.metadata.name).toBe(`pvc-${uid}`);
+  expect(volume.spec).toMatchObject({ volumeMode: 'Block', hostPath: { path: `/played/${real?.metadata.uid}` } });
+  expect(volume.spec?.nodeAffinity?.required?.nodeSelectorTerms).toEqual([
+    {
+      matchExpressions: [
+        { key: 'kubernetes.io/hostname', operator: 'In', values: ['worker'] },
+        { key: 'liqo.io/type', operator: 'DoesNotExist' },
+      ],
+    },
+  ]);
+  await removeClaim('here');
+  await eventually('volume and real claim gone', async () => {
+    const left = await world.consumer.api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
+    return left.length === 0 && !(await world.consumer.api.get(persistentVolumes, { name: `pvc-${uid}` }));
+  });
+});
+
+test('B106 a claim for a virtual node is bound at its provider, in the class that it offers, and says how it is there', async () => {
+  await makeClaim('there', 'vn1');
+  const found = await bound('there');
+  const volume = await volumeOf(found);
+  expect(volume.spec?.csi).toEqual({ driver: 'storage.isthmus.dev', volumeHandle: 'prov/shop-cons/there' });
+  expect(volume.spec?.nodeAffinity?.required?.nodeSelectorTerms).toEqual([
+    { matchExpressions: [{ key: 'liqo.io/remote-cluster-id', operator: 'In', values: ['prov'] }] },
+  ]);
+  const real = await remote('there');
+  expect(real?.spec?.storageClassName).toBe('fast');
+  expect(real?.metadata).toMatchObject({
+    labels: { 'offloading.liqo.io/origin': 'cons', 'offloading.liqo.io/destination': 'prov' },
+    annotations: {
+      'isthmus.dev/claim': 'shop/there',
+      'isthmus.dev/claim-uid': found.metadata.uid,
+      'isthmus.dev/reclaim-policy': 'Delete',
+    },
+  });
+  await eventually('RemoteBound', async () => (await condition('there', 'isthmus.dev/RemoteBound'))?.status === 'True');
+});
+
+test('its pod is offloaded and uses the claim of the provider, generic ephemeral volumes too', async () => {
+  const { api } = world.consumer;
+  const volumes = [
+    { name: 'data', persistentVolumeClaim: { claimName: 'there' } },
+    { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } },
+  ];
+  await makeClaim('app-scratch', 'vn1');
+  await bound('app-scratch');
+  const template = {
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'liqo' },
+  };
+  const [data] = volumes;
+  const pod = boundPod('shop', 'app', 'vn1', {
+    volumes: [data, { name: 'scratch', ephemeral: { volumeClaimTemplate: template } }],
+  });
+  await api.create(pods, pod);
+  const shadow = await eventually('its ShadowPod', () =>
+    world.provider.api.get(shadowPods, { namespace: 'shop-cons', name: 'app' }),
+  );
+  const used = shadow.spec.pod.volumes?.map(
+    ({ name, persistentVolumeClaim }) => `${name} ${persistentVolumeClaim?.claimName}`,
+  );
+  expect(used?.slice(0, 2)).toEqual(['data there', 'scratch app-scratch']);
+  await api.delete(pods, { namespace: 'shop', name: 'app' });
+});
+
+test('a claim that grows grows at the provider, and says that it has grown when it has', async () => {
+  const storage = '2Gi';
+  await world.consumer.api.mergePatch(
+    persistentVolumeClaims,
+    { namespace: 'shop', name: 'there' },
+    { spec: { resources: { requests: { storage } } } },
+  );
+  await eventually('2Gi', async () => (await claim('there'))?.status?.capacity?.storage === storage);
+  expect((await remote('there'))?.spec?.resources?.requests?.storage).toBe(storage);
+  const found = await claim('there');
+  expect((await volumeOf(found as PersistentVolumeClaim)).spec?.capacity?.storage).toBe(storage);
+  await eventually('no condition', async () => (await condition('there', 'Resizing')) === undefined);
+});
+
+test('B109 a claim that goes takes its data at the provider with it, which is told so first; one of a volume that is retained does not', async () => {
+  const { api } = world.consumer;
+  await makeClaim('kept', 'vn1');
+  const { uid } = (await bound('kept')).metadata;
+  await api.mergePatch(
+    persistentVolumes,
+    { name: `pvc-${uid}` },
+    { spec: { persistentVolumeReclaimPolicy: 'Retain' } },
+  );
+  await eventually(
+    'the provider to know',
+    async () => (await remote('kept'))?.metadata.annotations?.['isthmus.dev/reclaim-policy'] === 'Retain',
+  );
+  const lastSeen: (string | undefined)[] = [];
+  const watching = world.provider.caches.scoped(persistentVolumeClaims, { namespace: 'shop-cons' }, end.signal);
+  watching.subscribe(({ before, after }) => {
+    if (before && !after) lastSeen.push(`${before.metadata.name} ${before.metadata.annotations?.['isthmus.dev/data']}`);
+  });
+  await watching.synced();
+  await removeClaim('there');
+  await removeClaim('kept');
+  await eventually('the remote claim gone', async () => (await remote('there')) === undefined);
+  expect(lastSeen).toEqual(['there delete']);
+  await eventually(
+    'Released',
+    async () => (await api.get(persistentVolumes, { name: `pvc-${uid}` }))?.status?.phase === 'Released',
+  );
+  await api.delete(persistentVolumes, { name: `pvc-${uid}` });
+  await eventually(
+    'the volume gone',
+    async () => (await api.get(persistentVolumes, { name: `pvc-${uid}` })) === undefined,
+  );
+  expect((await remote('kept'))?.metadata.deletionTimestamp).toBeUndefined();
+});
+
+test('a claim whose name is still taken there by a volume that is kept gets another one', async () => {
+  await makeClaim('kept', 'vn1');
+  const found = await bound('kept');
+  const handle = (await volumeOf(found)).spec?.csi?.volumeHandle ?? '';
+  expect(handle).toMatch(/^prov\/shop-cons\/kept-[0-9a-f]{8}$/);
+  expect((await remote(handle.split('/')[2] ?? ''))?.metadata.annotations?.['isthmus.dev/claim-uid']).toBe(
+    found.metadata.uid,
+  );
+});
+
+test('what the provider does not offer is refused by name, and a node without storage is given up', async () => {
+  await makeClaim('gold', 'vn1', {}, { 'liqo.io/remote-storage-class': 'gold' });
+  expect((await event('gold', 'ProvisioningFailed')).message).toMatch(
+    /gold, which cluster prov does not offer: accepted is one of fast/,
+  );
+  await world.consumer.api.mergePatch(
+    virtualNodes,
+    { namespace: tenantNamespace, name: 'vn1' },
+    { spec: { storageClasses: [] } },
+  );
+  await makeClaim('none', 'vn1');
+  await eventually('no node', async () => (await claim('none'))?.metadata.annotations?.[selected] === undefined);
+  expect((await event('none', 'ProvisioningFailed')).message).toMatch(/offers no storage/);
+  const offered = { spec: { storageClasses: [{ storageClassName: 'fast', default: true }] } };
+  await world.consumer.api.mergePatch(virtualNodes, { namespace: tenantNamespace, name: 'vn1' }, offered);
+});
+
+test('a claim that waits for its volume at the provider says so, and one that is lost there is never made again empty', async () => {
+  there.makes = false;
+  await makeClaim('late', 'vn1');
+  await bound('late');
+  const pending = await eventually('the condition', () => condition('late', 'isthmus.dev/RemoteBound'));
+  expect(pending).toMatchObject({ status: 'False', reason: 'Pending' });
+  expect(pending.message).toContain('claim shop-cons/late at cluster prov waits');
+  await world.provider.api.delete(persistentVolumeClaims, { namespace: 'shop-cons', name: 'late' });
+  await eventually(
+    'RemoteLost',
+    async () => (await condition('late', 'isthmus.dev/RemoteBound'))?.reason === 'RemoteLost',
+  );
+  expect(await remote('late')).toBeUndefined();
+  there.makes = true;
+});

@@ -1,0 +1,271 @@
+/** Keeps volumes of ours in step with the real claims behind them, in this cluster or at a provider, until their reclaim policy ends them. */
+import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
+import type { Cluster, Controller, KubeApi } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { deleteObject, dropFinalizer } from '#kube/writes/write-if-changed.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+} from '#shared/domain/core-kinds.ts';
+import { type Node, refOf } from '#shared/domain/kube-object.ts';
+import { annotation } from '#shared/domain/liqo-keys.ts';
+import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { homeClaimOf, type RemoteClaim, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { unreachable } from '#shared/domain/unreachable.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import {
+  allClaims,
+  allVolumes,
+  claimUidOf,
+  isOurVolume,
+  remoteOf,
+  volumeFinalizer,
+  volumeNameOf,
+} from '../model/claims.ts';
+import type { ReachableProviders } from '../providers/reachable-providers.ts';
+import { type Action, decide, type RealClaim } from './decide.ts';
+
+export interface VolumeDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+  readonly providers: ReachableProviders;
+}
+
+type Claim = PersistentVolumeClaim;
+
+const waitMs = 60_000;
+const staleMs = 200;
+
+const isReady = ({ status }: Node): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+
+export function createVolumeController(deps: VolumeDeps): Controller {
+  const { api, caches, events } = deps.cluster;
+  const { providers, clock } = deps;
+  const claims = allClaims(caches);
+  const volumes = allVolumes(caches);
+  const nodeCache = virtualNodeNodes(caches);
+  const virtual = caches.cache(virtualNodes);
+  const peers = caches.cache(foreignClusters);
+  const reportWait = createReportWait(events, clock);
+
+  const ours = ({ metadata, ...rest }: PersistentVolume): string[] =>
+    isOurVolume({ metadata, ...rest }) ? [metadata.name] : [];
+  const at = (provider: string | undefined): string[] =>
+    volumes.list().flatMap((volume) => (remoteOf(volume)?.provider === provider ? ours(volume) : []));
+  const behind = (claim: Claim): string[] => {
+    const home = homeClaimOf(claim.metadata.annotations);
+    return home ? [volumeNameOf(home.uid)] : [];
+  };
+
+  const controller = createController(
+    {
+      name: 'volume',
+      workers: 8,
+      watches: [
+        watch(volumes, (volume) => {
+          if (isOurVolume(volume)) return [volume.metadata.name];
+          const { namespace, name } = volume.spec?.claimRef ?? {};
+          return namespace === storageNamespace && name ? [volumeNameOf(name)] : [];
+        }),
+        watch(claims, (claim) => {
+          const { namespace, uid } = claim.metadata;
+          if (namespace === storageNamespace) return behind(claim);
+          return uid !== undefined && claim.spec?.volumeName === volumeNameOf(uid) ? [volumeNameOf(uid)] : [];
+        }),
+        watch(nodeCache, (node) => at(peerOf(node))),
+        watch(virtual, ({ spec }) => at(spec.clusterID)),
+        watch(peers, ({ spec }) => at(spec.clusterID)),
+      ],
+      reconcile,
+    },
+    deps,
+  );
+
+  async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const volume = volumes.get({ name: key });
+    if (!volume || !isOurVolume(volume)) return settled;
+    const { claimRef } = volume.spec ?? {};
+    const found = claims.get({ namespace: claimRef?.namespace ?? '', name: claimRef?.name ?? '' });
+    const home = found?.metadata.uid === claimRef?.uid ? found : undefined;
+    const remote = remoteOf(volume);
+    const real = remote
+      ? await realAt(remote, claimRef?.namespace ?? '', claimRef?.uid, signal)
+      : await realHere(key, signal);
+    const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
+    const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
+    const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
+    const observed = { volume, home, real, source, reachable: nodes.some(isReady), nowMs: clock.now() };
+    const subject = { volume, home, to: remote ? providers.of(remote.provider)?.api : api };
+    for (const action of decide(observed)) {
+      const outcome = await perform(action, subject, signal);
+      if (outcome.kind !== 'settled') return reportWait(home ?? volume, outcome);
+    }
+    return settled;
+  }
+
+  async function realHere(name: string, signal: AbortSignal): Promise<RealClaim> {
+    const ref = { namespace: storageNamespace, name: claimUidOf(name) };
+    const object = claims.get(ref) ?? (await api.get(persistentVolumeClaims, ref, signal));
+    return object ? { kind: 'there', object } : { kind: 'gone', why: `there is no claim ${ref.namespace}/${ref.name}` };
+  }
+
+  async function realAt(
+    { provider, namespace, name }: RemoteClaim,
+    local: string,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<RealClaim> {
+    const over = endOf(provider);
+    if (over !== undefined) return { kind: 'gone', why: over, kept: true };
+    const peer = providers.of(provider);
+    const place = peer?.place(local);
+    if (!peer || place === undefined) return { kind: 'unknown', why: `the connection to cluster ${provider}` };
+    if (place.kind === 'held') return { kind: 'unknown', why: place.why };
+    if (place.kind === 'none' || place.remoteNamespace !== namespace)
+      return {
+        kind: 'gone',
+        why: `namespace ${local} is no longer offloaded to namespace ${namespace} of cluster ${provider}, which keeps the data of its claims`,
+        kept: true,
+      };
+    peer.watch(local, namespace);
+    const object = await peer.find(local, { namespace, name }, signal);
+    const home = homeClaimOf(object?.metadata.annotations);
+    if (object && home?.uid === uid) return { kind: 'there', object };
+    return { kind: 'gone', why: object ? 'another claim has its name' : `cluster ${provider} does not have it` };
+  }
+
+  /** Why there is nothing to ask any more; undefined: the peering goes on. */
+  function endOf(provider: string): string | undefined {
+    const isDead = peers
+      .list()
+      .some(
+        ({ spec, metadata }) =>
+          spec.clusterID === provider && metadata.annotations?.[annotation.permanentlyUnreachable] === 'true',
+      );
+    if (isDead) return `cluster ${provider} is given up as unreachable: what it has, it keeps`;
+    return virtual.list().some(({ spec }) => spec.clusterID === provider)
+      ? undefined
+      : `the peering with cluster ${provider} has ended: it keeps the data of claims`;
+  }
+
+  interface Subject {
+    readonly volume: PersistentVolume;
+    readonly home: Claim | undefined;
+    /** Where the real claim is. */
+    readonly to: KubeApi | undefined;
+  }
+
+  async function perform(action: Action, { volume, home, to }: Subject, signal: AbortSignal): Promise<Outcome> {
+    switch (action.do) {
+      case 'wait':
+        return waiting(action.on, waitMs);
+      case 'tell':
+        events.emit(home ?? volume, action.type, action.reason, action.message);
+        return settled;
+      case 'mark': {
+        const { uid } = action.claim.metadata;
+        return tolerant(() =>
+          to?.mergePatch(
+            persistentVolumeClaims,
+            refOf(action.claim),
+            { metadata: { uid, annotations: action.annotations } },
+            { answer: 'metadata' },
+            signal,
+          ),
+        );
+      }
+      case 'erase':
+        await (to && deleteObject(to, persistentVolumeClaims, action.claim, signal));
+        return again(staleMs);
+      case 'finish':
+        await deleteObject(api, persistentVolumes, volume, signal);
+        return release(volume, signal);
+      case 'release':
+        return release(volume, signal);
+      case 'grow':
+        return grow(action, { volume, home, to }, signal);
+      case 'capacity':
+        return tolerant(() =>
+          api.mergePatch(
+            persistentVolumes,
+            refOf(volume),
+            { spec: { capacity: { storage: action.storage } } },
+            { answer: 'metadata' },
+            signal,
+          ),
+        );
+      case 'status':
+        return home ? status(home, action.patch, signal) : settled;
+      default:
+        return unreachable(action);
+    }
+  }
+
+  /** Gone or changed meanwhile: its event brings the next pass. */
+  async function tolerant(write: () => Promise<unknown> | undefined): Promise<Outcome> {
+    try {
+      await write();
+      return settled;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 'kube_not_found') return settled;
+      if (code === 'kube_conflict') return again(staleMs);
+      throw error;
+    }
+  }
+
+  async function release({ metadata }: PersistentVolume, signal: AbortSignal): Promise<Outcome> {
+    const now = await api.get(persistentVolumes, { name: metadata.name }, signal);
+    if (now && now.metadata.uid === metadata.uid)
+      return tolerant(() => dropFinalizer(api, persistentVolumes, now, volumeFinalizer, signal));
+    return settled;
+  }
+
+  async function grow(
+    { claim, storage }: Extract<Action, { do: 'grow' }>,
+    { home, to }: Subject,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const patch = { metadata: { uid: claim.metadata.uid }, spec: { resources: { requests: { storage } } } };
+    try {
+      await to?.mergePatch(persistentVolumeClaims, refOf(claim), patch, { answer: 'metadata' }, signal);
+      return settled;
+    } catch (error) {
+      if (!(error instanceof AppError) || !['kube_forbidden', 'kube_invalid'].includes(error.code)) throw error;
+      const message = `claim ${claim.metadata.namespace}/${claim.metadata.name} was not allowed to grow to ${storage}: ${error.message}`;
+      if (home) events.emit(home, 'Warning', 'VolumeResizeFailed', message);
+      return waiting(message, waitMs);
+    }
+  }
+
+  async function status(home: Claim, patch: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Outcome> {
+    const { uid, resourceVersion } = home.metadata;
+    const body = { metadata: { uid, resourceVersion }, status: patch };
+    return tolerant(() =>
+      api.mergePatch(persistentVolumeClaims, refOf(home), body, { subresource: 'status', answer: 'metadata' }, signal),
+    );
+  }
+
+  return {
+    ...controller,
+    async run(signal) {
+      const look = (keys: readonly string[]): void => {
+        for (const key of keys) controller.enqueue(key);
+      };
+      const unsubscribe = providers.subscribe({
+        claim: (claim) => look(behind(claim)),
+        moved: (provider) => look(at(provider)),
+      });
+      try {
+        await controller.run(signal);
+      } finally {
+        unsubscribe();
+      }
+    },
+  };
+}

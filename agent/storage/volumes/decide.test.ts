@@ -1,0 +1,205 @@
+/** What a volume needs next, and above all when its data may go. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { decide, type Observed, type RealClaim } from './decide.ts';
+
+const held = 'external-provisioner.volume.kubernetes.io/finalizer';
+const volume = ({
+  phase = 'Bound',
+  policy = 'Delete',
+  going = false,
+  isHeld = true,
+  remote = true,
+  storage = '1Gi',
+}: Record<string, unknown> = {}): PersistentVolume =>
+  ({
+    metadata: { name: 'pvc-u', ...(going ? { deletionTimestamp: 'now' } : {}), finalizers: isHeld ? [held] : [] },
+    spec: {
+      persistentVolumeReclaimPolicy: policy,
+      capacity: { storage },
+      ...(remote
+        ? { csi: { driver: 'storage.isthmus.dev', volumeHandle: 'prov/r/data' } }
+        : { hostPath: { path: '/d' } }),
+    },
+    status: { phase },
+  }) as unknown as PersistentVolume;
+const home = (request = '1Gi', capacity = '1Gi', conditions: object[] = []): PersistentVolumeClaim =>
+  ({
+    metadata: { namespace: 'shop', name: 'data', uid: 'u' },
+    spec: { resources: { requests: { storage: request } } },
+    status: { capacity: { storage: capacity }, conditions },
+  }) as unknown as PersistentVolumeClaim;
+const claim = ({
+  annotations = {},
+  request = '1Gi',
+  capacity = '1Gi',
+  phase = 'Bound',
+  ...metadata
+}: Record<string, unknown> = {}): RealClaim => ({
+  kind: 'there',
+  object: {
+    metadata: {
+      namespace: 'r',
+      name: 'data',
+      annotations: { 'isthmus.dev/reclaim-policy': 'Delete', ...(annotations as object) },
+      ...metadata,
+    },
+    spec: { storageClassName: 'fast', volumeName: 'real', resources: { requests: { storage: request } } },
+    status: { phase, capacity: { storage: capacity } },
+  } as unknown as PersistentVolumeClaim,
+});
+const look = (more: Partial<Observed> = {}) =>
+  decide({ volume: volume(), home: home(), real: claim(), reachable: true, nowMs: 0, ...more });
+const steps = (more: Partial<Observed>): string[] => look(more).map((action) => action.do);
+const marked = { annotations: { 'isthmus.dev/data': 'delete' } };
+const gone: RealClaim = { kind: 'gone', why: 'ended', kept: true };
+
+describe('the end of a volume', () => {
+  const over = (more: Record<string, unknown> = {}) => volume({ phase: 'Released', ...more });
+  test.each([
+    { when: 'its claim is gone', of: over(), real: claim(), does: ['mark', 'erase'] },
+    { when: 'that is marked already', of: over(), real: claim(marked), does: ['erase'] },
+    {
+      when: 'the real claim is going',
+      of: over(),
+      real: claim({ ...marked, deletionTimestamp: 'now' }),
+      does: ['wait'],
+    },
+    { when: 'the real claim is gone', of: over(), real: { kind: 'gone', why: 'x' } as const, does: ['finish'] },
+    { when: 'the provider is gone', of: over(), real: gone, does: ['tell', 'finish'] },
+    { when: 'the provider cannot be asked', of: over(), real: { kind: 'unknown', why: 'x' } as const, does: ['wait'] },
+    {
+      when: 'it is retained',
+      of: over({ policy: 'Retain' }),
+      real: claim({ annotations: { 'isthmus.dev/reclaim-policy': 'Retain' } }),
+      does: [],
+    },
+    {
+      when: 'it is retained and deleted by hand',
+      of: over({ policy: 'Retain', going: true }),
+      real: claim(),
+      does: ['release'],
+    },
+    { when: 'it is deleted by hand', of: over({ going: true }), real: claim(), does: ['mark', 'erase'] },
+    {
+      when: 'it is deleted by hand while its claim uses it',
+      of: volume({ going: true }),
+      real: claim(),
+      does: ['status'],
+    },
+    { when: 'nothing holds it', of: over({ going: true, isHeld: false }), real: claim(), does: [] },
+  ])('when $when: $does', ({ of, real, does }) => expect(steps({ volume: of, real })).toEqual(does));
+
+  test('data goes only when the volume is over and its policy is Delete, and never before the provider is told so', () => {
+    const arbitrary = fc.record({
+      phase: fc.constantFrom('Bound', 'Released', 'Available', 'Pending', 'Failed'),
+      policy: fc.constantFrom('Delete', 'Retain', 'Recycle'),
+      going: fc.boolean(),
+      isHeld: fc.boolean(),
+      isMarked: fc.boolean(),
+      request: fc.constantFrom('1Gi', '2Gi'),
+    });
+    fc.assert(
+      fc.property(arbitrary, ({ isMarked, request, ...of }) => {
+        const does = look({ volume: volume(of), home: home(request), real: claim(isMarked ? marked : {}) });
+        const erases = does.findIndex((action) => action.do === 'erase');
+        const isOver = ['Released', 'Failed'].includes(of.phase) || (of.going && of.phase !== 'Bound');
+        if (erases >= 0) {
+          expect([isOver, of.policy]).toEqual([true, 'Delete']);
+          if (!isMarked)
+            expect(does[erases - 1]).toMatchObject({ do: 'mark', annotations: { 'isthmus.dev/data': 'delete' } });
+        } else {
+          const marks = does.filter((action) => action.do === 'mark' && 'isthmus.dev/data' in action.annotations);
+          expect(marks).toEqual([]);
+        }
+        // Nothing lets go of the volume while its real claim is there and its policy is Delete.
+        if (of.policy === 'Delete')
+          expect(does.some(({ do: what }) => what === 'finish' || what === 'release')).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('growth', () => {
+  test.each([
+    { when: 'the claim asks for more', home: home('2Gi'), real: claim(), size: '1Gi', does: ['grow', 'status'] },
+    {
+      when: 'the real claim was asked',
+      home: home('2Gi'),
+      real: claim({ request: '2Gi' }),
+      size: '1Gi',
+      does: ['status'],
+    },
+    {
+      when: 'the real claim has grown',
+      home: home('2Gi'),
+      real: claim({ request: '2Gi', capacity: '2Gi' }),
+      size: '1Gi',
+      does: ['capacity', 'status'],
+    },
+    {
+      when: 'the volume has grown',
+      home: home('2Gi'),
+      real: claim({ request: '2Gi', capacity: '2Gi' }),
+      size: '2Gi',
+      does: ['status'],
+    },
+  ])('at a provider, when $when: $does', ({ home: of, real, size, does }) =>
+    expect(steps({ volume: volume({ storage: size }), home: of, real })).toEqual(does),
+  );
+
+  test('ends with the new size and without the condition', () => {
+    const resizing = { type: 'Resizing', status: 'True', reason: 'WaitingForRealClaim', lastTransitionTime: 'x' };
+    const [action] = look({
+      volume: volume({ storage: '2Gi' }),
+      home: home('2Gi', '1Gi', [resizing]),
+      real: claim({ request: '2Gi', capacity: '2Gi' }),
+    }).slice(-1);
+    expect(action).toMatchObject({ do: 'status', patch: { capacity: { storage: '2Gi' } } });
+    const { conditions } = (action as unknown as { patch: { conditions: { type: string }[] } }).patch;
+    expect(conditions.map(({ type }) => type)).toEqual(['isthmus.dev/RemoteBound']);
+    const grown = { volume: volume({ storage: '2Gi' }), real: claim({ request: '2Gi', capacity: '2Gi' }) };
+    expect(look({ ...grown, home: home('2Gi', '2Gi', conditions) })).toEqual([]);
+    // Also when the agent ended between the two.
+    expect(look({ ...grown, home: home('2Gi', '2Gi', [...conditions, resizing]) })).toMatchObject([
+      { do: 'status', patch: { conditions } },
+    ]);
+  });
+
+  test('in this cluster the volume grows as soon as the real one has, and the kubelet does the rest', () => {
+    const source = { spec: { capacity: { storage: '2Gi' } } } as unknown as PersistentVolume;
+    const real = claim({ request: '2Gi' });
+    expect(steps({ volume: volume({ remote: false }), home: home('2Gi'), real, source })).toEqual([
+      'capacity',
+      'status',
+    ]);
+    const [said] = look({ volume: volume({ remote: false, storage: '2Gi' }), home: home('2Gi'), real, source });
+    expect(said).toMatchObject({ patch: { conditions: [{ type: 'FileSystemResizePending', status: 'True' }] } });
+  });
+});
+
+describe('what a claim says of its volume at a provider', () => {
+  const conditions = (more: Partial<Observed>) => {
+    const found = look(more).find((action) => action.do === 'status');
+    return (
+      (found as { patch: { conditions?: { type: string; status: string; reason: string }[] } } | undefined)?.patch
+        .conditions ?? []
+    ).map(({ type, status, reason }) => `${type.slice(12)} ${status} ${reason}`);
+  };
+  test.each([
+    { real: claim(), says: ['RemoteBound True Bound'] },
+    { real: claim({ phase: 'Pending' }), says: ['RemoteBound False Pending'] },
+    { real: claim({ phase: 'Lost' }), says: ['RemoteBound False Lost'] },
+    { real: { kind: 'gone', why: 'x' } as const, says: ['RemoteBound False RemoteLost'] },
+    { real: { kind: 'unknown', why: 'x' } as const, says: [] },
+    { real: claim(), reachable: false, says: ['RemoteBound True Bound', 'Reachable False ProviderDoesNotAnswer'] },
+  ])('$says', ({ real, reachable = true, says }) => expect(conditions({ real, reachable })).toEqual(says));
+
+  test('a policy that was changed here is noted there', () => {
+    expect(look({ volume: volume({ policy: 'Retain' }) })[0]).toMatchObject({
+      do: 'mark',
+      annotations: { 'isthmus.dev/reclaim-policy': 'Retain' },
+    });
+  });
+});

@@ -1,0 +1,217 @@
+/**
+ * What a volume of ours needs next: the end that its reclaim policy says, growth, and what its claim says of the other side. The data goes only
+ * when the volume is over and its policy is Delete; the claim behind it is first marked as one whose data may go. Pure.
+ */
+import { type Condition, type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { type ReclaimPolicy, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
+import { amountOf, remoteOf, requestOf, volumeFinalizer } from '../model/claims.ts';
+
+type Claim = PersistentVolumeClaim;
+
+export type RealClaim =
+  | { readonly kind: 'there'; readonly object: Claim }
+  /** `why`, and for a provider, whether it keeps what was there: its namespace or the whole peering has ended. */
+  | { readonly kind: 'gone'; readonly why: string; readonly kept?: boolean }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+export interface Observed {
+  readonly volume: PersistentVolume;
+  /** The claim that the volume is for, by UID. */
+  readonly home?: Claim | undefined;
+  readonly real: RealClaim;
+  /** Of a volume in this cluster: the one behind it. */
+  readonly source?: PersistentVolume | undefined;
+  /** Of a volume at a provider: whether the provider answers. */
+  readonly reachable: boolean;
+  readonly nowMs: number;
+}
+
+export type Action =
+  | { readonly do: 'mark'; readonly claim: Claim; readonly annotations: Readonly<Record<string, string>> }
+  | { readonly do: 'erase'; readonly claim: Claim }
+  /** The volume goes, and nothing holds it any more. */
+  | { readonly do: 'finish' }
+  | { readonly do: 'release' }
+  | { readonly do: 'grow'; readonly claim: Claim; readonly storage: string }
+  | { readonly do: 'capacity'; readonly storage: string }
+  | { readonly do: 'status'; readonly patch: Readonly<Record<string, unknown>> }
+  | { readonly do: 'tell'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
+  | { readonly do: 'wait'; readonly on: string };
+
+const remoteBound = 'isthmus.dev/RemoteBound';
+const reachable = 'isthmus.dev/Reachable';
+
+/** `Recycle` is no policy that a provisioner keeps: the data stays. */
+const policyOf = ({ spec }: PersistentVolume): ReclaimPolicy =>
+  spec?.persistentVolumeReclaimPolicy === 'Delete' ? 'Delete' : 'Retain';
+
+export function decide(observed: Observed): readonly Action[] {
+  const { volume, home } = observed;
+  const { metadata, status } = volume;
+  const held = metadata.finalizers?.includes(volumeFinalizer) ?? false;
+  const isGoing = metadata.deletionTimestamp !== undefined;
+  if (isGoing && !held) return [];
+  const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
+  if (isOver)
+    return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? [{ do: 'release' }] : policy(observed);
+  return [...policy(observed), ...(home ? [...growth(observed, home), ...told(observed, home)] : [])];
+}
+
+function ending({ real }: Observed): readonly Action[] {
+  switch (real.kind) {
+    case 'unknown':
+      return [{ do: 'wait', on: real.why }];
+    case 'gone':
+      return [
+        ...(real.kept
+          ? [{ do: 'tell', type: 'Warning', reason: 'DataKeptAtProvider', message: real.why } as const]
+          : []),
+        { do: 'finish' },
+      ];
+    case 'there': {
+      const { object } = real;
+      const at = `${object.metadata.namespace}/${object.metadata.name}`;
+      if (object.metadata.deletionTimestamp !== undefined) return [{ do: 'wait', on: `the real claim ${at} to go` }];
+      const marks = { [storageAnnotation.data]: storageData.delete };
+      const isMarked = object.metadata.annotations?.[storageAnnotation.data] === storageData.delete;
+      return [
+        ...(isMarked ? [] : [{ do: 'mark', claim: object, annotations: marks } as const]),
+        { do: 'erase', claim: object },
+      ];
+    }
+  }
+}
+
+/** The provider keeps real volumes by it. */
+function policy({ volume, real }: Observed): readonly Action[] {
+  if (real.kind !== 'there') return [];
+  const wanted = policyOf(volume);
+  if (real.object.metadata.annotations?.[storageAnnotation.reclaimPolicy] === wanted) return [];
+  return [{ do: 'mark', claim: real.object, annotations: { [storageAnnotation.reclaimPolicy]: wanted } }];
+}
+
+const sizeOf = (claim: Claim): bigint => amountOf(claim.spec?.resources?.requests);
+
+/** The real claim, then the volume; what the claim says of it is in `statusOf`. */
+function growth({ volume, real, source }: Observed, home: Claim): readonly Action[] {
+  if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
+  const wanted = sizeOf(home);
+  if (wanted <= amountOf(volume.spec?.capacity)) return [];
+  if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
+  // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
+  const has = source ? source.spec?.capacity : real.object.status?.capacity;
+  return amountOf(has) >= wanted ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
+}
+
+function told(observed: Observed, home: Claim): readonly Action[] {
+  const before = (home.status?.conditions ?? []) as readonly Condition[];
+  const { nowMs, volume, real } = observed;
+  const remote = remoteOf(volume) !== undefined;
+  const bound = remote ? boundness(observed) : undefined;
+  const answers = remote && !observed.reachable ? unreachableCondition(observed) : undefined;
+  const grown = capacityNow(observed, home);
+  const size = grown === undefined ? sizeCondition(observed, home) : undefined;
+  let conditions = before;
+  const put = (type: string, input: ConditionInput | undefined): void => {
+    conditions = input ? setCondition(conditions, input, nowMs) : removeCondition(conditions, type);
+  };
+  if (bound || !remote) put(remoteBound, bound);
+  put(reachable, answers);
+  // The kubelet of this cluster writes such conditions as well.
+  const ours = before.filter(({ reason }) => reason === waitsForClaim || reason === waitsForKubelet);
+  for (const { type } of ours) if (type !== size?.type) put(type, undefined);
+  if (size) put(size.type, size);
+  const changed = conditions !== before;
+  const isLost = remote && real.kind === 'gone' && bound !== undefined && changed;
+  return [
+    ...(changed || grown
+      ? [
+          {
+            do: 'status',
+            patch: { ...(changed && { conditions }), ...(grown && { capacity: { storage: grown } }) },
+          } as const,
+        ]
+      : []),
+    ...(isLost ? [{ do: 'tell', type: 'Warning', reason: 'RemoteLost', message: bound.message } as const] : []),
+  ];
+}
+
+function boundness({ volume, real }: Observed): ConditionInput | undefined {
+  const at = remoteOf(volume);
+  if (!at) return undefined;
+  const where = `claim ${at.namespace}/${at.name} at cluster ${at.provider}`;
+  if (real.kind === 'unknown') return undefined;
+  if (real.kind === 'gone')
+    return {
+      type: remoteBound,
+      status: 'False',
+      reason: 'RemoteLost',
+      message: `${where} is gone (${real.why}); it is never made again empty`,
+    };
+  const { status, spec } = real.object;
+  const ofClass = `StorageClass ${spec?.storageClassName ?? 'by default'}`;
+  switch (status?.phase) {
+    case 'Bound':
+      return {
+        type: remoteBound,
+        status: 'True',
+        reason: 'Bound',
+        message: `${where} has volume ${spec?.volumeName} of ${ofClass}`,
+      };
+    case 'Lost':
+      return {
+        type: remoteBound,
+        status: 'False',
+        reason: 'Lost',
+        message: `${where} has lost volume ${spec?.volumeName}`,
+      };
+    default:
+      return {
+        type: remoteBound,
+        status: 'False',
+        reason: 'Pending',
+        message: `${where} waits for a volume of ${ofClass}, which most classes make when the pod gets there; events of the claim say more`,
+      };
+  }
+}
+
+const unreachableCondition = ({ volume }: Observed): ConditionInput => ({
+  type: reachable,
+  status: 'False',
+  reason: 'ProviderDoesNotAnswer',
+  message: `cluster ${remoteOf(volume)?.provider}, which has the data, does not answer; it stays there`,
+});
+
+const waitsForClaim = 'WaitingForRealClaim';
+const waitsForKubelet = 'WaitingForKubelet';
+
+/** Undefined: the claim has what it asks for. */
+function sizeCondition({ volume, real, source }: Observed, home: Claim): ConditionInput | undefined {
+  if (volume.status?.phase !== 'Bound' || sizeOf(home) <= amountOf(home.status?.capacity)) return undefined;
+  if (real.kind !== 'there') return undefined;
+  const waits = amountOf(volume.spec?.capacity) >= sizeOf(home);
+  if (source && waits)
+    return {
+      type: 'FileSystemResizePending',
+      status: 'True',
+      reason: waitsForKubelet,
+      message: 'the volume has grown; the kubelet grows the file system when a pod mounts it',
+    };
+  const { namespace, name } = real.object.metadata;
+  return {
+    type: 'Resizing',
+    status: 'True',
+    reason: waitsForClaim,
+    message: `claim ${namespace}/${name} ${remoteOf(volume) ? `at cluster ${remoteOf(volume)?.provider} ` : ''}is to grow to ${requestOf(home)}`,
+  };
+}
+
+/** What the claim says it has, once the real claim has it; undefined: as it is. */
+function capacityNow({ volume, real }: Observed, home: Claim): string | undefined {
+  if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return undefined;
+  const has = amountOf(home.status?.capacity);
+  const granted = amountOf(real.object.status?.capacity);
+  const isDone = has < sizeOf(home) && granted >= sizeOf(home) && amountOf(volume.spec?.capacity) >= sizeOf(home);
+  return isDone ? real.object.status?.capacity?.storage : undefined;
+}

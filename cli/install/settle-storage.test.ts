@@ -1,0 +1,40 @@
+/** Which class a cluster gets. */
+import { expect, test } from 'vitest';
+import type { KubeClient } from '#cli/cluster/open.ts';
+import type { StorageClass } from '#shared/domain/core-kinds.ts';
+import type { InstallFlags } from './install-flags.ts';
+import { makeRoomForClass, settleStorage } from './settle-storage.ts';
+import { storageClass } from './storage-manifests.ts';
+
+const disk = { metadata: { name: 'disk' }, provisioner: 'disk.example.com' } as StorageClass;
+const shared = storageClass({ className: 'shared', isDefault: true, localClass: 'disk' });
+const settle = (classes: StorageClass[], flags: Partial<InstallFlags> = {}) =>
+  settleStorage({ list: async () => classes } as unknown as KubeClient, { storage: true, ...flags } as InstallFlags);
+
+test('a cluster gets class liqo, what is installed stays, and what is said counts', async () => {
+  expect(await settle([disk])).toEqual({ className: 'liqo', isDefault: false });
+  expect(await settle([disk, shared])).toEqual({ className: 'shared', isDefault: true, localClass: 'disk' });
+  const flags = { storageClass: 'other', defaultStorageClass: true, localStorageClass: 'disk' };
+  expect(await settle([disk], flags)).toEqual({ className: 'other', isDefault: true, localClass: 'disk' });
+  expect(await settle([disk], { storage: false })).toBeUndefined();
+});
+
+test.each([
+  { flags: { storageClass: 'disk' }, says: /StorageClass disk is there and its provisioner is disk.example.com/ },
+  { flags: { localStorageClass: 'gone' }, says: /the cluster has no StorageClass gone/ },
+])('what cannot be is refused by name: $flags', async ({ flags, says }) => {
+  await expect(settle([disk], flags)).rejects.toThrow(says);
+});
+
+test.each([
+  { localClass: 'disk', removed: [] },
+  { localClass: 'fast', removed: ['shared'] },
+])('a class goes before it is made with other parameters, and only then', async ({ localClass, removed }) => {
+  const gone: string[] = [];
+  const kube = {
+    get: async () => shared,
+    delete: async (_: unknown, { name }: { name: string }) => void gone.push(name),
+  } as unknown as KubeClient;
+  await makeRoomForClass(kube, { className: 'shared', isDefault: true, localClass });
+  expect(gone).toEqual(removed);
+});
