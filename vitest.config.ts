@@ -29,6 +29,7 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
 const system = [
   'test/system/{world,network,brokerless}/*.real.test.ts',
   'test/system/api-proxy/in-band.real.test.ts',
+  'test/system/console/five-minutes.real.test.ts',
   'test/testbed/**/*.real.test.ts',
 ];
 

@@ -1,5 +1,6 @@
 /** The agent's configuration: read from the environment once, checked, with real units. */
 import * as z from 'zod';
+import { type CredentialSetting, credentialSettings, credentialVariable } from '#shared/domain/credential-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 import { type MetricsSettings, metricsSettings } from './metrics/settings.ts';
@@ -13,6 +14,8 @@ const Env = z.object({
   /** A kubeconfig file, for running outside of a pod. */
   ISTHMUS_KUBECONFIG: z.string().optional(),
   ISTHMUS_SYSTEM_NAMESPACE: z.string().default('liqo'),
+  /** ClusterRole that pods of gateways need in tenant namespaces, as on OpenShift. */
+  ISTHMUS_GATEWAY_ROLE: z.string().min(1).optional(),
   /** Labels of the virtual nodes that stand for this cluster: `KEY=VALUE,…`. */
   ISTHMUS_CLUSTER_LABELS: z
     .string()
@@ -24,6 +27,8 @@ const Env = z.object({
     .int()
     .min(600)
     .default(7 * 24 * 3600),
+  /** What consumers get: a certificate, a token where the cluster signs no certificates, or what the agent finds that it can give. */
+  [credentialVariable]: z.enum(credentialSettings).default('certificate'),
   /** After so long, pods that are being deleted on a node that is not ready are deleted by force; 0: never. */
   ISTHMUS_NODE_FAILURE_SECONDS: z.coerce.number().int().min(0).default(0),
   ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),
@@ -48,8 +53,10 @@ export interface AgentConfig {
   readonly apiServerCa?: string;
   readonly kubeconfigPath?: string;
   readonly systemNamespace: string;
+  readonly gatewayRole?: string;
   readonly clusterLabels: Readonly<Record<string, string>>;
   readonly certificateLifetimeSeconds: number;
+  readonly credentials: CredentialSetting;
   /** 0: never. */
   readonly nodeFailureSeconds: number;
   readonly denyDirectConnections: boolean;
@@ -92,8 +99,10 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     ...(e.ISTHMUS_API_SERVER_CA ? { apiServerCa: e.ISTHMUS_API_SERVER_CA } : {}),
     ...(e.ISTHMUS_KUBECONFIG ? { kubeconfigPath: e.ISTHMUS_KUBECONFIG } : {}),
     systemNamespace: e.ISTHMUS_SYSTEM_NAMESPACE,
+    ...(e.ISTHMUS_GATEWAY_ROLE ? { gatewayRole: e.ISTHMUS_GATEWAY_ROLE } : {}),
     clusterLabels: labelsOf(e.ISTHMUS_CLUSTER_LABELS),
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
+    credentials: e[credentialVariable],
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
     denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,

@@ -31,6 +31,7 @@ import { createVirtualNodeController } from './offloading/consumer/virtual-node/
 import { NodeMetrics } from './offloading/consumer/virtual-node/node-metrics.ts';
 import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
+import { tokenOpener } from './peering/keys/token-opener.ts';
 import { createPeeringControllers } from './peering/peering.ts';
 import { createConnectPeer } from './peering/replication/connect-peer.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
@@ -180,9 +181,11 @@ async function lead(
   const signsTokens = privateKey.asymmetricKeyType === 'ed25519';
   const proxyToken = proxyTokens({ consumer: clusterId, privateKey, nowMs: systemClock.now, newId });
   const metrics = countControllers(registry);
+  const openToken = tokenOpener(cluster.api, systemNamespace);
   const peers = {
     clock: systemClock,
     log,
+    openToken,
     metrics: countClient(registry, 'peer'),
     ...(signsTokens ? { proxyToken } : {}),
   };
@@ -193,7 +196,9 @@ async function lead(
       apiServerUrl: config.apiServerUrl,
       apiServerCa,
       systemNamespace,
+      ...(config.gatewayRole !== undefined && { gatewayRole: config.gatewayRole }),
       certificateLifetimeSeconds: config.certificateLifetimeSeconds,
+      credentials: config.credentials,
       clusterLabels: config.clusterLabels,
     },
   };

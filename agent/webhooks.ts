@@ -13,6 +13,7 @@ import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node
 import { type VkOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import type { Hook, HookDeps, Hooks } from './admission/hook.ts';
 import { allow, deny, type PatchOperation, type Review, type Verdict } from './admission/review.ts';
+import { asCertified, namespaceOfAccount } from './model/peer-accounts.ts';
 import { consumerRefusal } from './model/policies.ts';
 import { optionsTemplateRef } from './model/vk-options.ts';
 import { createNetworkHooks } from './network/admission/webhooks.ts';
@@ -22,6 +23,7 @@ import {
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
@@ -54,11 +56,25 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     clock,
     namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
   });
+  /** Consumers that log in by token are judged as by certificate: it is the same user. */
+  const asPeer =
+    (hook: Hook): Hook =>
+    async (review, signal) => {
+      const namespace = namespaceOfAccount(review.user);
+      if (namespace === undefined) return hook(review, signal);
+      const home = await namespaceOf(api, known.namespaces, namespace, signal);
+      return hook({ ...review, user: asCertified(review.user, home) }, signal);
+    };
   const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
+  const claims = createClaimHooks({
+    cluster,
+    clock,
+    namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
+  });
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
-    ['/mutate/shadowpods', shadowPods.mutate],
-    ['/validate/shadowpods', shadowPods.validate],
+    ['/mutate/shadowpods', asPeer(shadowPods.mutate)],
+    ['/validate/shadowpods', asPeer(shadowPods.validate)],
     [
       '/mutate/foreign-cluster',
       on<ForeignCluster>(({ object }) => patched(control.remoteClusterPatch(object, object.spec?.clusterID))),
@@ -69,18 +85,18 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ],
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
-    ['/validate/replicas', (review) => (control.isConsumer(review) ? control.validateReplica(review) : allow)],
-    ['/validate/resourceslices', (review, signal) => validateSlice(review as Review<ResourceSlice>, signal)],
+    ['/validate/replicas', asPeer((review) => (control.isConsumer(review) ? control.validateReplica(review) : allow))],
+    ['/validate/resourceslices', asPeer((review, signal) => validateSlice(review as Review<ResourceSlice>, signal))],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
     [
       '/validate/reflected',
-      async (review, signal) => {
+      asPeer(async (review, signal) => {
         const guest = await namespaceOf(api, known.namespaces, review.namespace, signal);
         return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
-      },
+      }),
     ],
-    ...exposure.routes,
+    ...[...exposure.routes, ...claims.routes].map(([path, hook]): [string, Hook] => [path, asPeer(hook)]),
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);
@@ -159,6 +175,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         known.policies.synced(signal),
         shadowPods.synced(signal),
         exposure.synced(signal),
+        claims.synced(signal),
       ]);
     },
   };

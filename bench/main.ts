@@ -62,9 +62,17 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'calls of the table of one sweep with 1,000,000 tenants (--tenants), with nothing and with 10,000 peerings due; the same on DynamoDB Local, smaller',
     run: async (options) => (await import('./sweep/sweep.ts')).run(options),
   },
+  console: {
+    what: 'ms from an input to the picture, with 500 clusters and 2,000 peerings on the map and in the tables of the console; Chromium',
+    run: async (options) => (await import('./console/console.ts')).run(options),
+  },
   dataplane: {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
+  },
+  'cli-start': {
+    what: 'seconds from the start to the end of `isthmus version --client` from the packed command line',
+    run: async (options) => (await import('./cli-start/cli-start.ts')).run(options),
   },
   'ip-memory': {
     what: 'MiB of heap of 10,000 exposed addresses in each cache and as grants',

@@ -2,7 +2,9 @@
 import { Command, CommanderError } from 'commander';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
+import { showRequests } from './cluster/verbose.ts';
 import { brokerCommand } from './commands/broker.ts';
+import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
@@ -27,10 +29,12 @@ import { redeemCommand } from './commands/redeem.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
+import { statusCommand } from './commands/status.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
+import { volumeCommand } from './commands/volume.ts';
 import { webhookCommand } from './commands/webhook.ts';
 import { explain } from './output/failure.ts';
 import type { CliIo } from './output/io.ts';
@@ -52,12 +56,16 @@ const meaning: Readonly<Record<number, string>> = {
   9: 'this machine lacks something',
 };
 
+/** Taken out of the arguments before the command sees them, wherever it stands. */
+const verboseFlag = '--verbose';
+
 export function createProgram(io: CliIo): Command {
   const program = new Command('isthmus')
     .description(
       'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
     )
     .version(version, '-V, --version', 'print the version of this program')
+    .option(verboseFlag, 'with any command: show each request on stderr: method, address, status, time; no secrets')
     .helpCommand('help [command]', 'help about a command')
     .showHelpAfterError('(add --help for what is accepted)')
     .addCommand(brokerCommand(io))
@@ -68,6 +76,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(rotateKeyCommand(io))
     .addCommand(lockCommand(io))
     .addCommand(trustCommand(io))
+    .addCommand(checkCommand(io))
     .addCommand(installCommand(io))
     .addCommand(uninstallCommand(io))
     .addCommand(peerCommand(io))
@@ -78,9 +87,11 @@ export function createProgram(io: CliIo): Command {
     .addCommand(offloadCommand(io))
     .addCommand(unoffloadCommand(io))
     .addCommand(sliceCommand(io))
+    .addCommand(volumeCommand(io))
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))
+    .addCommand(statusCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))
@@ -130,8 +141,11 @@ function settle(command: Command, io: CliIo): void {
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const over = new AbortController();
   try {
-    const signal = abortsWith(io.signal, over.signal);
-    await createProgram({ ...io, signal }).parseAsync([...args], { from: 'user' });
+    const running = { ...io, signal: abortsWith(io.signal, over.signal) };
+    const end = args.includes('--') ? args.indexOf('--') : args.length;
+    const own = args.filter((arg, at) => arg !== verboseFlag || at > end);
+    if (own.length < args.length) showRequests(running);
+    await createProgram(running).parseAsync(own, { from: 'user' });
     return 0;
   } catch (error) {
     // Commander has said it already.

@@ -3,9 +3,14 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { holder, messageOf, resume } from './data/api.ts';
 import { watch } from './data/live.ts';
+import { goOnWithLogin } from './data/oidc.ts';
 import { route } from './data/route.ts';
+import { AccessPage } from './pages/access.tsx';
+import { AuditPage } from './pages/audit.tsx';
 import { ClusterPage } from './pages/cluster.tsx';
 import { ClustersPage } from './pages/clusters.tsx';
+import { DeliveriesPage } from './pages/deliveries.tsx';
+import { DirectoryPage } from './pages/directory.tsx';
 import { EventsPage } from './pages/events.tsx';
 import { JoinPage } from './pages/join.tsx';
 import { LoginPage } from './pages/login.tsx';
@@ -13,6 +18,9 @@ import { MapPage } from './pages/map.tsx';
 import { PeerPage } from './pages/peer.tsx';
 import { PeeringPage } from './pages/peering.tsx';
 import { PeeringsPage } from './pages/peerings.tsx';
+import { EventTargetPage, WebhookPage } from './pages/receiver.tsx';
+import { SharingPage } from './pages/sharing.tsx';
+import { TenantsPage } from './pages/tenants.tsx';
 import { Failure } from './parts/bits.tsx';
 import { restoreTheme, Shell } from './parts/shell.tsx';
 
@@ -34,6 +42,20 @@ function Page() {
       return <PeerPage />;
     case 'events':
       return <EventsPage />;
+    case 'sharing':
+      return <SharingPage />;
+    case 'directory':
+      return <DirectoryPage />;
+    case 'access':
+      return <AccessPage />;
+    case 'deliveries':
+      return <DeliveriesPage />;
+    case 'webhook':
+      return <WebhookPage key={first} id={first} />;
+    case 'event-target':
+      return <EventTargetPage key={first} id={first} />;
+    case 'audit':
+      return <AuditPage />;
     default:
       return <MapPage />;
   }
@@ -52,32 +74,36 @@ function useNewPage(): void {
 function Console() {
   const who = holder.value;
   const [failure, setFailure] = useState<string>();
+  const [loginFailure, setLoginFailure] = useState<string>();
   useNewPage();
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const find = (): void => {
-      resume().then(
-        () => setFailure(undefined),
-        (error: unknown) => {
-          setFailure(`${messageOf(error)}; the page asks again by itself.`);
-          timer = setTimeout(find, 2_000);
-        },
-      );
+      begun
+        .then((failed) => {
+          setLoginFailure(failed);
+          return resume();
+        })
+        .then(
+          () => setFailure(undefined),
+          (error: unknown) => {
+            setFailure(`${messageOf(error)}; the page asks again by itself.`);
+            timer = setTimeout(find, 2_000);
+          },
+        );
     };
     find();
     return () => clearTimeout(timer);
   }, []);
   if (who === undefined)
     return <main>{failure === undefined ? <p>Asking the broker…</p> : <Failure message={failure} />}</main>;
-  if (who.kind === 'none') return <LoginPage />;
-  return (
-    <Shell>
-      <Page />
-    </Shell>
-  );
+  if (who.kind === 'none') return <LoginPage failure={loginFailure} />;
+  return <Shell>{who.kind === 'operator' ? <TenantsPage /> : <Page />}</Shell>;
 }
 
 restoreTheme();
+/** Of a login by an identity provider: the way back from it ends here. */
+const begun = goOnWithLogin();
 holder.subscribe(watch);
 const element = document.getElementById('console');
 if (element) render(<Console />, element);

@@ -11,6 +11,7 @@ import { type Names, namesOf } from './constructs/names.ts';
 import type { Watched } from './rules/alarms.ts';
 import { ApiStack } from './stacks/api.ts';
 import { ChannelStack } from './stacks/channel.ts';
+import { ConsoleStack } from './stacks/console.ts';
 import { DataStack } from './stacks/data.ts';
 import { EdgeStack } from './stacks/edge.ts';
 import { EventsStack } from './stacks/events.ts';
@@ -115,6 +116,13 @@ export class BrokerStage extends Stage {
       each.addStackDependency(data);
       each.addStackDependency(edge);
     }
+    const page = new ConsoleStack(this, 'console', {
+      settings,
+      names,
+      httpApiId: edge.httpApiId,
+      ...stack('console', 'its web page'),
+    });
+    page.addStackDependency(edge);
     const observability = new ObservabilityStack(this, 'observability', {
       settings,
       names,

@@ -1,4 +1,6 @@
 /** Which requests the API server asks us about: the two webhook configurations, as objects. */
+
+import { maybePeerAccount } from '#agent/model/peer-accounts.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
 import { admission, label } from '#shared/domain/liqo-keys.ts';
@@ -85,6 +87,19 @@ const isExposing = [
   `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
 ].join(' || ');
 
+/**
+ * Each has its data kept or deleted by order, so none passes unseen. Afterwards the cluster's own components, which bind claims and take them down, cost no
+ * question and need no agent.
+ */
+const claims = {
+  group: '',
+  version: 'v1',
+  resources: ['persistentvolumeclaims'],
+  skippable: false,
+  namespaceSelector: guestNamespaces,
+  onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+} as const;
+
 const mutating: readonly Entry[] = [
   {
     ...usual,
@@ -114,6 +129,7 @@ const mutating: readonly Entry[] = [
     resources: ['virtualnodes'],
     failurePolicy: 'Ignore',
   },
+  { ...usual, ...claims, name: 'claim.mutate.liqo.io', path: '/mutate/claims' },
   {
     ...usual,
     ...authentication,
@@ -236,10 +252,18 @@ const validating: readonly Entry[] = [
     version: 'v1',
     name: 'finalizers.validate.liqo.io',
     path: '/validate/finalizers',
-    resources: ['configmaps', 'secrets', 'persistentvolumeclaims'],
+    resources: ['configmaps', 'secrets'],
     skippable: false,
     namespaceSelector: guestNamespaces,
     onlyIf: hasFinalizers,
+  },
+  {
+    ...usual,
+    ...claims,
+    name: 'claim.validate.liqo.io',
+    path: '/validate/claims',
+    // Admitted claims are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
   },
   {
     ...usual,
@@ -325,8 +349,8 @@ const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
     resources: [resource],
     skippable: false,
     namespaceSelector: guestNamespaces,
-    // Peers are plain users; the cluster's own components, which fill these namespaces as well, are not.
-    onlyIf: '!request.userInfo.username.startsWith("system:")',
+    // Peers are plain users or accounts of theirs; the cluster's own components, which fill these namespaces as well, are neither.
+    onlyIf: `!request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
   }));
 };
 

@@ -5,7 +5,6 @@ import { tenantsByCluster } from '#agent/model/peering-selections.ts';
 import { networkOfType } from '#agent/network/ranges/cluster-ipam.ts';
 import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
 import { ensureExposedService } from '#agent/network/ranges/ip/exposed-service.ts';
-import { fromBase64 } from '#agent/pki/pem.ts';
 import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { covers, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -83,10 +82,8 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       .filter(({ isInBand }) => isInBand || purpose === 'certificate')
       .flatMap(({ publicKey }) => proxyKey(publicKey) ?? []);
   const linkedConsumerAt = (from: string) => consumerAt(from, tenants.list(), configurations.list());
-  const certificateOf = (consumer: string): string | undefined => {
-    const certificate = usersOf(consumer).find((user) => user.certificate !== undefined)?.certificate;
-    return certificate && fromBase64(certificate);
-  };
+  const credentialFor = (consumer: string): string | undefined =>
+    usersOf(consumer).find(({ credential }) => credential !== undefined)?.credential;
 
   function recordEvidence(news: TokenEvidence): void {
     if ('consumer' in news) {
@@ -149,7 +146,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     const opened = await startApiProxy({
       authorizer,
       nonce,
-      certificateOf,
+      credentialFor,
       upstream,
       port,
       ...(host !== undefined && { host }),

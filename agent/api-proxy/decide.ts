@@ -1,4 +1,6 @@
 /** The objects by which consumers find the proxy in front of this API server, and the list of consumers that may use it. Pure. */
+
+import { credentialOf } from '#agent/model/peer-credentials.ts';
 import type { EndpointSlice } from '#agent/network/ranges/ip/decide.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Applied } from '#kube/model/types.ts';
@@ -7,6 +9,7 @@ import { containsRange, parseAddress, parseCidr, sizeOf } from '#shared/domain/c
 import type { Service } from '#shared/domain/core-kinds.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { type Tenant, tenantConditionType } from '#shared/schema/liqo/tenant.ts';
@@ -49,8 +52,8 @@ export interface ProxyUser {
   readonly publicKey: string;
   /** Whether it was told to come to the API server this way; any other comes for its certificate alone. */
   readonly isInBand: boolean;
-  /** base64 of the PEM. */
-  readonly certificate: string | undefined;
+  /** What it logs in with: its certificate in PEM, or a token that is sealed to it. */
+  readonly credential: string | undefined;
 }
 
 /**
@@ -66,8 +69,15 @@ export const proxyUsers = (tenants: readonly Tenant[], linked: ReadonlySet<strin
       status?.authParams !== undefined &&
       tenantCondition !== 'Drained' &&
       metadata.deletionTimestamp === undefined;
-    return isWelcome && publicKey ? [{ consumer, publicKey, isInBand, certificate: status.authParams?.signedCRT }] : [];
+    return isWelcome && publicKey
+      ? [{ consumer, publicKey, isInBand, credential: handedOut(status.authParams ?? {}) }]
+      : [];
   });
+
+function handedOut(authParams: AuthParams): string | undefined {
+  const credential = credentialOf(authParams);
+  return credential?.kind === 'token' ? credential.sealed : credential?.pem;
+}
 
 /** On the Tenant: the provider's administrator lets its consumer in by the addresses of its link. Admission accepts `true` and `false` only. */
 export const needsNoToken = ({ metadata }: Tenant): boolean =>

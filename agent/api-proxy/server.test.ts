@@ -75,7 +75,7 @@ async function startProxy(change: Partial<ApiProxyOptions> & { nonce?: string } 
   const proxy = await startApiProxy({
     authorizer,
     nonce,
-    certificateOf: (consumer) => ready[consumer],
+    credentialFor: (consumer) => ready[consumer],
     upstream,
     port: 0,
     host: '127.0.0.1',
@@ -224,7 +224,7 @@ test('a consumer gets the certificate that is ready for it and nothing else, and
 });
 
 test('a consumer that has no certificate is told so', async () => {
-  const { proxy } = await startProxy({ certificateOf: () => undefined });
+  const { proxy } = await startProxy({ credentialFor: () => undefined });
   const asked = askForCertificate(
     { host: '127.0.0.1', port: proxy.port },
     (nonce) => tokens()('milan', nonce),

@@ -1,6 +1,7 @@
 /**
  * The listener of the proxy: reads one request per connection, asks the authorizer, then joins the caller with the API server; TLS passes through
- * untouched. A consumer whose certificate has ended gets the next one here: it is no secret, and useless without the consumer's key.
+ * untouched. A consumer whose certificate or token has ended gets the next one here. A certificate is no secret, a token is sealed: both are useless
+ * without the consumer's key.
  */
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -15,8 +16,8 @@ export interface ApiProxyOptions {
   readonly authorizer: Pick<ProxyAuthorizer, 'authorize'>;
   /** Sent with every 407, so that a consumer can make a token for this run. */
   readonly nonce: string;
-  /** PEM of the certificate that a consumer has now; absent: it has none. */
-  readonly certificateOf: (consumer: string) => string | undefined;
+  /** The certificate (PEM) or sealed token that a consumer has now; absent: it has none. */
+  readonly credentialFor: (consumer: string) => string | undefined;
   /** Where this cluster's API server is; the caller's name for it is not used. */
   readonly upstream: { readonly host: string; readonly port: number };
   readonly port: number;
@@ -105,9 +106,9 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
       const challengeHeader = verdict.status === 407 && { 'proxy-authenticate': challenge };
       return void response.writeHead(verdict.status, { ...headers, ...challengeHeader }).end(`${verdict.reason}\n`);
     }
-    const certificate = options.certificateOf(verdict.consumer);
-    if (certificate !== undefined) return void response.writeHead(200, headers).end(certificate);
-    response.writeHead(404, headers).end('there is no certificate for you\n');
+    const credential = options.credentialFor(verdict.consumer);
+    if (credential !== undefined) return void response.writeHead(200, headers).end(credential);
+    response.writeHead(404, headers).end('there are no credentials for you\n');
   }
   server.on('request', (request, response) => void onRequest(request, response).catch(broken(request.socket)));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>

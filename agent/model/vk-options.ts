@@ -4,9 +4,7 @@
  */
 import type { ObjectRef } from '#shared/domain/kube-object.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
-import type { VkOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
-
-const defaultOptionsTemplate = 'virtual-kubelet-default';
+import { defaultOptionsTemplate, type VkOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
 
 /** The template that a VirtualNode names, or else the one of the installation, which need not exist. */
 export function optionsTemplateRef({ metadata, spec }: VirtualNode, systemNamespace: string): Required<ObjectRef> {

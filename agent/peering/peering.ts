@@ -1,5 +1,6 @@
 /** All controllers of authentication and resource negotiation; every cluster runs all of them, being consumer and provider at once. */
 import type { Controller } from '#kube/model/types.ts';
+import { createSignerProbeController } from './credentials/signer-probe.ts';
 import { createForeignClusterController } from './foreign-cluster/controller.ts';
 import { createIdentityController } from './identity/controller.ts';
 import { createSliceIdentityController } from './identity/slice-identity-controller.ts';
@@ -21,6 +22,7 @@ export const createPeeringControllers = (deps: PeeringDeps): Controller[] =>
     createNamespaceRightsController,
     createNonceCreatorController,
     createNonceSignerController,
+    createSignerProbeController,
     createTenantController,
     createIdentityController,
     createLocalSliceController,

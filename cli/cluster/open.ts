@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { CliIo } from '#cli/output/io.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import { exchange } from '#kube/http/request.ts';
 import type { Applied, Subresource } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
@@ -30,6 +31,14 @@ export interface KubeClient {
   ): Promise<void>;
   /** Kubernetes version, for example v1.34.4; proves that the API server answers. */
   version(): Promise<string>;
+  /** GET of a path that is no object, as text. */
+  path(path: string): Promise<string>;
+  /** The API server's clock by the `Date` of an answer, milliseconds since the epoch, whole seconds. Undefined: it sends none. */
+  serverTime(): Promise<number | undefined>;
+  /** What the API server answers to a review of `group`, version v1, in its status. Stores nothing. */
+  review<S>(group: string, kind: string, spec: object): Promise<S>;
+  /** What applying the object would be refused for, in the words of the API server; undefined: nothing. Stores nothing. */
+  refusalOf(type: ResourceType, object: KubeObject): Promise<string | undefined>;
 }
 
 /** For an answer, and for silence within one. Commands that wait longer ask again themselves. */
@@ -121,6 +130,37 @@ export async function openCluster(
           throw new AppError('kube_failed', `${server} is no API server: it answers /version with no JSON`, { cause });
         }
       }),
+    path: (path) =>
+      ask(
+        `get ${path}`,
+        repeatable(() => api.getPath(path, signal)),
+      ),
+    serverTime: () =>
+      ask('tell its time', async () => {
+        const headers = { accept: 'application/json' };
+        const call = { method: 'GET', path: '/version', headers, deadlineMs: timeoutMs, idleMs: timeoutMs };
+        const { headers: answered } = await repeatable(() => exchange(connection, call, clock, signal))();
+        const time = Date.parse(answered.date ?? '');
+        return Number.isNaN(time) ? undefined : time;
+      }),
+    review: (group, kind, spec) =>
+      ask(
+        `answer a ${kind}`,
+        repeatable(async () => {
+          const body = { apiVersion: `${group}/v1`, kind, spec };
+          const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
+          return (await api.postPath<{ status: never }>(path, body, signal)).status;
+        }),
+      ),
+    async refusalOf(type, object) {
+      try {
+        await api.apply(type, object as Applied<KubeObject>, { fieldManager: 'isthmus-check', dryRun: true }, signal);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof AppError) || error.detail.status === undefined) throw error;
+        return error.message;
+      }
+    },
   };
 }
 

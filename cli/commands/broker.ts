@@ -19,6 +19,7 @@ interface ServeOptions {
   readonly tlsKey?: string;
   readonly trustedProxy: readonly string[];
   readonly longestWait?: number;
+  readonly metrics?: string;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly output: 'text' | 'json';
 }
@@ -59,6 +60,7 @@ const serveCommand = (io: CliIo): Command =>
       'answer ?wait= after this long at most; for proxies that cut sooner',
       waitSeconds,
     )
+    .option('--metrics <address>', 'HOST:PORT of loopback where /metrics is served (default: nowhere)')
     .addOption(
       new Option('--log-level <level>', 'log on stderr').choices(['debug', 'info', 'warn', 'error']).default('info'),
     )
@@ -104,6 +106,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     trustedProxies: options.trustedProxy,
     ...(options.longestWait !== undefined && { longestWaitSeconds: options.longestWait }),
     consoleFolder,
+    ...(options.metrics !== undefined && { metrics: options.metrics }),
     log: createJsonLog(options.logLevel),
     version,
   });

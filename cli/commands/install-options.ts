@@ -1,7 +1,10 @@
 /** The options that `join` and `install` share. */
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { metricsAccess } from '#cli/install/metrics-manifests.ts';
 import { agentImage } from '#cli/output/version.ts';
+import { profileNames } from '#cli/platform/profiles.ts';
+import { checks } from '#cli/preflight/findings.ts';
+import { credentialSettings } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
 import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './options.ts';
@@ -9,25 +12,59 @@ import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './
 const listOption = (flags: string, description: string, preset: string): Option =>
   new Option(flags, description).argParser(collect).default([], preset);
 
-export const installOptions = (command: Command): Command =>
+/** How peers reach the cluster, and its ranges: what is looked at and installed. */
+export const rangeOptions = (command: Command): Command =>
   command
-    .addOption(changingKubeconfigOption())
-    .addOption(contextOption())
-    .option('--image <ref>', `image of the agent (default: what is installed, else ${agentImage})`)
     .option('--api-server-url <url>', "how peers reach this cluster's API server (default: as in the kubeconfig)")
-    .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
-    .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
-    .option(
-      '--share-percent <n>',
-      'most that all consumers together get, in percent of what the own pods of the cluster leave free (default: 90)',
-      sharePercent,
-    )
     .option('--no-network', 'install no network between clusters')
     .addOption(listOption('--pod-cidr <cidr>', 'range of the pods; may be repeated', 'found in the cluster'))
     .option('--service-cidr <cidr>', 'range of the Services (default: found in the cluster)')
     .option('--external-cidr <cidr>', 'range by which peers reach what is no pod (default: by the name of the cluster)')
     .option('--internal-cidr <cidr>', 'range of the addresses between nodes and gateways (default: 10.80.0.0/16)')
-    .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'))
+    .addOption(listOption('--reserved-subnet <cidr>', 'range that peers must never get here; may be repeated', 'none'));
+
+export const checkOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--profile <name>', 'distribution of the cluster (default: by facts in it)').choices([
+        ...profileNames,
+      ]),
+    )
+    .addOption(
+      new Option('--ignore-check <name>', 'go on although this check stops; may be repeated')
+        .choices([...checks])
+        .argParser(checkName)
+        .default([], 'none'),
+    );
+
+/** Collects, and accepts the names of checks only. */
+function checkName(text: string, before: readonly string[]): string[] {
+  if ((checks as readonly string[]).includes(text)) return [...before, text];
+  throw new InvalidArgumentError(`Accepted are ${checks.join(', ')}.`);
+}
+
+export const installOptions = (command: Command): Command =>
+  checkOptions(
+    rangeOptions(
+      command
+        .addOption(changingKubeconfigOption())
+        .addOption(contextOption())
+        .option('--image <ref>', `image of the agent (default: what is installed, else ${agentImage})`)
+        .option('--replicas <n>', 'replicas of the agent (default: 2, or 1 with a single node)', positiveInt)
+        .option('--labels <key=value,...>', 'labels of the cluster for its peers; may be repeated', labelList, {})
+        .option(
+          '--share-percent <n>',
+          'most that all consumers together get, in percent of what the own pods of the cluster leave free (default: 90)',
+          sharePercent,
+        ),
+    ),
+  )
+    .addOption(
+      new Option(
+        '--credentials <kind>',
+        'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
+      ).choices(credentialSettings),
+    )
     .option(
       '--gateway-replicas <n>',
       'pods of each gateway, one active (default: 2, or 1 with a single node)',

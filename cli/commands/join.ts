@@ -6,12 +6,13 @@ import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
-import { installAgent, lookAt, peerUrl, settleRangesOf } from '#cli/install/install-agent.ts';
+import { installAgent } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
 import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
 import { lockFile, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
+import { preflight } from '#cli/preflight/preflight.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Cluster } from '#shared/schema/api/resources.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
@@ -45,15 +46,11 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
     const progress = createProgress(io);
     const startedAt = io.clock.now();
     const kube = retryReads(io, await openCluster(options, io));
-    const apiServerUrl = peerUrl(options.apiServerUrl, kube.server);
-    const state = await lookAt(
-      progress,
-      kube,
-      name,
-      (known) =>
+    const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
+      clusterId: name,
+      remedy: (known) =>
         `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
-    );
-    const network = await settleRangesOf(progress, kube, name, options);
+    });
     const { token, before } = await tokenIfNeeded(broker, progress, name, {
       ...state,
       key: await ownKeyOf(kube),
@@ -67,6 +64,8 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       apiServerUrl,
       state,
       network,
+      platform,
+      profile,
       joinToken: token,
       joinStamp,
       deadline,

@@ -8,6 +8,10 @@ import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'output format').choices([...formats]).default('table');
 
+/** Of commands that print one thing and not a list. */
+export const reportOption = (): Option =>
+  new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
+
 export const timeoutOption = (preset: string): Option =>
   new Option('--timeout <duration>', 'how long to wait, for example 90s or 5m')
     .default(preset)
@@ -19,6 +23,13 @@ export const timeoutOption = (preset: string): Option =>
 
 export const dryRunOption = (): Option =>
   new Option('--dry-run', 'print what is in the cluster and what would happen to it, and change nothing');
+
+/** Of commands that make an object. */
+export const manifestOption = (): Option =>
+  new Option('-o, --output <format>', 'print the object that would be made, and change nothing').choices([
+    'yaml',
+    'json',
+  ]);
 
 /** Of a value that `timeoutOption` let through. */
 export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;

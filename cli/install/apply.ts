@@ -24,10 +24,13 @@ import { fabricName } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
 import { agentName, controllerLabels } from './manifests.ts';
+import { securityContextConstraints } from './platform-manifests.ts';
 
-const kinds: readonly ResourceType[] = [
+/** Of everything that is applied. */
+export const installedKinds: readonly ResourceType[] = [
   namespaces,
   customResourceDefinitions,
   clusterRoles,
@@ -45,16 +48,18 @@ const kinds: readonly ResourceType[] = [
   networkKinds.wgGatewayServerTemplates,
   networkKinds.wgGatewayClientTemplates,
 ];
+/** Where `typeOf` looks besides: kinds that only some clusters serve or need. */
+const platformKinds: readonly ResourceType[] = [vkOptionsTemplates, securityContextConstraints];
 /** Made once: policies are the administrator's from then on, ranges of Networks never change. */
-const madeOnce = new Set(['PeeringPolicy', 'Network']);
+const madeOnce = new Set(['PeeringPolicy', 'Network', 'VkOptionsTemplate']);
 
 export function typeOf(object: KubeObject): ResourceType {
-  const type = kinds.find(({ kind }) => kind === object.kind);
+  const type = [...installedKinds, ...platformKinds].find(({ kind }) => kind === object.kind);
   if (type === undefined) throw new TypeError(`no handle for kind ${object.kind}`);
   return type;
 }
 
-const installManager = 'isthmus-cli';
+export const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
 
 /** Brings the cluster to the state of the manifests. */
@@ -89,7 +94,8 @@ async function createIfAbsent(io: CliIo, kube: KubeClient, object: KubeObject): 
   });
 }
 
-const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
+/** An agent that is gone, or not there yet, does not answer. */
+export const ourWebhook = /failed calling webhook "[^"]+\.liqo\.io"/;
 const goneWithinMs = 15_000;
 
 /** API servers go on asking for a moment after a registration is gone, each for itself. */

@@ -1,13 +1,14 @@
 /** What `join` and `leave` have to know of a cluster before they change it. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
+import { type CredentialSetting, credentialVariable, isCredentialSetting } from '#shared/domain/credential-setting.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { nodeProcessOf } from './arrangement.ts';
-import { agentName, joinStampAnnotation } from './manifests.ts';
+import { agentName, joinStampAnnotation, profileAnnotation } from './manifests.ts';
 import { accessEnv, type MetricsAccess, metricsAccess } from './metrics-manifests.ts';
 
 export interface ClusterState {
@@ -20,6 +21,9 @@ export interface ClusterState {
   readonly nodeProcess?: NodeProcess;
   /** Absent: its metrics are not served. */
   readonly metrics?: MetricsAccess;
+  /** The distribution that a person named when it was installed. */
+  readonly profile?: string;
+  readonly credentials?: CredentialSetting;
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -49,12 +53,16 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const template = agent?.spec?.template;
   const clusterId = idMap?.data?.CLUSTER_ID;
   const joinStamp = template?.metadata?.annotations?.[joinStampAnnotation];
+  const profile = agent?.metadata.annotations?.[profileAnnotation];
   const { image, args, env = [] } = template?.spec?.containers?.[0] ?? {};
+  const credentials = env?.find(({ name }) => name === credentialVariable)?.value;
   return {
+    ...(isCredentialSetting(credentials) && { credentials }),
     ...(clusterId !== undefined && { clusterId }),
     ...(link !== undefined && { link }),
     ...(joinStamp !== undefined && { joinStamp }),
     ...(image !== undefined && { image }),
+    ...(profile !== undefined && { profile }),
     ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
     ...metricsOf(env),
     nodes: allNodes.filter((node) => !isVirtual(node)).map(({ metadata }) => metadata.name),

@@ -4,7 +4,7 @@
  */
 import type { ClusterRole, ClusterRoleBinding, DaemonSet, ServiceAccount } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { label, linuxOnly, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { fabricName, fabricTenantRole, nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { fullMasqueradeEnv, hostPorts } from './arrangement.ts';
 import { type MetricsAccess, metricsEnv, metricsPort, reviewRules } from './metrics-manifests.ts';
@@ -132,6 +132,7 @@ const daemonSet = ({ clusterId, image, fullMasquerade, metrics }: FabricOptions)
         priorityClassName: 'system-node-critical',
         terminationGracePeriodSeconds: 20,
         tolerations: [{ operator: 'Exists' }],
+        nodeSelector: { ...linuxOnly },
         affinity: {
           nodeAffinity: {
             requiredDuringSchedulingIgnoredDuringExecution: {

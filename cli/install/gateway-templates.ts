@@ -3,7 +3,7 @@
  * else. It has no token and no command: the controller picks wireguard-go or the kernel's device. Pure.
  */
 import { apiVersionOf, type KubeObject } from '#shared/domain/kube-object.ts';
-import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { label, linuxOnly, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { gatewayComponent, gatewayKeys, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
@@ -12,6 +12,9 @@ export interface TemplateOptions {
   readonly image: string;
   /** Absent: as many as the agent finds right for the nodes that there are. */
   readonly replicas?: number;
+  readonly serviceAnnotations?: Readonly<Record<string, string>>;
+  /** TCP, for load balancers that cannot check UDP. Absent: nothing listens. */
+  readonly healthPort?: number;
 }
 
 /**
@@ -32,7 +35,32 @@ const metadata = {
   labels: { ...isthmus, [label.remoteClusterId]: '{{ .ClusterID }}' },
 };
 
-const deployment = ({ image, replicas }: TemplateOptions) => ({
+/** Accepts connections and closes them: a load balancer sees that the pod is up. */
+const healthContainer = (image: string, port: number) => ({
+  name: 'health',
+  image,
+  imagePullPolicy: 'IfNotPresent',
+  command: [
+    '/usr/local/bin/node',
+    '--max-semi-space-size=1',
+    '--single-threaded',
+    '--eval',
+    `require('net').createServer((socket) => { socket.on('error', () => socket.destroy()); socket.end(); }).listen(${port})`,
+  ],
+  env: [{ name: 'UV_THREADPOOL_SIZE', value: '1' }],
+  ports: [{ name: 'health', containerPort: port, protocol: 'TCP' }],
+  resources: { requests: { cpu: '5m', memory: '32Mi' }, limits: { memory: '96Mi' } },
+  securityContext: {
+    runAsNonRoot: true,
+    runAsUser: 65_532,
+    runAsGroup: 65_532,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  },
+});
+
+const deployment = ({ image, replicas, healthPort }: TemplateOptions) => ({
   metadata,
   spec: {
     ...(replicas === undefined ? {} : { replicas }),
@@ -44,6 +72,7 @@ const deployment = ({ image, replicas }: TemplateOptions) => ({
         enableServiceLinks: false,
         terminationGracePeriodSeconds: 1,
         securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+        nodeSelector: { ...linuxOnly },
         affinity: {
           nodeAffinity: {
             requiredDuringSchedulingIgnoredDuringExecution: {
@@ -88,6 +117,7 @@ const deployment = ({ image, replicas }: TemplateOptions) => ({
               { name: 'tun', mountPath: '/dev/net/tun' },
             ],
           },
+          ...(healthPort === undefined ? [] : [healthContainer(image, healthPort)]),
         ],
         volumes: [
           { name: 'keys', secret: { secretName: '{{ .SecretName }}', defaultMode: 0o400 } },
@@ -99,8 +129,8 @@ const deployment = ({ image, replicas }: TemplateOptions) => ({
   },
 });
 
-const service = {
-  metadata,
+const service = ({ serviceAnnotations }: TemplateOptions) => ({
+  metadata: { ...metadata, ...(serviceAnnotations && { annotations: { ...serviceAnnotations } }) },
   spec: {
     type: '{{ .Spec.Endpoint.ServiceType }}',
     '?loadBalancerIP': '{{ .Spec.Endpoint.LoadBalancerIP }}',
@@ -109,7 +139,7 @@ const service = {
       { name: 'wireguard', port, protocol: 'UDP', targetPort: port, '?nodePort': '{{ .Spec.Endpoint.NodePort }}' },
     ],
   },
-};
+});
 
 export function gatewayTemplates(options: TemplateOptions): (KubeObject & { spec: GatewayTemplateSpec })[] {
   const template = (
@@ -128,7 +158,7 @@ export function gatewayTemplates(options: TemplateOptions): (KubeObject & { spec
   });
   return [
     template(networkKinds.wgGatewayServerTemplates, networkName.serverTemplate, networkKinds.wgGatewayServers.kind, {
-      service,
+      service: service(options),
       deployment: deployment(options),
     }),
     template(networkKinds.wgGatewayClientTemplates, networkName.clientTemplate, networkKinds.wgGatewayClients.kind, {

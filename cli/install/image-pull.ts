@@ -35,7 +35,7 @@ export function pullTroubleOf({ spec, status }: Pod): PullTrouble | undefined {
 const pullText = ({ image, node, said }: PullTrouble): string => `node ${node} cannot get the image ${image}: ${said}`;
 
 export const pullRemedy = ({ image }: PullTrouble): string =>
-  `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --save agent.tar\` writes it, and on each node \`ctr --namespace k8s.io images import agent.tar\` loads it`;
+  `load ${image} into the container runtime of every node, or name with --image one that they can pull; in a checkout \`npm run image -- --push REF\` puts it into a registry, and \`npm run image -- --save agent.tar\` writes a file that \`ctr --namespace k8s.io images import agent.tar\` loads on each node`;
 
 /** Reports each failure once, however often the kubelet retries and rewords it. */
 export function createPullWatch(note: (text: string) => void): (pods: readonly Pod[]) => PullTrouble | undefined {

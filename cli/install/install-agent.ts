@@ -3,16 +3,19 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import type { ProfileName } from '#cli/platform/profiles.ts';
+import type { PlatformSettings } from '#cli/platform/settings.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { applyManifests, typeOf, waitForAgent, waitForFabric } from './apply.ts';
+import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
-import { metricsManifests } from './metrics-manifests.ts';
+import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
+import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
-import { settleNetwork } from './read-ranges.ts';
 import { settleShare } from './share.ts';
 
 /** A node may be down: that is no reason not to go on. */
@@ -38,6 +41,7 @@ export function peerUrl(requested: string | undefined, server: string): string {
       detail: {
         field: 'api-server-url',
         value: server,
+        reason: 'loopback',
         remedy: 'say with --api-server-url https://HOST:PORT how other clusters reach this API server',
       },
     });
@@ -45,37 +49,27 @@ export function peerUrl(requested: string | undefined, server: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** What is there already; fails when it is another cluster than `name`. `command` is the one that updates it. */
-export const lookAt = (progress: Progress, kube: KubeClient, name: string, remedy: (known: string) => string) =>
-  during(progress, 'looking at the cluster', async (step): Promise<ClusterState> => {
-    step.update(await kube.version());
-    const found = await readCluster(kube);
-    const { clusterId } = found;
-    if (clusterId === undefined || clusterId === name) return found;
-    throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
-      detail: { remedy: remedy(clusterId) },
-    });
-  });
-
-export const settleRangesOf = async (
-  progress: Progress,
+/** What is there already; fails when it is another cluster than `name`, unless that is undefined. `remedy` names the command that updates it. */
+export async function stateOf(
   kube: KubeClient,
-  name: string,
-  options: InstallFlags,
-): Promise<NetworkInstallOptions | undefined> =>
-  options.network
-    ? during(progress, 'ranges', async (step) => {
-        const settled = await settleNetwork(kube, name, options);
-        step.update(settled.notes.join('; '));
-        return settled;
-      })
-    : undefined;
+  name: string | undefined,
+  remedy: (known: string) => string,
+): Promise<ClusterState> {
+  const found = await readCluster(kube);
+  const { clusterId } = found;
+  if (clusterId === undefined || name === undefined || clusterId === name) return found;
+  throw new AppError('already_exists', `this cluster has joined as ${clusterId} and cannot be ${name} as well`, {
+    detail: { remedy: remedy(clusterId) },
+  });
+}
 
 export interface Installation {
   readonly clusterId: string;
   readonly apiServerUrl: string;
   readonly state: ClusterState;
   readonly network: NetworkInstallOptions | undefined;
+  readonly platform?: PlatformSettings | undefined;
+  readonly profile?: ProfileName | undefined;
   readonly joinToken?: string | undefined;
   readonly joinStamp?: string | undefined;
   /** By the clock of `io`. */
@@ -83,7 +77,51 @@ export interface Installation {
 }
 
 async function removeMetrics(kube: KubeClient): Promise<void> {
+  await removeMonitors(kube);
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
+}
+
+/** What was said or is installed goes before what the distribution needs. */
+const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
+  network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
+
+interface Planned {
+  readonly manifests: KubeObject[];
+  readonly nodeProcess: NodeProcess;
+  /** Undefined: served by no process. */
+  readonly metrics: MetricsAccess | undefined;
+}
+
+/** What would be applied, in the order of applying. */
+export function manifestsFor(
+  options: InstallFlags,
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+): Planned {
+  const nodeProcess = settleNodeProcess(options.nodeProcess, {
+    nodes: state.nodes,
+    replicas: options.replicas,
+    hasNetwork: network !== undefined,
+    installed: state.nodeProcess,
+  });
+  const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
+  const credentials = options.credentials ?? state.credentials;
+  const manifests = agentManifests({
+    clusterId,
+    image: options.image ?? state.image ?? agentImage,
+    apiServerUrl,
+    replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
+    labels: options.labels,
+    nodeProcess,
+    ...(credentials !== undefined && { credentials }),
+    ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
+    ...(metrics !== undefined && { metrics }),
+    ...(network !== undefined && { network: forPlatform(network, platform) }),
+    ...(platform !== undefined && { platform }),
+    ...(profile !== undefined && { profile }),
+    ...(joinToken !== undefined && { joinToken }),
+    ...(joinStamp !== undefined && { joinStamp }),
+  });
+  return { manifests, nodeProcess, metrics };
 }
 
 /** Resolves when the agent runs. */
@@ -92,34 +130,21 @@ export async function installAgent(
   progress: Progress,
   kube: KubeClient,
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, joinToken, joinStamp, deadline }: Installation,
+  installation: Installation,
 ): Promise<void> {
-  const nodeProcess = settleNodeProcess(options.nodeProcess, {
-    nodes: state.nodes,
-    replicas: options.replicas,
-    hasNetwork: network !== undefined,
-    installed: state.nodeProcess,
-  });
-  const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
-  const manifests = agentManifests({
-    clusterId,
-    image: options.image ?? state.image ?? agentImage,
-    apiServerUrl,
-    replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
-    labels: options.labels,
-    nodeProcess,
-    ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
-    ...(network !== undefined && { network }),
-    ...(metrics !== undefined && { metrics }),
-    ...(joinToken !== undefined && { joinToken }),
-    ...(joinStamp !== undefined && { joinStamp }),
-  });
+  const { state, network, deadline } = installation;
+  const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
     await applyManifests(io, kube, manifests, step);
     if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   });
+  if (metrics !== undefined) {
+    const hasNetwork = network !== undefined;
+    const note = await during(progress, 'monitors', () => applyMonitors(kube, metrics, hasNetwork, installManager));
+    if (note !== undefined) progress.note(note);
+  }
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);
   await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));

@@ -1,4 +1,9 @@
 /** What `join` and `install` are told on the command line. */
+
+import type { ProfileName } from '#cli/platform/profiles.ts';
+
+import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
+
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import type { MetricsAccess } from './metrics-manifests.ts';
 
@@ -10,6 +15,7 @@ export interface InstallFlags {
   readonly replicas?: number;
   readonly labels: Record<string, string>;
   readonly sharePercent?: number;
+  readonly credentials?: CredentialSetting;
   readonly network: boolean;
   readonly podCidr: readonly string[];
   readonly serviceCidr?: string;
@@ -21,5 +27,8 @@ export interface InstallFlags {
   readonly nodeProcess?: NodeProcess;
   /** false: none; absent: what is installed. */
   readonly metrics?: MetricsAccess | false;
+  readonly profile?: ProfileName;
+  /** Names of checks that may stop without effect. */
+  readonly ignoreCheck: readonly string[];
   readonly timeout: string;
 }

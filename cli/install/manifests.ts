@@ -1,4 +1,6 @@
 /** Everything that `isthmus join` applies to a cluster, in the order of applying. Pure: same options, same objects. */
+import type { ProfileName } from '#cli/platform/profiles.ts';
+import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { agentAccount } from '#shared/domain/agent-roles.ts';
 import type {
   ClusterRole,
@@ -8,9 +10,10 @@ import type {
   Service,
   ServiceAccount,
 } from '#shared/domain/core-kinds.ts';
+import { type CredentialSetting, credentialVariable } from '#shared/domain/credential-setting.ts';
 import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
-import { admission, clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { fabricTenantRole, type NodeProcess } from '#shared/domain/network-keys.ts';
+import { admission, clusterIdConfigMap, linuxOnly, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { fabricTenantRole, gatewayConstraintsRole, type NodeProcess } from '#shared/domain/network-keys.ts';
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
@@ -21,6 +24,7 @@ import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
 import { type MetricsAccess, metricsEnv, metricsManifests, metricsPort } from './metrics-manifests.ts';
 import { networkManifests } from './network-manifests.ts';
+import { platformManifests } from './platform-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
 
 export interface InstallOptions {
@@ -39,10 +43,16 @@ export interface InstallOptions {
   readonly network?: NetworkInstallOptions;
   /** Of the first PeeringPolicy; a policy that is there stays as it is. */
   readonly sharePercent?: number;
+  /** What consumers get. Absent: as the agent does it by default. */
+  readonly credentials?: CredentialSetting;
   /** `shared`: the controllers do the node's work, too; needs a network and one replica. Default: `own`. */
   readonly nodeProcess?: NodeProcess;
   /** Absent: no process serves metrics. */
   readonly metrics?: MetricsAccess;
+  /** What the distribution needs. */
+  readonly platform?: PlatformSettings;
+  /** The distribution, where a person said it; kept for the next installation. */
+  readonly profile?: ProfileName;
 }
 
 export interface NetworkInstallOptions {
@@ -59,6 +69,9 @@ export const defaultPolicy = 'default';
 
 /** On the pod template. */
 export const joinStampAnnotation = 'isthmus.dev/join-stamp';
+
+/** On the Deployment: the distribution that a person named. */
+export const profileAnnotation = 'isthmus.dev/profile';
 
 export const installLabel = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 /** How liqoctl finds the Deployment, exactly one, and in it the container `controller-manager`. */
@@ -80,7 +93,8 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
     ...remoteRoles(),
     tenantRoleOfPeeringUsers(),
     systemRoleOfPeeringUsers(),
-    ...agentRights(),
+    ...agentRights(options.platform),
+    ...platformManifests(options),
     clusterIdMap(options.clusterId),
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
@@ -92,9 +106,17 @@ export function agentManifests(options: InstallOptions): KubeObject[] {
 }
 
 /** What the controllers must find when they start. */
-const networkOf = ({ image }: InstallOptions, { ranges, gatewayReplicas }: NetworkInstallOptions): KubeObject[] => [
+const networkOf = (
+  { image, platform }: InstallOptions,
+  { ranges, gatewayReplicas }: NetworkInstallOptions,
+): KubeObject[] => [
   ...networkManifests(ranges),
-  ...gatewayTemplates({ image, ...(gatewayReplicas !== undefined && { replicas: gatewayReplicas }) }),
+  ...gatewayTemplates({
+    image,
+    ...(gatewayReplicas !== undefined && { replicas: gatewayReplicas }),
+    ...(platform?.gatewayAnnotations && { serviceAnnotations: platform.gatewayAnnotations }),
+    ...(platform?.gatewayHealthPort && { healthPort: platform.gatewayHealthPort }),
+  }),
 ];
 
 const fabricOf = (options: InstallOptions, network: NetworkInstallOptions): KubeObject[] =>
@@ -111,12 +133,13 @@ const namespace = (hasNetwork: boolean): Namespace => ({
 });
 
 /** The ServiceAccount of the controllers and all that it may do. */
-export const agentRights = (): KubeObject[] => [
+export const agentRights = (platform?: PlatformSettings): KubeObject[] => [
   clusterRole(
     agentName,
     agentRules([
       ...remoteRoles().map(({ metadata }) => metadata.name),
       fabricTenantRole,
+      ...(platform?.securityContextConstraints ? [gatewayConstraintsRole] : []),
       ...Object.keys(namespaceRules).sort(),
     ]),
   ),
@@ -249,7 +272,11 @@ function deployment(options: InstallOptions): Deployment {
   const { network, nodeProcess } = options;
   const arrangement =
     network !== undefined && nodeProcess === 'shared' ? withNodeProcess(network.fullMasquerade) : alone;
-  const { role, ports, probeHost, strategy } = arrangement;
+  const { role, probeHost, strategy } = arrangement;
+  const ports = {
+    ...arrangement.ports,
+    ...(arrangement === alone && options.platform?.webhookPort && { webhook: options.platform.webhookPort }),
+  };
   const host = probeHost === undefined ? {} : { host: probeHost };
   // A busy node keeps an agent waiting for seconds. To end it then is to have it start over, which takes more, and again it is ended.
   const probe = (path: string, timeoutSeconds: number) => ({
@@ -259,7 +286,12 @@ function deployment(options: InstallOptions): Deployment {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: agentName, ...within, labels: { ...installLabel, ...controllerLabels } },
+    metadata: {
+      name: agentName,
+      ...within,
+      labels: { ...installLabel, ...controllerLabels },
+      ...(options.profile !== undefined && { annotations: { [profileAnnotation]: options.profile } }),
+    },
     spec: {
       replicas: options.replicas,
       strategy,
@@ -272,6 +304,7 @@ function deployment(options: InstallOptions): Deployment {
         spec: {
           serviceAccountName: agentName,
           terminationGracePeriodSeconds: 20,
+          nodeSelector: { ...linuxOnly },
           ...arrangement.pod,
           affinity: {
             podAntiAffinity: {
@@ -304,6 +337,9 @@ function deployment(options: InstallOptions): Deployment {
                 { name: 'ISTHMUS_SYSTEM_NAMESPACE', value: systemNamespace },
                 { name: 'ISTHMUS_JOIN_SECRET', value: joinSecret },
                 ...(labels === '' ? [] : [{ name: 'ISTHMUS_CLUSTER_LABELS', value: labels }]),
+                ...(options.credentials === undefined
+                  ? []
+                  : [{ name: credentialVariable, value: options.credentials }]),
                 { name: 'ISTHMUS_WEBHOOK_PORT', value: String(ports.webhook) },
                 { name: 'ISTHMUS_HEALTH_PORT', value: String(ports.health) },
                 field('POD_NAME', 'metadata.name'),
@@ -312,6 +348,9 @@ function deployment(options: InstallOptions): Deployment {
                 field('NODE_NAME', 'spec.nodeName'),
                 ...arrangement.env,
                 ...(options.metrics === undefined ? [] : metricsEnv(options.metrics, ports.metrics, role === 'all')),
+                ...(options.platform?.securityContextConstraints && network !== undefined
+                  ? [{ name: 'ISTHMUS_GATEWAY_ROLE', value: gatewayConstraintsRole }]
+                  : []),
               ],
               // Besides these: one port from 11250 on per virtual node, for its kubelet API.
               ports: [

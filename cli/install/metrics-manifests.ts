@@ -10,8 +10,8 @@ export type MetricsAccess = (typeof metricsAccess)[number];
 
 /** Of the containers. */
 export const metricsPort = 'metrics';
-/** On Services, so that monitors find them. */
-const metricsLabel = { 'isthmus.dev/metrics': 'true' } as const;
+/** On the Service of the controllers, so that its monitor finds it: node processes have a PodMonitor. */
+export const metricsLabel = { 'isthmus.dev/metrics': 'true' } as const;
 export const metricsReader = 'isthmus-metrics-reader';
 export const accessEnv = 'ISTHMUS_METRICS_ACCESS';
 
@@ -53,7 +53,7 @@ const reader = (): ClusterRole => ({
 const service = (name: string, app: string): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name, namespace: systemNamespace, labels: { ...installed, ...metricsLabel } },
+  metadata: { name, namespace: systemNamespace, labels: { ...installed, ...(app === fabricName ? {} : metricsLabel) } },
   spec: {
     clusterIP: 'None',
     selector: { ...installed, 'app.kubernetes.io/name': app },

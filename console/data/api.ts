@@ -39,6 +39,18 @@ export interface CallOptions {
 /** Only where the broker has no sessions, in the cloud: gone with the tab. */
 let bearer: string | undefined;
 
+/** What a server of files says of a path that only a broker with sessions has. */
+const unknownPath = (status: number): Problem => ({
+  type: 'about:blank',
+  title: '',
+  status,
+  detail: `the broker answered with status ${status}`,
+  code: 'not_found',
+  requestId: '',
+  retryable: false,
+  remedy: '',
+});
+
 const pausesMs = [300, 1_000, 2_500];
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -73,6 +85,7 @@ async function once(call: Pick<ApiRequest, 'method' | 'path' | 'query' | 'body'>
     if (answer.ok) return json;
     if (answer.status === 401) holder.value = { kind: 'none' };
     if (json?.code !== undefined) throw new Refused(json as Problem);
+    if (answer.status < 500) throw new Refused(unknownPath(answer.status));
     throw new Unreachable(`the broker answered with status ${answer.status}`);
   } finally {
     clearTimeout(timer);
@@ -118,12 +131,13 @@ export async function resume(): Promise<void> {
   take(found ?? { kind: 'none' });
 }
 
-/** Rejects when the broker does not know the key. */
-export async function logIn(key: string): Promise<void> {
+/** Rejects when the broker does not know the key; a token of an identity provider is for the named tenant. */
+export async function logIn(key: string, tenant?: string): Promise<void> {
   try {
-    take((await call({ method: 'POST', path: session, body: { key } })) as Session);
+    const body = { key, ...(tenant !== undefined && { tenant }) };
+    take((await call({ method: 'POST', path: session, body })) as Session);
   } catch (error) {
-    const noSessions = error instanceof Unreachable || (error instanceof Refused && error.problem.code === 'not_found');
+    const noSessions = error instanceof Refused && error.problem.code === 'not_found';
     if (!noSessions) throw error;
     bearer = key;
     holder.value = { kind: 'member', ...(await api.getMe()) } as Member;

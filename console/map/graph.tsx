@@ -71,16 +71,23 @@ export function GraphView({ graph, filter, chosen }: { graph: Graph; filter: str
           edge={edge}
           places={places}
           target={nodesById.get(edge.to)}
-          faint={words.length > 0 && !found.has(edge.from) && !found.has(edge.to)}
           many={graph.edges.length > manyEdges}
         />
       )),
-    [graph, places, found],
+    [graph, places],
   );
   const nodes = useMemo(
-    () => graph.nodes.map((node) => <Node key={node.id} node={node} places={places} faint={!found.has(node.id)} />),
-    [graph, places, found],
+    () => graph.nodes.map((node) => <Node key={node.id} node={node} places={places} />),
+    [graph, places],
   );
+  // Thousands of elements get or lose one class; drawing them again would take longer than a reader types.
+  useEffect(() => {
+    if (svg.current === null) return;
+    const isFound = (ids: readonly string[]): boolean => words.length === 0 || ids.some((id) => found.has(id));
+    for (const element of svg.current.querySelectorAll('a[data-ends]')) {
+      element.classList.toggle('faint', !isFound((element.getAttribute('data-ends') ?? '').split(' ')));
+    }
+  }, [found, nodes, edges]);
   useEffect(() => {
     const element = chosen && svg.current?.querySelector(`[data-id="${CSS.escape(chosen.id)}"]`);
     element?.classList.add('chosen');
@@ -107,7 +114,8 @@ export function GraphView({ graph, filter, chosen }: { graph: Graph; filter: str
           Everything
         </button>
         <span class="quiet" role="status">
-          {graph.nodes.length} clusters, {graph.edges.length} peerings{settled ? '' : ', being laid out'}
+          {counted(graph.nodes.length, 'cluster')}, {counted(graph.edges.length, 'peering')}
+          {settled ? '' : ', being laid out'}
           {words.length > 0 && `, ${found.size} found`}
         </span>
       </div>
@@ -129,6 +137,8 @@ export function GraphView({ graph, filter, chosen }: { graph: Graph; filter: str
   );
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 function fitInto(element: Svg, behaviour: ZoomBehavior<Svg, unknown>, box: Box): void {
   const { width, height } = element.getBoundingClientRect();
   if (width === 0 || height === 0) return;
@@ -144,19 +154,19 @@ interface EdgeProps {
   readonly edge: MapEdge;
   readonly places: Places;
   readonly target: MapNode | undefined;
-  readonly faint: boolean;
   readonly many: boolean;
 }
 
-function Edge({ edge, places, target, faint, many }: EdgeProps) {
+function Edge({ edge, places, target, many }: EdgeProps) {
   const [a, b] = [places.get(edge.from), places.get(edge.to)];
   if (a === undefined || b === undefined) return null;
   const path = edgePath(a, b, target?.radius ?? 9, edge.bent);
   return (
     <a
-      class={`edge tone-${edge.tone}${faint ? ' faint' : ''}`}
+      class={`edge tone-${edge.tone}`}
       href={hrefOf('map', 'peering', edge.id)}
       data-id={edge.id}
+      data-ends={`${edge.from} ${edge.to}`}
       aria-label={edge.words}
       tabIndex={many ? -1 : 0}
     >
@@ -166,13 +176,13 @@ function Edge({ edge, places, target, faint, many }: EdgeProps) {
   );
 }
 
-function Node({ node, places, faint }: { node: MapNode; places: Places; faint: boolean }) {
+function Node({ node, places }: { node: MapNode; places: Places }) {
   const place = places.get(node.id);
   if (place === undefined) return null;
   const href = node.kind === 'foreign' ? hrefOf('map') : hrefOf('map', 'cluster', node.id);
   return (
     <g transform={`translate(${place.x.toFixed(1)},${place.y.toFixed(1)})`}>
-      <a href={href} class={faint ? 'node faint' : 'node'} data-id={node.id} aria-label={node.words}>
+      <a href={href} class="node" data-id={node.id} data-ends={node.id} aria-label={node.words}>
         <circle class={node.kind} r={node.radius} />
         <text y={node.radius + 14}>{node.id}</text>
       </a>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelsIn, latencyMs, quantities, relative, resourceNames, share, sumOf } from './text.ts';
+import { labelsIn, latencyMs, left, quantities, relative, resourceNames, share, sumOf } from './text.ts';
 
 const now = Date.UTC(2026, 10, 22, 12);
 const at = (ms: number): string => new Date(now + ms).toISOString();
@@ -41,6 +41,16 @@ test.each([
   ['1Gi', '2Gi', 0.5],
 ])('%s of %s is a share of %s', (part, whole, is) => {
   expect(share(part, whole)).toBe(is);
+});
+
+test.each([
+  ['1', '4', '3'],
+  ['1Gi', '2Gi', '1Gi'],
+  ['500m', '1', '500m'],
+  ['5', '4', undefined],
+  ['some', '4', undefined],
+])('of %s of %s is left %s', (part, whole, is) => {
+  expect(left(part, whole)).toBe(is);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /** How values are written for readers: times in their zone, quantities, labels. */
-import { addResources, tryParseQuantity } from '#shared/domain/quantity.ts';
+import { addResources, subtractQuantities, tryParseQuantity } from '#shared/domain/quantity.ts';
 
 type Quantities = Readonly<Record<string, string>>;
 
@@ -47,6 +47,12 @@ export function share(part: string, whole: string): number | undefined {
   const [a, b] = [tryParseQuantity(part), tryParseQuantity(whole)];
   if (a === undefined || b === undefined || b <= 0n) return undefined;
   return Math.max(0, Math.min(1, Number((a * 10_000n) / b) / 10_000));
+}
+
+/** What is left; undefined when one of the two is no quantity or the part is more than the whole. */
+export function left(part: string, whole: string): string | undefined {
+  const [a, b] = [tryParseQuantity(part), tryParseQuantity(whole)];
+  return a === undefined || b === undefined || a > b ? undefined : subtractQuantities(whole, part);
 }
 
 const numberOf = (quantity: string | undefined): number => Number(tryParseQuantity(quantity ?? '') ?? -1n);

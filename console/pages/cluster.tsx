@@ -142,7 +142,7 @@ const said = ({ enabled, autoAccept, peers }: Role): string =>
 
 const Commands = ({ name }: { name: string }) => (
   <Section title="Commands">
-    <Command line={`isthmus describe cluster ${name}`} />
+    <Command line="isthmus get clusters" />
     <Command line={`isthmus label cluster ${name} tier=gold`} />
     <Command line={`isthmus leave ${name} --kubeconfig ${name}.kubeconfig`} />
   </Section>

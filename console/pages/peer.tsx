@@ -4,16 +4,10 @@ import { clusters, put } from '../data/live.ts';
 import { goTo, route } from '../data/route.ts';
 import { labelsIn, quantities } from '../model/text.ts';
 import { Command, Empty, Failure, Section } from '../parts/bits.tsx';
-import { type Field, Form, filled, type Values } from '../parts/form.tsx';
+import { Form, type Values } from '../parts/form.tsx';
 import { can } from '../parts/load.ts';
 import { NoClusters } from './clusters.tsx';
-
-const resourceFields: readonly Field[] = [
-  { name: 'cpu', label: 'CPU', placeholder: '2', hint: 'What is left open, the provider alone limits.' },
-  { name: 'memory', label: 'Memory', placeholder: '2Gi' },
-  { name: 'pods', label: 'Pods', placeholder: '20' },
-];
-const resourcesOf = (values: Values): Record<string, string> => filled(values, 'cpu', 'memory', 'pods');
+import { resourceFields, resourcesOf } from './terms-fields.ts';
 
 export function PeerPage() {
   const joined = [...clusters.value.values()].filter(({ state }) => state === 'joined');

@@ -208,7 +208,7 @@ const PeeringCapacity = ({ peering: { granted, resources } }: { peering: Peering
       ]}
     />
     {granted !== undefined && Object.keys(resources).length > 0 && (
-      <Bars part={granted} whole={resources} words="granted" />
+      <Bars part={granted} whole={resources} words="granted" mayFill />
     )}
   </>
 );

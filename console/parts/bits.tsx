@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { now } from '../data/live.ts';
 import type { Tone } from '../model/peering.ts';
-import { absolute, labelTexts, quantities, relative, resourceNames, share } from '../model/text.ts';
+import { absolute, labelTexts, left, quantities, relative, resourceNames, share } from '../model/text.ts';
 
 export const Time = ({ at, none = 'never' }: { at: string | undefined; none?: string }) =>
   at === undefined ? (
@@ -98,8 +98,16 @@ export const Failure = ({ message }: { message: string | undefined }) =>
 
 type Quantities = Readonly<Record<string, string>>;
 
+interface BarsProps {
+  readonly part: Quantities;
+  readonly whole: Quantities;
+  readonly words: string;
+  /** A full one is what was wanted; otherwise it is marked. */
+  readonly mayFill?: boolean;
+}
+
 /** One bar for each resource: how much of `whole` is `part`. */
-export function Bars({ part, whole, words }: { part: Quantities; whole: Quantities; words: string }) {
+export function Bars({ part, whole, words, mayFill }: BarsProps) {
   const names = resourceNames(whole);
   if (names.length === 0) return <p class="quiet">{quantities(part, 'nothing')}</p>;
   return (
@@ -116,12 +124,13 @@ export function Bars({ part, whole, words }: { part: Quantities; whole: Quantiti
                 {fraction !== undefined && (
                   <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="whole" width="100" height="8" />
-                    <rect class={fraction > 0.9 ? 'part full' : 'part'} width={100 * fraction} height="8" />
+                    <rect class={fraction > 0.9 && !mayFill ? 'part full' : 'part'} width={100 * fraction} height="8" />
                   </svg>
                 )}
               </td>
               <td>
                 {used} of {whole[name]} {words}
+                {!mayFill && left(used, whole[name] ?? '') !== undefined && `, ${left(used, whole[name] ?? '')} free`}
               </td>
             </tr>
           );

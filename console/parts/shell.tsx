@@ -11,7 +11,12 @@ const entries: readonly (readonly [page: string, title: string, right?: Right])[
   ['map', 'Map'],
   ['clusters', 'Clusters'],
   ['peerings', 'Peerings'],
+  ['sharing', 'Sharing'],
+  ['directory', 'Directory'],
   ['events', 'Events'],
+  ['access', 'Access', 'members:read'],
+  ['deliveries', 'Webhooks', 'webhooks:read'],
+  ['audit', 'Audit', 'audit:read'],
 ];
 
 type Theme = 'auto' | 'light' | 'dark';

@@ -21,7 +21,7 @@ interface TableProps<Row> {
   readonly filterFrom?: number;
 }
 
-const portion = 100;
+const portion = 50;
 
 export function Table<Row>({ name, rows, columns, rowKey, also = () => [], empty, ...rest }: TableProps<Row>) {
   const [filter, setFilter] = useState('');
@@ -54,7 +54,7 @@ export function Table<Row>({ name, rows, columns, rowKey, also = () => [], empty
         </div>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keyboard */}
-      <section class="scroll" tabIndex={0} aria-label={name}>
+      <section class="scroll" tabIndex={0} aria-label={`Table: ${name}`}>
         <table class="rows">
           <caption class="hidden">{name}</caption>
           <thead>

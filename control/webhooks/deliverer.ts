@@ -162,9 +162,11 @@ export function createDeliverer(
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
-          await eachDue(clock.now() + horizonMs, { found: async (queue) => start(queue, signal), signal });
+          // By the time that it looked at, not the time that it took: what came due meanwhile is found by the next scan at once.
+          const since = clock.now();
+          await eachDue(since + horizonMs, { found: async (queue) => start(queue, signal), signal });
           horizonMs = scanMs;
-          scanAt = clock.now() + scanMs;
+          scanAt = since + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
       } catch (error) {
@@ -173,7 +175,8 @@ export function createDeliverer(
         scanAt = clock.now() + troubleMs;
       }
       const wakeAt = Math.min(scanAt, ...[...next.values()].map(({ at }) => at));
-      await clock.sleep(Math.max(1, wakeAt - clock.now()), nap.signal).catch(() => undefined);
+      const left = wakeAt - clock.now();
+      if (left > 0) await clock.sleep(left, nap.signal).catch(() => undefined);
       nap.unlink();
     }
   }

@@ -29,6 +29,7 @@ import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway } from './http-gateway.ts';
 import { defaultPublicUrl, parseListenAddress, parsePublicUrl, servingNames } from './listen-address.ts';
+import { serveBrokerMetrics } from './metrics.ts';
 import { createNotifySockets } from './notify-sockets.ts';
 import type { CertificateFiles } from './own-certificate.ts';
 import { makePrivateDirectory } from './private-files.ts';
@@ -65,6 +66,8 @@ export interface BrokerOptions {
   readonly trustedProxies?: readonly string[];
   /** Requests with `?wait=` are answered after this at the latest. */
   readonly longestWaitSeconds?: number;
+  /** `HOST:PORT` of loopback for `/metrics`; absent: it is served nowhere. */
+  readonly metrics?: string;
   /** Finds the folder of the built console when its page is first asked for; absent: there is no console. */
   readonly consoleFolder?: () => Promise<string>;
   readonly log: Log;
@@ -89,6 +92,8 @@ export interface Broker {
   readonly control: Control;
   /** Rejects when the background work fails for good. */
   readonly failed: Promise<never>;
+  /** Of `/metrics`; absent: it is served nowhere. */
+  readonly metricsPort?: number;
   /** How many long polls wait right now. */
   readonly waiting: () => number;
   /** Finishes what was accepted, refuses new requests, closes the store. */
@@ -105,6 +110,10 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   await makePrivateDirectory(dataDir);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
+  const metrics = await serveBrokerMetrics(options.metrics, version).catch((error: unknown) => {
+    unlock();
+    throw error;
+  });
   const proxies = trustProxies(options.trustedProxies ?? []);
   const server = createTlsServer({ isShared: proxies.includes });
   let gateway: RequestListener = (_request, response) => {
@@ -158,7 +167,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     };
     subscribeEventFunctions(bus, composition);
     doorbells.attach(server, composition, ids);
-    const api = createHttpGateway(composition, createRouter(httpFunctions), ids, proxies);
+    const api = createHttpGateway(composition, createRouter(httpFunctions), ids, proxies, metrics.onAnswer);
+    metrics.follow({ sockets: () => doorbells.size, waiting });
     const { consoleFolder: folder } = options;
     const sessions = createSessions(secretBox, clock);
     gateway = withReadiness(
@@ -185,12 +195,14 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       control,
       failed,
       waiting,
+      ...(metrics.port !== undefined && { metricsPort: metrics.port }),
       async close() {
         if (stopping.signal.aborted) return;
         log.info('broker stopping');
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
         stopping.abort(new AppError('broker_unreachable', 'the broker is stopping'));
         await doorbells.close();
+        metrics.close();
         server.closeIdleConnections();
         const force = setTimeout(() => server.closeAllConnections(), drainMs);
         await closed;
@@ -203,6 +215,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     };
   } catch (error) {
     stopping.abort(error);
+    metrics.close();
     server.close();
     await store.close();
     unlock();

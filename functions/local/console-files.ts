@@ -25,8 +25,8 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Sent with every file. */
-const securityHeaders: Readonly<Record<string, string>> = {
+/** Sent with every file, as infra/rules/console-headers.ts has it for the hosted console. */
+export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',
@@ -57,9 +57,19 @@ export async function readConsoleFiles(dir: string): Promise<ConsoleFiles> {
   return files;
 }
 
-export function sendFile(file: ConsoleFile, request: IncomingMessage, response: ServerResponse): void {
+/** `provider`: an origin that the page may ask beside its own. */
+export function sendFile(
+  file: ConsoleFile,
+  request: IncomingMessage,
+  response: ServerResponse,
+  provider?: string,
+): void {
+  const policy = securityHeaders['content-security-policy'] ?? '';
   const headers = {
     ...securityHeaders,
+    ...(provider !== undefined && {
+      'content-security-policy': policy.replace("connect-src 'self'", `connect-src 'self' ${provider}`),
+    }),
     'content-type': file.type,
     'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     etag: file.etag,

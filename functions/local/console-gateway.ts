@@ -8,7 +8,7 @@ import { problemResponse } from '#functions/runtime/problem.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type ConsoleFiles, readConsoleFiles, sendFile } from './console-files.ts';
-import { endedCookie, mustBeConsole, type Sessions } from './console-session.ts';
+import { type Credential, endedCookie, mustBeConsole, type Sessions } from './console-session.ts';
 import { readBody, splitUrl } from './gateway-event.ts';
 import type { Proxies } from './proxies.ts';
 
@@ -25,7 +25,13 @@ export interface ConsoleOptions {
 
 const sessionPath = '/console/session';
 const maxLoginBytes = 16 * 1024;
-const Login = z.strictObject({ key: z.string().min(1).max(8_192) });
+const Login = z.strictObject({ key: z.string().min(1).max(8_192), tenant: z.string().max(63).optional() });
+
+/** What a request of the credential's holder carries. */
+const headersFor = ({ credential, tenant }: Credential): Record<string, string> => ({
+  authorization: `Bearer ${credential}`,
+  ...(tenant !== undefined && { 'isthmus-tenant': tenant }),
+});
 
 /** What is neither a file nor a session goes to `otherwise`. */
 export function withConsole(otherwise: RequestListener, options: ConsoleOptions): RequestListener {
@@ -38,13 +44,13 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
     if (isFile(request, path)) {
       const file = (await filesOf()).get(path);
       if (file === undefined) throw new AppError('not_found', `the console has no file ${path}`);
-      return sendFile(file, request, response);
+      return sendFile(file, request, response, providerIn(splitUrl(request.url ?? '/').rawQueryString));
     }
     if (request.headers.authorization === undefined) {
       const credential = await sessions.credentialOf(request.headers);
       if (credential !== undefined) {
         mustBeConsole(request);
-        request.headers.authorization = `Bearer ${credential}`;
+        Object.assign(request.headers, headersFor(credential));
       }
     }
     otherwise(request, response);
@@ -65,9 +71,10 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
     const origin = { from: proxies.clientOf(request), requestId };
     switch (request.method) {
       case 'POST': {
-        const { key } = await loginIn(request);
-        const holder = await holderOf(composition, key, origin);
-        return reply(200, { ...holder, broker }, await sessions.begin(key));
+        const { key, tenant } = await loginIn(request);
+        const credential = { credential: key, ...(tenant !== undefined && { tenant }) };
+        const holder = await holderOf(composition, credential, origin);
+        return reply(200, { ...holder, broker }, await sessions.begin(credential));
       }
       case 'GET': {
         const credential = await sessions.credentialOf(request.headers);
@@ -97,6 +104,17 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
   };
 }
 
+/** The origin of the identity provider that the address of the page names, which the page may then ask. */
+function providerIn(query: string): string | undefined {
+  const issuer = new URLSearchParams(query).get('issuer');
+  if (issuer === null || !URL.canParse(issuer)) return undefined;
+  const { protocol, hostname, origin } = new URL(issuer);
+  // It becomes part of a header: a host may hold a semicolon.
+  if (!/^https?:\/\/[-.a-z0-9]+(:\d+)?$/.test(origin)) return undefined;
+  const loopback = hostname === 'localhost' || hostname === '127.0.0.1';
+  return protocol === 'https:' || (protocol === 'http:' && loopback) ? origin : undefined;
+}
+
 const isFile = ({ method }: IncomingMessage, path: string): boolean =>
   (method === 'GET' || method === 'HEAD') && (path === '/' || path === '/icon.svg' || path.startsWith('/assets/'));
 
@@ -105,7 +123,7 @@ async function loginIn(request: IncomingMessage): Promise<z.infer<typeof Login>>
   if (body === undefined) throw new AppError('too_large', `the body is larger than ${maxLoginBytes} bytes`);
   const login = Login.safeParse(parsed(body.toString('utf8')));
   if (login.success) return login.data;
-  throw new AppError('malformed_request', 'the body is no login, accepted is {"key": "ist_…"}: an API key');
+  throw new AppError('malformed_request', 'the body is no login, accepted is {"key": "isk_…"}: an API key');
 }
 
 const parsed = (text: string): unknown => {
@@ -117,12 +135,12 @@ const parsed = (text: string): unknown => {
 };
 
 /** Whose key it is; rejects with `unauthenticated` when it was revoked or has expired. */
-async function holderOf({ control }: Composition, credential: string, origin: Origin): Promise<object> {
-  if (credential.startsWith('iso_')) {
-    const { principal } = await control.tenants.operators.authenticate(credential, origin);
+async function holderOf({ control }: Composition, held: Credential, origin: Origin): Promise<object> {
+  if (held.credential.startsWith('iso_')) {
+    const { principal } = await control.tenants.operators.authenticate(held.credential, origin);
     return { kind: 'operator', principal };
   }
-  const caller = await authenticateMember(control, { authorization: `Bearer ${credential}` }, origin);
+  const caller = await authenticateMember(control, headersFor(held), origin);
   const { tenant, principal, role, scopes } = caller;
   return { kind: 'member', tenant, principal, role, ...(scopes && { scopes }) };
 }

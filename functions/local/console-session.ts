@@ -15,13 +15,19 @@ const consoleHeader = 'isthmus-console';
 const sessionMs = 12 * 3_600_000;
 const context = 'console session';
 
-const Session = z.object({ credential: z.string(), until: z.number() });
+const Session = z.object({
+  credential: z.string(),
+  /** Of a token of an identity provider. */
+  tenant: z.string().optional(),
+  until: z.number(),
+});
+export type Credential = Omit<z.infer<typeof Session>, 'until'>;
 
 export interface Sessions {
   /** The value of Set-Cookie that begins one. */
-  begin(credential: string): Promise<string>;
-  /** The API key of the request's session; undefined without one, or when it is over. */
-  credentialOf(headers: IncomingHttpHeaders): Promise<string | undefined>;
+  begin(credential: Credential): Promise<string>;
+  /** The API key or token of the request's session; undefined without one, or when it is over. */
+  credentialOf(headers: IncomingHttpHeaders): Promise<Credential | undefined>;
 }
 
 const attributes = 'Path=/; Secure; HttpOnly; SameSite=Strict';
@@ -30,7 +36,7 @@ export const endedCookie = `${cookieName}=; ${attributes}; Max-Age=0`;
 export function createSessions(box: SecretBox, clock: Clock): Sessions {
   return {
     async begin(credential) {
-      const session = JSON.stringify({ credential, until: clock.now() + sessionMs });
+      const session = JSON.stringify({ ...credential, until: clock.now() + sessionMs });
       return `${cookieName}=${await box.seal(session, context)}; ${attributes}; Max-Age=${sessionMs / 1_000}`;
     },
     async credentialOf({ cookie }) {
@@ -43,7 +49,7 @@ export function createSessions(box: SecretBox, clock: Clock): Sessions {
       const opened = await box.open(sealed, context).catch(() => undefined);
       if (opened === undefined) return undefined;
       const session = Session.parse(JSON.parse(opened));
-      return session.until > clock.now() ? session.credential : undefined;
+      return session.until > clock.now() ? session : undefined;
     },
   };
 }

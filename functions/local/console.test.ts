@@ -136,7 +136,7 @@ describe('a session', () => {
   });
 
   test('is not begun by a wrong key', async () => {
-    const answer = await ask('POST', '/console/session', own, { key: 'ist_wrong' });
+    const answer = await ask('POST', '/console/session', own, { key: 'isk_wrong' });
     expect([answer.status, setCookie(answer)]).toEqual([401, '']);
     const odd = await ask('POST', '/console/session', own, { secret: 'x' });
     expect([odd.status, odd.body.code]).toEqual([400, 'malformed_request']);

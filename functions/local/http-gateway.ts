@@ -17,17 +17,26 @@ export const maxBodyBytes = 6 * 1024 * 1024;
 /** Without proxies, the client is the other end of the connection. */
 const noProxies = trustProxies([]);
 
+/** Told of each answer; `route` is empty where there is none. */
+export type OnAnswer = (route: string, status: number, seconds: number) => void;
+
 export function createHttpGateway(
   composition: Composition,
   router: Router,
   ids: Ids,
   proxies: Proxies = noProxies,
+  onAnswer: OnAnswer = () => undefined,
 ): RequestListener {
-  const answer = async (message: IncomingMessage, requestId: string): Promise<APIGatewayProxyResultV2> => {
+  const answer = async (
+    message: IncomingMessage,
+    requestId: string,
+    isRoute: (routeKey: string) => void,
+  ): Promise<APIGatewayProxyResultV2> => {
     const method = message.method ?? 'GET';
     const url = message.url ?? '/';
     mustHaveOneHost(message);
     const { run, ...route } = router(method, splitUrl(url).rawPath);
+    isRoute(route.routeKey);
     const body = await readBody(message, maxBodyBytes);
     if (body === undefined) {
       throw new AppError('too_large', `the body is larger than ${maxBodyBytes} bytes, which is the limit`, {
@@ -51,12 +60,19 @@ export function createHttpGateway(
 
   return (message, response) => {
     const requestId = ids.next('req');
-    answer(message, requestId)
+    const startedAt = composition.clock.now();
+    let routeKey = '';
+    answer(message, requestId, (found) => {
+      routeKey = found;
+    })
       .catch((error: unknown) => {
         if (codeOf(error) === undefined) composition.log.error('request failed', error, { requestId });
         return problemResponse(error, requestId);
       })
-      .then((result) => send(response, message, result))
+      .then((result) => {
+        send(response, message, result);
+        onAnswer(routeKey, response.statusCode, (composition.clock.now() - startedAt) / 1_000);
+      })
       .catch((error: unknown) => {
         composition.log.error('sending a response failed', error, { requestId });
         response.destroy();

@@ -21,6 +21,28 @@ export const excuses = {
     reason:
       'what is sealed names its key, and a new key is added beside the old ones (docs/deploy.md); a function that did so by itself would be the only one that may write the keyring',
   },
+  publicFiles: {
+    id: 'AwsSolutions-S1',
+    reason: 'the bucket holds the files of the console, which anybody may read through the CDN, and nothing else',
+  },
+  anyCountry: {
+    id: 'AwsSolutions-CFR1',
+    reason: 'the console is for the members of tenants, in the countries that they are in',
+  },
+  noFirewall: {
+    id: 'AwsSolutions-CFR2',
+    reason:
+      'static files, and an API that limits every tenant by itself; a web ACL costs 5 USD a month while it stands',
+  },
+  apiLogsItself: {
+    id: 'AwsSolutions-CFR3',
+    reason: 'requests to the API are in its own access log; reading a public file is no event',
+  },
+  sharedName: {
+    id: 'AwsSolutions-CFR4',
+    reason:
+      'CloudFront lets TLS 1.0 in under its own name only; give the distribution a name and certificate of yours to forbid it',
+  },
   accountLogRole: {
     id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
     reason:

@@ -16,6 +16,8 @@ export interface KubeconfigOptions {
   readonly directory?: string;
   /** For a proxy that asks for our identity. `cluster`: the name that the kubeconfig gives to the cluster behind it. */
   readonly proxyToken?: (cluster: string, nonce: string) => Promise<string>;
+  /** Opens a token that the kubeconfig holds sealed, for `cluster`. Fails with `invalid_input` where it cannot. */
+  readonly openToken?: (sealed: SealedCredential, cluster: string) => Promise<string>;
   /** Set for a kubeconfig from an object of the cluster, which others may write: a reference to a program or to a file of this machine is refused. */
   readonly isFromCluster?: boolean;
   /** Of what the server may take of our memory; default: those of a peer for a kubeconfig that is from a cluster, none for any other. */
@@ -36,8 +38,9 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
   const at = `clusters[${clusterName}].cluster`;
   const server = parseServer(required(cluster, 'server', `${at}.server`), `${at}.server`);
   const userName = optional(context, 'user', `contexts[${contextName}].context.user`);
-  const user = userName === undefined || userName === '' ? {} : entry(config, 'users', 'user', userName);
+  const found = userName === undefined || userName === '' ? {} : entry(config, 'users', 'user', userName);
   const userAt = `users[${userName}].user`;
+  const user = await opened(found, clusterName, userAt, options.openToken);
   if (options.isFromCluster) requireInline({ [at]: cluster, [userAt]: user });
   const proxy = parseProxy(optional(cluster, 'proxy-url', `${at}.proxy-url`), `${at}.proxy-url`);
   const { proxyToken, bounds = options.isFromCluster ? new AnswerBounds(server.origin) : undefined } = options;
@@ -66,6 +69,33 @@ export async function connectKubeconfig(text: string, options: KubeconfigOptions
     throw refuse(`${userAt}.${missing}`, 'is missing; a client certificate needs its key and the key its certificate');
   }
   return { ...connection(place, createAgent(server, tls, place.route), tls.ca), ...(bounds && { bounds }) };
+}
+
+/** Of the extension by which a kubeconfig of ours holds a token that only the agent reads. */
+export const sealedTokenExtension = 'isthmus.dev/sealed-token';
+
+interface SealedCredential {
+  readonly sealed: string;
+  /** User name that the token must be for: all of it, or its end from a colon on. */
+  readonly account: string;
+}
+
+/** The fields of a user with the token that it holds sealed, if it does, in the clear. */
+async function opened(
+  user: Fields,
+  cluster: string,
+  at: string,
+  openToken: KubeconfigOptions['openToken'],
+): Promise<Fields> {
+  const extensions = Array.isArray(user.extensions) ? user.extensions.filter(isFields) : [];
+  const held = extensions.find(({ name }) => name === sealedTokenExtension)?.extension;
+  if (!isFields(held)) return user;
+  const field = `${at}.extensions[${sealedTokenExtension}]`;
+  const sealed = required(held, 'sealed', `${field}.sealed`);
+  const account = required(held, 'account', `${field}.account`);
+  if (openToken === undefined)
+    throw refuse(field, 'holds a token that only the agent of the cluster can open, by the key of the cluster');
+  return { ...user, token: await openToken({ sealed, account }, cluster) };
 }
 
 interface Place {

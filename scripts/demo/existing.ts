@@ -62,6 +62,7 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
     consumer: nameOf(consumerFile),
     provider: nameOf(providerFile),
     workload: options.workloadImage === undefined ? workloadOfAgent(image) : workloadIn(options.workloadImage),
+    brokerUrl: `https://${listen}`,
     mustIsthmus,
     kubeconfigPath,
     kubectl: async (name, ...args) =>

@@ -35,6 +35,8 @@ export type Stage = Pick<ProductClusters, 'mustIsthmus' | 'join'> & {
   readonly consumer: string;
   readonly provider: string;
   readonly workload: Workload;
+  /** Without a trailing slash; the console is there. */
+  readonly brokerUrl: string;
   kubeconfigPath(name: string): string;
   kubectl(name: string, ...args: readonly string[]): Promise<string>;
 };
@@ -57,6 +59,7 @@ async function ownStage(timeline: Timeline): Promise<Stage> {
     consumer: 'rome',
     provider: 'milan',
     workload: workloadIn(values['workload-image']),
+    brokerUrl: clusters.broker.url,
     mustIsthmus: clusters.mustIsthmus,
     join: clusters.join,
     kubeconfigPath: (name) => clusters.cluster(name).kubeconfigPath,
@@ -132,7 +135,9 @@ async function play(stage: Stage, timeline: Timeline): Promise<void> {
   console.log(`\nlog line of ${pods[0]}\n  ${line}`);
   console.log(`\n${indent(await stage.mustIsthmus('get', 'peerings'))}`);
   console.log(`\nwhat happened when\n${timeline.table()}`);
+  const key = await stage.mustIsthmus('key', 'create', 'demo', '--role', 'admin', '--expires-in', '7d');
   console.log(next(stage));
+  console.log(`\nthe console: ${stage.brokerUrl}/\n  log in with ${key.trim()}`);
 }
 
 /** Of a pod at the provider, as the consumer reaches it. */

@@ -11,6 +11,7 @@ import { functionsPage } from './functions-page.ts';
 import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
 import { kindsPage } from './kinds-page.ts';
 import { metricsPage } from './metrics-page.ts';
+import { monitoringFiles } from './monitoring-files.ts';
 import { openApiJson, openApiPaths } from './open-api.ts';
 
 /** Path in the repository to content. */
@@ -25,6 +26,7 @@ export function generatedTree(): Tree {
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/metrics.md', metricsPage()],
+    ...monitoringFiles(),
     [httpFunctionsPath, httpFunctionsJson()],
     ['docs/reference/functions.md', functionsPage()],
     ['docs/events.md', eventsPage()],

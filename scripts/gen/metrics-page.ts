@@ -21,5 +21,6 @@ export function metricsPage(): string {
     section('Which metrics has every process of the agent?', definitions.processMetrics),
     section('Which metrics have the controllers?', definitions.controllerMetrics),
     section('Which metrics does a link have?', definitions.linkMetrics),
+    section('Which metrics has the broker?', definitions.brokerMetrics),
   );
 }

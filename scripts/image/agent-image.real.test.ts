@@ -2,17 +2,17 @@
  * The agent's image as a whole: the same from the same sources wherever they are, small, labelled, running without a shell and without root, for
  * both architectures.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { startContainerd } from '#test/harness/containerd.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type AgentImage, buildAgentImage } from './agent-image.ts';
 import { fabricSources } from './bundle.ts';
-import type { Architecture } from './oci.ts';
-import { readTar } from './tar.ts';
+import { type UnpackedImage, unpackImage } from './unpack-image.ts';
 
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-image-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -21,43 +21,14 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const build = (root: string, name: string): Promise<AgentImage> =>
   buildAgentImage(root, { architectures: ['amd64', 'arm64'], folder: path.join(scratch, name), cache: cacheDir() });
 
-interface Unpacked {
-  readonly root: string;
-  readonly files: readonly string[];
-  readonly config: { readonly Labels: Readonly<Record<string, string>>; readonly User: string };
-}
-
-/** The file system that a node would make of it. */
-async function unpack(tarPath: string, architecture: Architecture): Promise<Unpacked> {
-  const entries = readTar(readFileSync(tarPath));
-  const blob = (digest: string): Buffer =>
-    entries.get(`blobs/sha256/${digest.slice('sha256:'.length)}`) ?? Buffer.alloc(0);
-  const json = <T>(bytes: Buffer | undefined): T => JSON.parse(String(bytes)) as T;
-  type Described = { readonly digest: string; readonly platform?: { readonly architecture: string } };
-  const layout = json<{ manifests: Described[] }>(entries.get('index.json'));
-  const index = json<{ manifests: Described[] }>(blob(layout.manifests[0]?.digest ?? ''));
-  const chosen = index.manifests.find(({ platform }) => platform?.architecture === architecture);
-  const manifest = json<{ config: Described; layers: Described[] }>(blob(chosen?.digest ?? ''));
-  const root = path.join(scratch, `root-${architecture}`);
-  await must('mkdir', ['-p', root]);
-  const files: string[] = [];
-  for (const [i, layer] of manifest.layers.entries()) {
-    const file = path.join(scratch, `${architecture}-${i}.tar.zst`);
-    writeFileSync(file, blob(layer.digest));
-    const listed = await must('tar', ['--zstd', '-xvf', file, '-C', root]);
-    files.push(...listed.stdout.split('\n'));
-  }
-  return { root, files, config: json<{ config: Unpacked['config'] }>(blob(manifest.config.digest)).config };
-}
-
 describe('the image of the agent', () => {
   let image: AgentImage;
   let files: readonly string[];
   let rootfs: string;
-  let config: Unpacked['config'];
+  let config: UnpackedImage['config'];
   beforeAll(async () => {
     image = await build(repositoryRoot, 'first');
-    ({ files, root: rootfs, config } = await unpack(image.tarPath, 'amd64'));
+    ({ files, root: rootfs, config } = await unpackImage(image.tarPath, 'amd64', scratch));
   });
 
   test('is the same byte for byte when it is built in another folder', async () => {
@@ -74,6 +45,19 @@ describe('the image of the agent', () => {
   test('is under 45 MB compressed for each architecture', () => {
     expect(Object.keys(image.sizes)).toEqual(['amd64', 'arm64']);
     for (const bytes of Object.values(image.sizes)) expect(bytes).toBeLessThan(45e6);
+  });
+
+  test('is imported by a container runtime of nodes, which unpacks the one for its architecture', async () => {
+    const runtime = await startContainerd();
+    try {
+      await runtime.ctr('images', 'import', '--snapshotter', 'native', image.tarPath);
+      const listed = await runtime.ctr('images', 'list');
+      expect(listed).toContain(image.reference);
+      expect(listed).toContain('linux/amd64,linux/arm64');
+      expect(await runtime.ctr('images', 'check', '--snapshotter', 'native')).toMatch(/complete.*true/);
+    } finally {
+      await runtime.stop();
+    }
   });
 
   test('carries node, the network tools and no shell', () => {

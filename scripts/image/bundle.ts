@@ -15,15 +15,41 @@ const entries = [
   { name: 'probe', source: 'agent/network/probe/main.ts', splitting: false },
 ] as const;
 
+export interface Bundle {
+  readonly files: readonly BundledFile[];
+  /** Packages from npm with a source in it, sorted by name. */
+  readonly packages: readonly BundledPackage[];
+}
+
+export interface BundledPackage {
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license?: string;
+}
+
 /** The same sources give the same bytes. `version` is what the agent reports. */
-export async function bundleAgent(root: string, version: string): Promise<readonly BundledFile[]> {
+export async function bundleAgent(root: string, version: string): Promise<Bundle> {
   const outdir = path.join(root, '.build', `agent-${process.pid}`);
-  for (const entry of entries) await bundleEntry(root, version, outdir, entry);
+  const sources: string[] = [];
+  for (const entry of entries) sources.push(...(await bundleEntry(root, version, outdir, entry)));
   const files = readdirSync(outdir)
     .sort()
     .map((name) => ({ name, content: readFileSync(path.join(outdir, name)) }));
   rmSync(outdir, { recursive: true, force: true });
-  return files;
+  return { files, packages: packagesOf(root, sources) };
+}
+
+/** By the paths of their sources, `node_modules/NAME/…`, of which the last one counts. */
+export function packagesOf(root: string, sources: readonly string[]): readonly BundledPackage[] {
+  const folders = sources.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  const found = [...new Set(folders)].map((folder): BundledPackage => {
+    const manifest = JSON.parse(readFileSync(path.join(root, folder, 'package.json'), 'utf8')) as BundledPackage;
+    const { name, version, license } = manifest;
+    return { name, version, ...(typeof license === 'string' && { license }) };
+  });
+  const byName = new Map(found.map((each) => [`${each.name}@${each.version}`, each]));
+  return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
 /** Returns the paths of the sources that went in. */

@@ -10,7 +10,7 @@ export type Architecture = 'amd64' | 'arm64';
 type Blobs = ReadonlyMap<string, Uint8Array>;
 
 /** As manifests and indexes point to a blob. */
-interface Descriptor {
+export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
@@ -55,16 +55,16 @@ export interface Image {
   readonly compressedBytes: number;
 }
 
-const mediaTypes = {
+export const mediaTypes = {
   manifest: 'application/vnd.oci.image.manifest.v1+json',
   index: 'application/vnd.oci.image.index.v1+json',
   config: 'application/vnd.oci.image.config.v1+json',
 } as const;
 
 const epoch = '1970-01-01T00:00:00Z';
-const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
-const jsonOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-const describe = (mediaType: string, bytes: Uint8Array): Descriptor => ({
+export const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+export const jsonOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+export const describe = (mediaType: string, bytes: Uint8Array): Descriptor => ({
   mediaType,
   digest: digestOf(bytes),
   size: bytes.length,

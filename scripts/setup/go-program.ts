@@ -109,6 +109,19 @@ export async function buildGoProgram(program: GoProgram, options: BuildOptions =
   return options.log === undefined ? await locked(() => undefined) : await watchBuild(part, systemPorts(log), locked);
 }
 
+/** The modules that a binary was compiled from, its own included, sorted by path. */
+export async function modulesIn(
+  binary: string,
+  minimumGo: string,
+  { cache = cacheDir(), log = () => undefined }: BuildOptions,
+): Promise<readonly { readonly path: string; readonly version: string }[]> {
+  const go = await findGo(cache, minimumGo, log);
+  const text = await runCommand(go.command, ['version', '-m', binary]);
+  return [...text.matchAll(/^\t(?:mod|dep)\t(\S+)\t(\S+)/gm)]
+    .map(([, path = '', version = '']) => ({ path, version }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
 /** Builds one after the other, each said to be which part of how many. Resolves with their binaries under the names of the builders. */
 export async function buildInParts<K extends string>(
   builders: Readonly<Record<K, (options: BuildOptions) => Promise<string>>>,

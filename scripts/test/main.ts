@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { browserPackages, ensureDebianPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
@@ -29,7 +30,10 @@ const started = Date.now();
 let prepared: Promise<void> | undefined;
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
 function prepare(): Promise<void> {
-  prepared ??= setUpMachine({ log }).then(async () => void (await ensureAwsCounterparts({ root, cache, log })));
+  prepared ??= setUpMachine({ log }).then(async () => {
+    await ensureDebianPackages([...browserPackages, ...monitoringPackages], cache, log);
+    await ensureAwsCounterparts({ root, cache, log });
+  });
   return prepared;
 }
 

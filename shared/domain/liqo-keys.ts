@@ -105,6 +105,8 @@ export const name = {
 export const isthmusLabel = {
   /** On everything that the channel applied for a peering: its id at the broker. */
   peering: 'isthmus.dev/peering',
+  /** On the Secret that the tokens of a consumer are bound to: the ServiceAccount that they are of. */
+  credentialOf: 'isthmus.dev/credential-of',
   /** On local pods that wait behind our scheduling gate until their namespace is offloaded. */
   gated: 'isthmus.dev/waiting-for-offloading',
 } as const;
@@ -129,6 +131,10 @@ export const isthmusAnnotation = {
   acceptKey: 'isthmus.dev/accept-key',
   /** On a Tenant, base64: the consumer's former key signs its new one. */
   keySuccession: 'isthmus.dev/key-succession',
+  /** On the Secret with the key pair of the cluster, `certificate` or `token`: what was found out about its signer. Without it the agent tries again. */
+  credentials: 'isthmus.dev/credentials',
+  /** Beside it: why, in words. */
+  credentialsReason: 'isthmus.dev/credentials-reason',
   /** On a ForeignCluster: which ways the peerings with it were made, and so where they are changed. */
   owner: 'isthmus.dev/owner',
   /** On a ForeignCluster that gives capacity, `OutOfBand` or `InBand`: its API server is asked directly, or through the link. */
@@ -152,3 +158,6 @@ export const fieldManager = {
   /** Everything the agent's own controllers write. */
   agent: 'isthmus',
 } as const;
+
+/** Node selector of everything that runs a program of ours. */
+export const linuxOnly = { 'kubernetes.io/os': 'linux' } as const;

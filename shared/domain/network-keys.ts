@@ -107,6 +107,8 @@ export const nodeProcessLabel = 'networking.isthmus.dev/node-process';
 export const nodeProcess = { shared: 'shared', own: 'own' } as const;
 export type NodeProcess = (typeof nodeProcess)[keyof typeof nodeProcess];
 /** ClusterRole with what the node process may do in a tenant namespace: the maker of the gateway binds it there. */
+/** On OpenShift: SecurityContextConstraints of gateways, and the ClusterRole by which the agent lets tenant namespaces use them. */
+export const gatewayConstraintsRole = 'isthmus-gateway';
 export const fabricTenantRole = 'isthmus-fabric-tenant';
 
 /** Condition of a Configuration; counts only when its observedGeneration is the object's generation. */

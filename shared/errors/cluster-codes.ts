@@ -38,6 +38,14 @@ export const clusterCodes = {
     cause: 'the pod or object asks for what a guest does not get at this provider',
     remedy: 'remove the field that the message names, or have the provider allow it (docs/guests.md)',
   },
+  storage_class_not_offered: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'a claim names a StorageClass that the provider does not lend to this consumer',
+    remedy:
+      'name one of the classes in the message, or have the provider add it to asProvider.storageClasses of its PeeringPolicy (docs/storage.md)',
+  },
   owned_by_object: {
     http: 409,
     retry: false,
@@ -52,6 +60,43 @@ export const clusterCodes = {
     exit: 5,
     cause: 'the other cluster answers, and forcing the end would leave its side as it is',
     remedy: 'unpeer without --force, or take the other cluster down first',
+  },
+
+  // checks before an installation
+  kubernetes_unsupported: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'the Kubernetes of the cluster is older than Isthmus works with',
+    remedy: 'upgrade the cluster to 1.30 or newer',
+  },
+  no_usable_node: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'no node of the cluster, or one that is named, can run what is to be installed',
+    remedy: 'add a Linux node with a kernel and architecture that the message names',
+  },
+  pod_security_refused: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'a policy of the cluster refuses the privileged pods of the network',
+    remedy: 'have that policy leave out the namespaces liqo and liqo-tenant-*, or install with --no-network',
+  },
+  clock_skewed: {
+    http: 409,
+    retry: true,
+    exit: 6,
+    cause: "this machine's clock and the API server's are more than a minute apart",
+    remedy: 'set the wrong one by NTP',
+  },
+  preflight_failed: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'more than one thing stands in the way of installing the agent in this cluster',
+    remedy: 'mend what is listed; `isthmus check` looks again and changes nothing',
   },
 
   // trust between clusters

@@ -206,3 +206,23 @@ export const controllerMetrics = {
     'When the broker last answered, in seconds of the Unix epoch.',
   ),
 } as const;
+
+/** Of the broker in local mode. The hosted one has what AWS counts for its functions. */
+export const brokerMetrics = {
+  build: define('isthmus_broker_build_info', 'gauge', ['version', 'runtime'], '1; its labels say what runs.'),
+  requests: define(
+    'isthmus_broker_requests_total',
+    'counter',
+    ['route', 'code'],
+    'Requests by route and HTTP status; the route of what no route answers is empty.',
+  ),
+  duration: define(
+    'isthmus_broker_request_duration_seconds',
+    'histogram',
+    ['route'],
+    'How long requests took. Those with ?wait= are long on purpose.',
+    [0.005, 0.025, 0.1, 0.5, 1, 5, 25],
+  ),
+  sockets: define('isthmus_broker_agents_connected', 'gauge', [], 'Notify sockets of agents that are open.'),
+  waiting: define('isthmus_broker_requests_waiting', 'gauge', [], 'Requests with ?wait= that are waiting now.'),
+} as const;

@@ -62,6 +62,7 @@ const agent: readonly Layer[] = [
     'identity',
     'nonce',
     'renewal',
+    'credentials',
     'tenant',
     'slices',
     '',
@@ -71,6 +72,7 @@ const agent: readonly Layer[] = [
     'model',
     'guests',
     'departures',
+    'storage',
     'quota',
     'endpoints',
     'namespaces',
@@ -125,7 +127,8 @@ const functions: readonly Layer[] = [
 const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
-  line('cli', 'broker', 'install', 'gitops', 'lock', 'network-test', 'offload', 'peerings'),
+  line('cli', 'platform'),
+  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

@@ -22,6 +22,8 @@ export interface ProductClustersOptions {
   readonly dir?: string;
   readonly log?: (line: string) => void;
   readonly brokerPort?: number;
+  /** Further arguments of `isthmus broker serve`. */
+  readonly brokerFlags?: readonly string[];
 }
 
 interface Broker {
@@ -76,7 +78,12 @@ export async function openProductClusters(options: ProductClustersOptions): Prom
   });
 
   const listen = `${bed.hostAddress}:${options.brokerPort ?? 7443}`;
-  const { broker, isthmus, mustIsthmus } = await openBroker({ root, state, listen });
+  const { broker, isthmus, mustIsthmus } = await openBroker({
+    root,
+    state,
+    listen,
+    ...(options.brokerFlags !== undefined && { flags: options.brokerFlags }),
+  });
 
   return {
     bed,
@@ -111,9 +118,9 @@ export interface LoggedIn {
 }
 
 /** A broker on an address of this machine, `HOST:PORT`, and the CLI logged in there; state in the folder `state`. */
-export async function openBroker({ root, state, listen }: BrokerPlace): Promise<LoggedIn> {
+export async function openBroker({ root, state, listen, flags = [] }: BrokerPlace): Promise<LoggedIn> {
   const env = { ISTHMUS_CONFIG: path.join(state, 'config.json'), NO_COLOR: '1' };
-  const broker = createBroker({ root, state, listen });
+  const broker = createBroker({ root, state, listen, flags });
   await broker.start();
   const options = { env, timeoutMs: 300_000 };
   const isthmus = (...args: readonly string[]) => run(process.execPath, [cli(root), ...args], options);
@@ -153,9 +160,10 @@ interface BrokerPlace {
   readonly root: string;
   readonly state: string;
   readonly listen: string;
+  readonly flags?: readonly string[];
 }
 
-function createBroker({ root, state, listen }: BrokerPlace): Broker {
+function createBroker({ root, state, listen, flags = [] }: BrokerPlace): Broker {
   const url = `https://${listen}`;
   const logFile = path.join(state, 'broker.log');
   const mark = `ISTHMUS_WORLD_BROKER=${state}\0`;
@@ -169,7 +177,7 @@ function createBroker({ root, state, listen }: BrokerPlace): Broker {
       if (pids().length > 0) return;
       const data = path.join(state, 'broker');
       const before = existsSync(logFile) ? readFileSync(logFile, 'utf8').length : 0;
-      const args = [cli(root), 'broker', 'serve', '--data', data, '--listen', listen, '--public-url', url];
+      const args = [cli(root), 'broker', 'serve', '--data', data, '--listen', listen, '--public-url', url, ...flags];
       background(process.execPath, args, logFile, { ISTHMUS_WORLD_BROKER: state });
       const listens = () => {
         const text = readFileSync(logFile, 'utf8').slice(before);

@@ -26,8 +26,18 @@ export const tenant: BrokerKind<'Tenant'> = {
   carriesPeering: true,
 };
 
-/** Certificates, the CA and the URL are public; AWS keys, which Liqo also keeps here, are not. */
+/** Certificates, the CA and the URL are public, tokens are sealed to the consumer; AWS keys, which Liqo also keeps here, are neither. */
 const authParams = (status: Json | undefined): { readonly authParams?: unknown } =>
   status?.authParams === undefined
     ? {}
-    : { authParams: pick(status.authParams as Json, 'ca', 'signedCRT', 'apiServer', 'proxyURL') };
+    : {
+        authParams: pick(
+          status.authParams as Json,
+          'ca',
+          'signedCRT',
+          'apiServer',
+          'proxyURL',
+          'sealedToken',
+          'tokenExpiration',
+        ),
+      };

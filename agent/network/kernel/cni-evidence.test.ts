@@ -13,13 +13,23 @@ test('files of the CNI and names of devices are found', () => {
   writeFileSync(path.join(root, 'net', 'dev'), table);
   writeFileSync(path.join(root, '10-a.conflist'), '{}');
   writeFileSync(path.join(root, 'README'), 'x');
-  expect(readCniEvidence(root, root)).toEqual({
+  expect(readCniEvidence(['/nowhere', root], root)).toEqual({
     configurations: { '10-a.conflist': '{}' },
     daemonSets: [],
     devices: ['lo', 'cni0'],
   });
 });
 
+test('the first folder that has a configuration counts', () => {
+  const [first, second] = ['k3s', 'etc'].map((name) => path.join(root, name)) as [string, string];
+  for (const folder of [first, second]) mkdirSync(folder);
+  writeFileSync(path.join(first, 'README'), 'x');
+  writeFileSync(path.join(second, '10-b.conflist'), '{"name":"b"}');
+  expect(readCniEvidence([first, second], '/nowhere').configurations).toEqual({ '10-b.conflist': '{"name":"b"}' });
+  writeFileSync(path.join(first, '10-a.conflist'), '{"name":"a"}');
+  expect(readCniEvidence([first, second], '/nowhere').configurations).toEqual({ '10-a.conflist': '{"name":"a"}' });
+});
+
 test('what is not there says nothing', () => {
-  expect(readCniEvidence('/nowhere', '/nowhere')).toEqual({ configurations: {}, daemonSets: [], devices: [] });
+  expect(readCniEvidence(['/nowhere'], '/nowhere')).toEqual({ configurations: {}, daemonSets: [], devices: [] });
 });

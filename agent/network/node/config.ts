@@ -1,6 +1,7 @@
 /** The node process' configuration: read from the environment once, checked by hand, since a schema library would cost every node its memory. */
 import { type MetricsSettings, metricsSettings } from '#agent/metrics/settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { cniFolders } from '../kernel/cni-evidence.ts';
 
 export interface NodeAgentEnvironment {
   readonly node: string;
@@ -20,7 +21,7 @@ export interface NodeAgentEnvironment {
   /** Where token, CA and namespace are mounted; default: where the kubelet mounts them. */
   readonly serviceAccountDirectory?: string;
   /** Where the CNI configuration of the node is seen. */
-  readonly cniDirectory: string;
+  readonly cniDirectories: readonly string[];
   /** Where the resolvers of the node are named; those that do not exist are skipped. */
   readonly resolverFiles: readonly string[];
 }
@@ -63,7 +64,9 @@ export function loadNodeAgentEnvironment(env: Env): NodeAgentEnvironment {
     ...(env.ISTHMUS_SERVICE_ACCOUNT_DIRECTORY
       ? { serviceAccountDirectory: env.ISTHMUS_SERVICE_ACCOUNT_DIRECTORY }
       : {}),
-    cniDirectory: env.ISTHMUS_CNI_DIRECTORY || '/proc/1/root/etc/cni/net.d',
+    cniDirectories: env.ISTHMUS_CNI_DIRECTORY
+      ? [env.ISTHMUS_CNI_DIRECTORY]
+      : cniFolders.map((folder) => `/proc/1/root${folder}`),
     // With systemd-resolved, the first names only its stub on loopback.
     resolverFiles: ['/proc/1/root/etc/resolv.conf', '/proc/1/root/run/systemd/resolve/resolv.conf'],
   });

@@ -52,7 +52,7 @@ export async function runNodeProcess(
     log,
     config: {
       node: env.node,
-      cni: detectCni(readCniEvidence(env.cniDirectory)),
+      cni: detectCni(readCniEvidence(env.cniDirectories)),
       ...(env.fullMasquerade === undefined ? {} : { fullMasquerade: env.fullMasquerade }),
       ...(env.rulePriority === undefined ? {} : { rulePriority: env.rulePriority }),
     },

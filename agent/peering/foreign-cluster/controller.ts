@@ -25,11 +25,12 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { tokenOpener } from '../keys/token-opener.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { createConnectPeer } from '../replication/connect-peer.ts';
 import { isControlPlane } from '../replication/sessions.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
-import { certificateEndMs } from './credentials.ts';
+import { credentialsEndMs } from './credentials.ts';
 import { isAnything, type PeerFacts, peeringTypeOf, summarise } from './decide.ts';
 import type { NetworkFacts } from './network.ts';
 import { buildForeignCluster } from './object.ts';
@@ -50,7 +51,7 @@ const oldest = <T extends KubeObject>(objects: readonly T[]): T | undefined =>
   )[0];
 
 export function createForeignClusterController(deps: PeeringDeps): Controller {
-  const { cluster, clusterId, clock, log } = deps;
+  const { cluster, clusterId, config, clock, log } = deps;
   const { api, caches } = cluster;
   const cache = caches.cache(foreignClusters);
   const tenantCache = tenantsByCluster(caches);
@@ -86,7 +87,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const checker = createApiServerChecker(
     deps,
     { secretCache, namespaces, credentialsFor },
-    deps.connectPeer ?? createConnectPeer({ clock, log }),
+    deps.connectPeer ?? createConnectPeer({ clock, log, openToken: tokenOpener(api, config.systemNamespace) }),
     (peer) => controller.enqueue(peer),
   );
 
@@ -103,7 +104,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
       nodes: kubeNodes.list().filter(isPeers),
       network: networkOf(isPeers),
       health: checker.health(peer),
-      credentialsEndMs: held[0] && certificateEndMs(kubeconfigIn(held[0])),
+      credentialsEndMs: held[0] && credentialsEndMs(kubeconfigIn(held[0])),
       nowMs: clock.now(),
     };
   }

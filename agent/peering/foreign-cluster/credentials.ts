@@ -1,9 +1,12 @@
 /** When the credentials for a provider end, and what renews them once they have: by then nothing here can ask the provider any more. Pure. */
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
+import { readSealedToken } from '#agent/pki/sealed-token.ts';
 
-/** From YAML or JSON, without parsing either. Undefined: there is no client certificate in it, or none that can be read. */
-export function certificateEndMs(kubeconfig: string): number | undefined {
+/** From YAML or JSON, without parsing either. Undefined: there is neither client certificate nor sealed token in it, or none that can be read. */
+export function credentialsEndMs(kubeconfig: string): number | undefined {
+  const [, sealed] = /["']?\bsealed["']?\s*:\s*["']?([\w.-]+)/.exec(kubeconfig) ?? [];
+  if (sealed !== undefined) return readSealedToken(sealed)?.endMs;
   const [, data] = /["']?\bclient-certificate-data["']?\s*:\s*["']?([\w+/=]+)/.exec(kubeconfig) ?? [];
   if (data === undefined) return undefined;
   try {
@@ -21,8 +24,8 @@ export interface Expiry {
 }
 
 export function expiryMessage({ peer, endMs, hasIdentity }: Expiry): string {
-  const ended = `our certificate for ${peer} ended at ${new Date(endMs).toISOString().slice(0, 19)}Z`;
+  const ended = `our credentials for ${peer} ended at ${new Date(endMs).toISOString().slice(0, 19)}Z`;
   return hasIdentity
     ? `${ended}; a broker or the link to ${peer} brings the next one by itself, without both: liqoctl authenticate --kubeconfig <this cluster> --remote-kubeconfig <${peer}>`
-    : `${ended}; it came from manifests: isthmus generate peering --consumer <this cluster> --provider <${peer}>, and apply both folders`;
+    : `${ended}; they came from manifests: isthmus generate peering --consumer <this cluster> --provider <${peer}>, and apply both folders`;
 }

@@ -129,7 +129,7 @@ describe('a summary', () => {
     const health = { ok: false, message: 'it refuses our credentials: 401' };
     const [said] = of({ ...held, health, credentialsEndMs: none.nowMs - 1_000 }).conditions ?? [];
     expect(said).toMatchObject({ type: 'APIServerStatus', status: 'Error', reason: 'CertificateExpired' });
-    expect(said?.message).toMatch(/our certificate for p ended at 2025-12-31T23:59:59Z; /);
+    expect(said?.message).toMatch(/our credentials for p ended at 2025-12-31T23:59:59Z; /);
     expect(said?.message).toContain(command);
     const [early] = of({ ...held, health, credentialsEndMs: none.nowMs + 1_000 }).conditions ?? [];
     expect(early).toMatchObject({ reason: 'APIServerNotReady', message: 'it refuses our credentials: 401' });

@@ -32,7 +32,7 @@ export interface PeerFacts {
   readonly network: NetworkFacts;
   /** Undefined: not checked yet, or nothing to check. */
   readonly health: ApiServerHealth | undefined;
-  /** Of the certificate by which the provider is asked; undefined: there is none. */
+  /** Of those by which the provider is asked; undefined: there is none. */
   readonly credentialsEndMs: number | undefined;
   readonly nowMs: number;
 }
@@ -94,7 +94,7 @@ const worstFirst = (drafts: readonly Draft[]): Draft[] => [
   ...drafts.filter(({ status }) => status === 'Ready'),
 ];
 
-/** An expired certificate cannot renew itself: a renewal request needs working credentials. */
+/** Expired credentials cannot renew themselves: a renewal request needs working credentials. */
 function refusalDraft(peer: string, facts: PeerFacts, { message }: ApiServerHealth): Draft {
   const { credentialsEndMs: endMs, identity, nowMs } = facts;
   const refused = { type: 'APIServerStatus', status: 'Error' } as const;

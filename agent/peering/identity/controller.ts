@@ -1,7 +1,9 @@
 /** Consumer: each Identity becomes a kubeconfig Secret, rebuilt whenever the identity or the key pair changes. */
+import { isAccount } from '#agent/model/peer-accounts.ts';
+import { credentialOf, keysOfCredentials } from '#agent/model/peer-credentials.ts';
 import { keysSecret, peerOf, peerSecrets, tenantNamespaces } from '#agent/model/peering-selections.ts';
-import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
-import { fromBase64 } from '#agent/pki/pem.ts';
+import type { OwnKeys } from '#agent/pki/cluster-keys.ts';
+import { openSealedToken } from '#agent/pki/sealed-token.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
@@ -17,7 +19,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { readKeys } from '../keys/ensure-keys.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { refusedEndpoint } from './endpoints.ts';
-import { buildKubeconfig } from './kubeconfig.ts';
+import { accountOfToken, buildKubeconfig } from './kubeconfig.ts';
 import { buildKubeconfigSecret } from './objects.ts';
 
 /** Key of the Identity that a Secret belongs to. */
@@ -44,13 +46,22 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
     if ((await api.get(identities, ref, signal)) === undefined) await deleteObject(api, secrets, secret, signal);
   }
 
-  function secretOf(identity: Identity, own: OwnKeys): { secret: Applied<Secret> } | { outcome: Outcome } {
+  /** A sealed token is opened to see whether it is one for this Identity; what was opened is dropped. */
+  async function secretOf(
+    identity: Identity,
+    own: OwnKeys,
+  ): Promise<{ secret: Applied<Secret> } | { outcome: Outcome }> {
     try {
-      const { signedCRT } = identity.spec.authParams;
-      const { privateKey } = keysOfCertificate(own, signedCRT === undefined ? undefined : fromBase64(signedCRT));
+      const { authParams } = identity.spec;
+      const { privateKey } = keysOfCredentials(own, authParams);
+      const credential = credentialOf(authParams);
+      if (credential?.kind === 'token') {
+        const account = accountOfToken(identity);
+        await openSealedToken(credential.sealed, own, { isFor: (user) => isAccount(user, account) });
+      }
       const kubeconfig = buildKubeconfig(identity, privateKey);
       if (kubeconfig !== undefined) return { secret: buildKubeconfigSecret(identity, kubeconfig) };
-      return { outcome: waiting("the provider's certificate and API server in spec.authParams", 60_000) };
+      return { outcome: waiting("the provider's credentials and API server in spec.authParams", 60_000) };
     } catch (error) {
       if (error instanceof AppError) return { outcome: stalled('InvalidIdentity', error.message) };
       throw error;
@@ -96,7 +107,7 @@ export function createIdentityController({ cluster, config, clock, log }: Peerin
         if (identity.metadata.deletionTimestamp !== undefined) return settled;
         const own = readKeys(keys.list()[0]);
         if (own === undefined) return reportWait(identity, waiting('the key pair of this cluster', 10_000));
-        const made = secretOf(identity, own);
+        const made = await secretOf(identity, own);
         if ('outcome' in made) return reportWait(identity, made.outcome);
         const wanted = made.secret;
         const refused = refusal(identity, wanted);

@@ -1,9 +1,15 @@
 /** Kubeconfigs that we write, read by what reads kubeconfigs. */
+import { createPublicKey } from 'node:crypto';
 import { KubeConfig } from '@kubernetes/client-node';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { credentialOf } from '#agent/model/peer-credentials.ts';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import { readSealedToken, sealToken } from '#agent/pki/sealed-token.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Identity } from '#shared/schema/liqo/identity.ts';
+import { credentialsEndMs } from '../foreign-cluster/credentials.ts';
 import { buildKubeconfig } from './kubeconfig.ts';
 
 const identity = (spec: Partial<Identity['spec']>): Identity => ({
@@ -51,4 +57,34 @@ test('none without a certificate, and a refusal of what we cannot use', () => {
   expect(() => buildKubeconfig(identity({ authParams: { awsConfig } }), 'k')).toThrow(
     /awsConfig .* accepted is a certificate/,
   );
+});
+
+test('a token stays sealed in it, with the account that it has to be of', async () => {
+  const keys = generateClusterKeys();
+  const sealedToken = await sealToken('secret', createPublicKey(keys.publicKey), Date.now() + 1_000);
+  const params = { apiServer: 'https://192.0.2.1:6443', sealedToken };
+  const kubeconfig = buildKubeconfig(identity({ authParams: params, namespace: 'liqo-tenant-rome' }), 'the key') ?? '';
+  expect(kubeconfig).not.toContain('the key');
+  expect(credentialsEndMs(kubeconfig)).toBe(readSealedToken(sealedToken)?.endMs);
+  const asked: unknown[] = [];
+  const openToken = async (...all: unknown[]) => {
+    asked.push(...all);
+    return 'opened';
+  };
+  const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, openToken });
+  expect(connection.headers()).toEqual({ authorization: 'Bearer opened' });
+  const account = 'system:serviceaccount:liqo-tenant-rome:isthmus-peer';
+  expect(asked).toEqual([{ sealed: sealedToken, account }, 'milan']);
+  await expect(connectKubeconfig(kubeconfig)).rejects.toThrow(/only the agent of the cluster can open/);
+  expect(() => buildKubeconfig(identity({ authParams: params }), 'k')).toThrow(/spec.namespace is missing/);
+});
+
+test('of a certificate and a token, the one that ends later is used', async () => {
+  const { publicKey } = generateClusterKeys();
+  const sealedToken = await sealToken('secret', createPublicKey(publicKey), Date.now() + 1_000);
+  const unreadable = toBase64('no certificate');
+  const params = { apiServer: 'https://x', sealedToken, signedCRT: unreadable };
+  expect(buildKubeconfig(identity({ authParams: params, namespace: 'n' }), 'k')).toContain(sealedToken);
+  expect(credentialOf({ signedCRT: unreadable })).toMatchObject({ kind: 'certificate', endMs: undefined });
+  expect(credentialOf({})).toBeUndefined();
 });

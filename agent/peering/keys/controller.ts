@@ -1,7 +1,7 @@
 /** Keeps the cluster's key pair in existence, and drops the pair before a rotation once no credentials need it any more. */
+import { keysOfCredentials } from '#agent/model/peer-credentials.ts';
 import { keysSecret } from '#agent/model/peering-selections.ts';
-import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
-import { fromBase64 } from '#agent/pki/pem.ts';
+import type { OwnKeys } from '#agent/pki/cluster-keys.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
@@ -12,10 +12,8 @@ import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { ensureClusterKeys, readKeys } from './ensure-keys.ts';
 
-const isOfPrevious = (own: OwnKeys, { spec }: Identity): boolean => {
-  const { signedCRT } = spec.authParams;
-  return signedCRT !== undefined && keysOfCertificate(own, fromBase64(signedCRT)) === own.previous;
-};
+const isOfPrevious = (own: OwnKeys, { spec }: Identity): boolean =>
+  keysOfCredentials(own, spec.authParams) === own.previous;
 
 export function createKeysController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -34,7 +32,7 @@ export function createKeysController({ cluster, config, clock, log }: PeeringDep
         const held = identityCache.list().filter((identity) => isOfPrevious(own, identity));
         if (held.length > 0) {
           const names = held.map(({ metadata, spec }) => `${metadata.name} (${spec.clusterID})`).join(', ');
-          return waiting(`certificates for the new key in place of those of Identity ${names}`, 600_000);
+          return waiting(`credentials for the new key in place of those of Identity ${names}`, 600_000);
         }
         const none = { [keyFields.previousPrivate]: null, [keyFields.previousPublic]: null };
         const { resourceVersion } = secret.metadata;

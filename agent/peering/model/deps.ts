@@ -1,8 +1,11 @@
 /** What every controller of authentication and negotiation is given. */
 import type { Caches, Cluster, KubeApi } from '#kube/model/types.ts';
+import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
+
+export type CredentialKind = Exclude<CredentialSetting, 'auto'>;
 
 export interface PeeringConfig {
   /** How peers reach the API server of this cluster. */
@@ -10,8 +13,12 @@ export interface PeeringConfig {
   /** PEM bundle that peers verify it with. */
   readonly apiServerCa: string;
   readonly systemNamespace: string;
+  /** ClusterRole that pods of gateways need in tenant namespaces; absent: none. */
+  readonly gatewayRole?: string;
   /** Life of the certificates that this cluster issues to consumers; default 7 days, at least 600 (the API server's minimum). */
   readonly certificateLifetimeSeconds?: number;
+  /** What it issues to them: certificates, tokens (where its signer signs no certificates), or what it finds that it can. Default: certificates. */
+  readonly credentials?: CredentialSetting;
   /** Of the virtual nodes that stand for this cluster at its consumers. */
   readonly clusterLabels?: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,8 @@
-/** Which certificate takes the place of the one that an Identity has, and where the provider hands it out once that has ended. Pure. */
+/** Which credentials take the place of those that an Identity has, and where the provider hands it out once that has ended. Pure. */
 import { X509Certificate } from 'node:crypto';
+import { credentialOf } from '#agent/model/peer-credentials.ts';
 import { reachedAt, remoteRanges } from '#agent/network/addresses/remote-address.ts';
-import { isNewer, lifetimeOf } from '#agent/pki/certificate.ts';
+import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { isWithin } from '#shared/domain/cidr.ts';
 import type { AuthParams } from '#shared/schema/definition/fields.ts';
@@ -12,38 +13,15 @@ import type { Renew } from '#shared/schema/liqo/renew.ts';
 /** The credentials that a provider's answer brings; undefined: nothing newer. */
 export function renewedParams(identity: Identity, renew: Renew | undefined): AuthParams | undefined {
   const answer = renew?.status?.authParams;
-  if (answer?.signedCRT === undefined) return undefined;
-  const current = identity.spec.authParams.signedCRT;
-  if (answer.signedCRT === current) return undefined;
-  try {
-    return isNewer(fromBase64(answer.signedCRT), current === undefined ? undefined : fromBase64(current))
-      ? answer
-      : undefined;
-  } catch {
-    // An answer that is no certificate renews nothing; a current one that is none loses to any certificate.
-    return parses(answer.signedCRT) ? answer : undefined;
-  }
+  // An answer that cannot be read renews nothing; current credentials that cannot be read lose to any.
+  const endMs = answer && credentialOf(answer)?.endMs;
+  return endMs !== undefined && endMs > (endOf(identity) ?? Number.NEGATIVE_INFINITY) ? answer : undefined;
 }
-
-const parses = (certificate: string): boolean => {
-  try {
-    return isNewer(fromBase64(certificate), undefined);
-  } catch {
-    return false;
-  }
-};
 
 export const isControlPlane = (identity: Identity): boolean => identity.spec.type === 'ControlPlane';
 
-/** When the certificate of an Identity ends; undefined: it has none that can be read. */
-export function endOf(identity: Identity): number | undefined {
-  const { signedCRT } = identity.spec.authParams;
-  try {
-    return signedCRT === undefined ? undefined : lifetimeOf(fromBase64(signedCRT)).notAfterMs;
-  } catch {
-    return undefined;
-  }
-}
+/** When the credentials of an Identity end; undefined: it has none that can be read. */
+export const endOf = ({ spec }: Identity): number | undefined => credentialOf(spec.authParams)?.endMs;
 
 /** What this cluster calls the address at which the provider said to come. Nothing but an address in the provider's external range counts. */
 export function recoveryHost(renew: Renew | undefined, configuration: Configuration | undefined): string | undefined {

@@ -2,11 +2,13 @@
 import { createPublicKey, type KeyObject, webcrypto } from 'node:crypto';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
+import { SignJWT } from 'jose';
 import { afterEach, expect, test } from 'vitest';
 import { ProxyAuthorizer } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
+import { readSealedToken, sealToken } from '#agent/pki/sealed-token.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -94,7 +96,7 @@ async function startMilan(ready: string | undefined, known = rome.publicKey) {
       },
     },
     nonce,
-    certificateOf: () => ready,
+    credentialFor: () => ready,
     upstream: { host: '127.0.0.1', port: 1 },
     port: 0,
     host: '127.0.0.1',
@@ -150,6 +152,42 @@ test('a certificate that has ended is replaced by the one that the provider hold
     ...before.spec,
     authParams: { ...before.spec.authParams, signedCRT: toBase64(next) },
   });
+});
+
+const tokenOf = (endMs: number, account = 'isthmus-peer'): Promise<string> =>
+  new SignJWT({ sub: `system:serviceaccount:liqo-tenant-rome:${account}`, exp: Math.floor(endMs / 1000) })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(Buffer.alloc(32));
+const sealedFor = async (endMs: number, to = rome.publicKey, account?: string): Promise<string> =>
+  sealToken(await tokenOf(endMs, account), createPublicKey(to), endMs);
+const identityWithToken = (sealedToken: string): Identity => {
+  const { spec, ...rest } = identityWith('');
+  const { signedCRT: _, ...place } = spec.authParams;
+  return { ...rest, spec: { ...spec, namespace: 'liqo-tenant-rome', authParams: { ...place, sealedToken } } };
+};
+
+test('a token that has ended is replaced by the one that the provider has sealed to this cluster', async () => {
+  const next = await sealedFor(Date.now() + hour);
+  const { port } = await startMilan(next);
+  const { held } = startRome([identityWithToken(await sealedFor(Date.now() - 2_000)), ...reached], port);
+  await eventually('the next token', async () => (await held())?.spec.authParams.sealedToken === next);
+  const { tokenExpiration, apiServer } = (await held())?.spec.authParams ?? {};
+  expect(Date.parse(tokenExpiration ?? '')).toBe(readSealedToken(next)?.endMs);
+  expect(apiServer).toBe('https://192.0.2.1:6443');
+});
+
+test.each([
+  ['sealed to another key', () => sealedFor(Date.now() + hour, foreignOwner.publicKey)],
+  ['of another account', () => sealedFor(Date.now() + hour, rome.publicKey, 'isthmus-slice-milan')],
+  ['ended, too', () => sealedFor(Date.now() - 2_000)],
+])('a token that is handed out %s is not taken', async (_what, make) => {
+  const { port, asked } = await startMilan(await make());
+  const ended = await sealedFor(Date.now() - 2_000);
+  const { held } = startRome([identityWithToken(ended), ...reached], port);
+  await eventually('it to have been handed out', () => asked.filter((one) => one === 'pass').length >= 2, {
+    withinMs: 20_000,
+  });
+  expect((await held())?.spec.authParams.sealedToken).toBe(ended);
 });
 
 test('a valid certificate is not renewed through the proxy', async () => {

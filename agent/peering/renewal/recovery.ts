@@ -1,19 +1,22 @@
 /**
- * Consumer: once its certificate has ended, nothing can ask the provider's API server for the next one. The link stands all the same, since its
- * keys do not end, and the provider hands the certificate out there (docs/ownership.md).
+ * Consumer: once its certificate or token has ended, nothing can ask the provider's API server for the next one. The link stands all the same, since its
+ * keys do not end, and the provider hands the next one out there (docs/ownership.md).
  */
 import { createPrivateKey } from 'node:crypto';
+import { accountFor, isAccount } from '#agent/model/peer-accounts.ts';
+import { keysOfCredentials } from '#agent/model/peer-credentials.ts';
 import { keysSecret } from '#agent/model/peering-selections.ts';
-import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
-import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import type { OwnKeys } from '#agent/pki/cluster-keys.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
+import { openSealedToken, readSealedToken } from '#agent/pki/sealed-token.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
@@ -42,7 +45,7 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
   const reportWait = createReportWait(events, clock);
 
   const tokensOf = (identity: Identity, own: OwnKeys) => {
-    const held = keysOfCertificate(own, fromBase64(identity.spec.authParams.signedCRT ?? ''));
+    const held = keysOfCredentials(own, identity.spec.authParams);
     const privateKey = createPrivateKey(held.privateKey);
     if (privateKey.asymmetricKeyType !== 'ed25519') return undefined;
     const token = proxyTokens({
@@ -60,15 +63,38 @@ export function createRecoveryController(deps: RecoveryDeps): Controller {
     if (token === undefined) return settled;
     const provider = identity.spec.clusterID;
     const wait = (why: string) =>
-      waiting(`${provider} to hand out the next certificate through the link, since ours has ended: ${why}`, everyMs);
+      waiting(`${provider} to hand out the next credentials through the link, since ours has ended: ${why}`, everyMs);
     try {
       const answer = await askForCertificate({ host, port }, token, signal);
-      const why = objection(answer, identity, clock.now());
+      const sealed = readSealedToken(answer);
+      const why =
+        sealed === undefined
+          ? objection(answer, identity, clock.now())
+          : sealed.endMs <= clock.now()
+            ? 'it has ended, too'
+            : await refusalOf(answer, identity, own);
       if (why !== undefined) return wait(`of what it handed out, ${why}`);
-      await takeOver(cluster, identity, { signedCRT: toBase64(answer) }, 'through the link', signal);
+      const next =
+        sealed === undefined
+          ? { signedCRT: toBase64(answer) }
+          : { sealedToken: answer, tokenExpiration: new Date(sealed.endMs).toISOString() };
+      await takeOver(cluster, identity, next, 'through the link', signal);
       return settled;
     } catch (error) {
       if (codeOf(error) === 'kube_unreachable') return wait((error as Error).message);
+      throw error;
+    }
+  }
+
+  /** Why a sealed token is none for this Identity. */
+  async function refusalOf(sealed: string, identity: Identity, own: OwnKeys): Promise<string | undefined> {
+    const account = accountFor(identity);
+    if (account === undefined) return 'the token cannot be judged: spec.namespace of the Identity is missing';
+    try {
+      await openSealedToken(sealed, own, { isFor: (user) => isAccount(user, account) });
+      return undefined;
+    } catch (error) {
+      if (error instanceof AppError) return error.message;
       throw error;
     }
   }

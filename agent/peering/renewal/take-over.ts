@@ -20,5 +20,7 @@ export async function takeOver(
     spec: { authParams: { ...spec.authParams, ...authParams } },
   };
   await api.apply(identities, change, { fieldManager: fieldManager.agent }, signal);
-  events.emit(identity, 'Normal', 'CertificateRenewed', `certificate for ${spec.clusterID} renewed${how && ` ${how}`}`);
+  const what = authParams.sealedToken === undefined ? 'Certificate' : 'Token';
+  const message = `${what.toLowerCase()} for ${spec.clusterID} renewed${how && ` ${how}`}`;
+  events.emit(identity, 'Normal', `${what}Renewed`, message);
 }

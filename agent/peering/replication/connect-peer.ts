@@ -13,10 +13,12 @@ export const createConnectPeer =
     readonly log: Log;
     readonly proxyToken?: KubeconfigOptions['proxyToken'];
     readonly metrics?: ClientMetrics;
+    readonly openToken?: KubeconfigOptions['openToken'];
   }): ConnectPeer =>
   async (kubeconfig, signal) => {
-    const { proxyToken } = deps;
-    const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });
+    const { proxyToken, openToken } = deps;
+    const options = { isFromCluster: true, ...(proxyToken && { proxyToken }), ...(openToken && { openToken }) };
+    const connection = await connectKubeconfig(kubeconfig, options);
     signal.addEventListener('abort', () => connection.close(), { once: true });
     return { api: createKubeApi(connection, deps), caches: createCaches(connection, deps, signal) };
   };

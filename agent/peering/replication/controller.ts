@@ -6,6 +6,7 @@ import { ownerName } from '#kube/writes/owner-references.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
 import { settled } from '#shared/domain/outcome.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
+import { tokenOpener } from '../keys/token-opener.ts';
 import type { PeeringDeps } from '../model/deps.ts';
 import { createConnectPeer } from './connect-peer.ts';
 import { createConnections } from './connections.ts';
@@ -15,9 +16,10 @@ import { isControlPlane, replicatedKinds } from './sessions.ts';
 import { createReplicatorView, keyFor, linkPrefix, secretPrefix } from './work-keys.ts';
 
 export function createReplicatorController(deps: PeeringDeps): Controller {
-  const { clusterId, clock, log } = deps;
+  const { cluster, clusterId, config, clock, log } = deps;
+  const openToken = tokenOpener(cluster.api, config.systemNamespace);
   const view = createReplicatorView(deps);
-  const connections = createConnections(clusterId, deps.connectPeer ?? createConnectPeer({ clock, log }), {
+  const connections = createConnections(clusterId, deps.connectPeer ?? createConnectPeer({ clock, log, openToken }), {
     onCopy: (type, { namespace, name }) => controller.enqueue(keyFor(type.plural, `${namespace}/${name}`)),
     onChange: (peer) => view.keysOfPeer(peer).forEach(controller.enqueue),
   });

@@ -10,9 +10,18 @@ import { settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { agentBinding, rolesIn } from './objects.ts';
+import { agentBinding, gatewayBinding, podSecurityLabels, rolesIn } from './objects.ts';
 
 const own: ReadonlySet<string> = new Set(Object.values(agentRole));
+
+/** The namespace went away between. */
+async function unlessGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (codeOf(error) !== 'kube_not_found') throw error;
+  }
+}
 
 export function createNamespaceRightsController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches } = cluster;
@@ -41,13 +50,14 @@ export function createNamespaceRightsController({ cluster, config, clock, log }:
           }
           const binding = agentBinding(role, name, config.systemNamespace);
           if (current !== undefined && sameContent(current.subjects, binding.subjects)) continue;
-          try {
-            await api.apply(roleBindings, binding, { fieldManager: fieldManager.agent }, signal);
-          } catch (error) {
-            // The namespace went away between.
-            if (codeOf(error) !== 'kube_not_found') throw error;
-          }
+          await unlessGone(api.apply(roleBindings, binding, { fieldManager: fieldManager.agent }, signal));
         }
+        const labels = podSecurityLabels(namespace);
+        if (labels !== undefined)
+          await unlessGone(api.mergePatch(namespaces, { name }, { metadata: { labels } }, {}, signal));
+        const gateways = gatewayBinding(namespace, config.gatewayRole);
+        if (gateways !== undefined && bindings.get({ namespace: name, name: gateways.metadata.name }) === undefined)
+          await unlessGone(api.apply(roleBindings, gateways, { fieldManager: fieldManager.agent }, signal));
         return settled;
       },
     },

@@ -1,12 +1,13 @@
 /** Consumer: completes a slice that is to be replicated with both cluster IDs and the request for its certificate. */
 
+import { keysOfCredentials } from '#agent/model/peer-credentials.ts';
 import { sliceSubject } from '#agent/model/peer-user.ts';
 import { keysSecret, peerOf, tenantNamespaces } from '#agent/model/peering-selections.ts';
 import { consumerRefusal } from '#agent/model/policies.ts';
 import { isOriginal, isReplica } from '#agent/model/slice-roles.ts';
 import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
 import { buildCertificateRequest, carriesKeyOf } from '#agent/pki/certificate-request.ts';
-import { keysOfCertificate, type OwnKeys } from '#agent/pki/cluster-keys.ts';
+import type { OwnKeys } from '#agent/pki/cluster-keys.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -22,8 +23,7 @@ import type { PeeringDeps } from '../model/deps.ts';
 
 /** A provider that has not yet certified our new key would deny a slice that is requested with it. */
 function acceptedKey(own: OwnKeys, identity: Identity | undefined): string {
-  const certificate = identity?.spec.authParams.signedCRT;
-  return keysOfCertificate(own, certificate === undefined ? undefined : fromBase64(certificate)).privateKey;
+  return keysOfCredentials(own, identity?.spec.authParams).privateKey;
 }
 
 /** What the spec lacks; undefined when it is complete. A certificate request for a former key of ours is replaced. */

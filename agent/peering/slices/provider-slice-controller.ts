@@ -1,6 +1,7 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
 import { sliceSubject, sliceUser } from '#agent/model/peer-user.ts';
 import {
+  keysSecret,
   ownNodes,
   peerOf,
   peerSecrets,
@@ -20,7 +21,7 @@ import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
 import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
-import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { certificateSigningRequests, secrets, storageClasses } from '#shared/domain/core-kinds.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -30,16 +31,18 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
+import type { Credential } from '../credentials/issue-token.ts';
+import { credentialSecretName } from '../credentials/issued-token.ts';
 import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
-import { ensureCertificate } from '../tenant/issue-certificate.ts';
-import type { Holder } from '../tenant/issued-certificate.ts';
-import { certificateSecretName, readIssued } from '../tenant/issued-certificate.ts';
+import { ensureCredential, heldCredential } from '../tenant/issue-credential.ts';
+import { certificateSecretName, type Holder } from '../tenant/issued-certificate.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
 import { leftBehind, placedPods, trackUsage } from './own-usage.ts';
 import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
+import { offeredClasses } from './storage-offer.ts';
 
 /** Undefined when the request is right; otherwise why not. */
 function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string): string | undefined {
@@ -73,7 +76,12 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const policies = caches.cache(peeringPolicies);
   const nodeCache = ownNodes(caches);
   const podCache = placedPods(caches);
-  const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
+  const classCache = caches.cache(storageClasses);
+  const keys = keysSecret(caches, config.systemNamespace);
+  const issueDeps = {
+    ...{ api, clock, secretCache, requestCache, config, keys },
+    lifetimeSeconds: certificateSeconds(config),
+  };
   const reportWait = createReportWait(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
   const granted = new Map<string, Record<string, string>>();
@@ -88,7 +96,10 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   async function forget(ref: ObjectRef, signal: AbortSignal): Promise<void> {
     const { namespace = '' } = ref;
     const consumer = peerOfNamespace(namespaces.list(), namespace);
-    const stored = secretCache.get({ namespace, name: certificateSecretName({ slice: ref.name }) });
+    const of = { slice: ref.name };
+    const stored = [certificateSecretName(of), credentialSecretName(of)]
+      .map((secret) => secretCache.get({ namespace, name: secret }))
+      .filter((secret) => secret !== undefined && ownerName(resourceSlices, secret) === ref.name);
     const requests = requestCache.list().filter((request) => {
       const of = peerOf(request) ?? '';
       return (
@@ -96,9 +107,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         (of === consumer || tenantCache.byIndex('cluster', of).length === 0)
       );
     });
-    const isOrphan = stored !== undefined && ownerName(resourceSlices, stored) === ref.name;
-    if ((!isOrphan && requests.length === 0) || (await api.get(resourceSlices, ref, signal)) !== undefined) return;
-    if (isOrphan) await deleteObject(api, secrets, stored, signal);
+    if (stored.length + requests.length === 0 || (await api.get(resourceSlices, ref, signal)) !== undefined) return;
+    for (const secret of stored) if (secret !== undefined) await deleteObject(api, secrets, secret, signal);
     for (const request of requests) await deleteObject(api, certificateSigningRequests, request, signal);
   }
 
@@ -122,6 +132,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         .filter((slice) => Object.keys(grantedTo(slice)).length > 0)
         .map(creatorOfSlice),
     );
+
+  const offerTo = (consumer: string) => offeredClasses(policies.list(), consumer, classCache.list());
 
   function grantOf(
     slice: ResourceSlice,
@@ -155,6 +167,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         older: sum(strangers.filter((other) => isOlder(other, slice))),
         granted: sum(strangers),
       },
+      storageClasses: offerTo(consumer).map(({ storageClassName }) => storageClassName),
       mayGrow: holdMs <= 0,
     });
     const times = [holdMs > 0 ? holdMs : undefined, ofNodes].filter((ms) => ms !== undefined);
@@ -177,24 +190,22 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     }
   }
 
-  const paramsFor = ({ spec: { proxyURL } }: Tenant, signedCRT: string) => ({
+  const paramsFor = ({ spec: { proxyURL } }: Tenant, credential: Credential) => ({
     ca: toBase64(config.apiServerCa),
-    signedCRT,
+    ...credential,
     apiServer: config.apiServerUrl,
     ...(proxyURL ? { proxyURL } : {}),
   });
 
   /**
-   * The consumer has changed its key and will send a new request shortly. Until then the certificate for this request stays, so that no pod loses its
-   * node. It is not renewed. Undefined: there was none, or it has ended.
+   * The consumer has changed its key and will send a new request shortly. Until then the credentials for this request stay, so that no pod loses its
+   * node. They are not renewed. Undefined: there were none, or they have ended.
    */
-  function heldCertificate(slice: ResourceSlice): string | undefined {
+  function heldBy(slice: ResourceSlice): Credential | undefined {
+    if (!isAccepted(slice, 'Authentication')) return undefined;
     const { namespace = '', name } = slice.metadata;
-    const issued = readIssued(secretCache.get({ namespace, name: certificateSecretName({ slice: name }) }));
-    const isIts = issued !== undefined && issued.csr === slice.spec.csr && isAccepted(slice, 'Authentication');
-    return isIts && lifetimeOf(fromBase64(issued.certificate)).notAfterMs > clock.now()
-      ? issued.certificate
-      : undefined;
+    const isValid = (certificate: string): boolean => lifetimeOf(fromBase64(certificate)).notAfterMs > clock.now();
+    return heldCredential(secretCache, { namespace, slice: name }, slice.spec.csr, isValid, clock.now());
   }
 
   /** What authentication came to; an outcome when it is not decided yet. */
@@ -205,7 +216,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   ): Promise<{ readonly facts: SliceFacts['authentication']; readonly next: Outcome } | { readonly outcome: Outcome }> {
     const consumer = tenant.spec.clusterID;
     const refusal = requestRefusal(slice, tenant, consumer);
-    const held = refusal === undefined ? undefined : heldCertificate(slice);
+    const held = refusal === undefined ? undefined : heldBy(slice);
     if (refusal !== undefined && held === undefined) return { facts: { denied: refusal }, next: settled };
     const holder: Holder = {
       consumer,
@@ -215,10 +226,10 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     };
     if (held !== undefined) return { facts: { authParams: paramsFor(tenant, held) }, next: again(30_000) };
     const subject = sliceSubject(slice.metadata.name, consumer);
-    const issue = await ensureCertificate(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
+    const issue = await ensureCredential(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
     if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
     if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
-    const authParams = paramsFor(tenant, issue.certificate);
+    const authParams = paramsFor(tenant, issue.credential);
     const dueMs = Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000);
     return { facts: { authParams }, next: issue.pending === undefined ? again(dueMs) : waiting(issue.pending, 10_000) };
   }
@@ -243,6 +254,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         authentication: { denied: placement.outcome.message },
         tenantCondition: 'Active',
         grant: undefined,
+        storageClasses: [],
         nodeLabels: {},
         nodeConditions: [],
         drained: false,
@@ -268,6 +280,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       authentication: authenticated.facts,
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
       grant,
+      storageClasses: offerTo(consumer),
       nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
       nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
       drained: drainOf(slice) !== undefined,
@@ -302,7 +315,9 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(namespaces, siblings),
         watch(policies, () => replicas().map(keyOf)),
         watch(nodeCache, () => replicas().map(keyOf)),
+        watch(classCache, () => replicas().map(keyOf)),
         watch(podCache, () => []),
+        watch(keys, () => replicas().map(keyOf)),
         watch(secretCache, (secret) => {
           const slice = ownerName(resourceSlices, secret);
           return slice === undefined ? [] : [`${secret.metadata.namespace}/${slice}`];

@@ -1,5 +1,6 @@
 /** Brings the bindings of one consumer to what they should be: missing ones made, changed ones corrected, others taken away. */
 import { isDeepStrictEqual } from 'node:util';
+import { accountSubject, accountSubjects } from '#agent/model/peer-accounts.ts';
 import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
 import {
@@ -8,7 +9,13 @@ import {
   clusterRoleBindings,
   roleBindings,
 } from '#shared/domain/core-kinds.ts';
-import { type KubeObject, type ResourceType, type RoleBinding, refOf } from '#shared/domain/kube-object.ts';
+import {
+  type KubeObject,
+  type ResourceType,
+  type RoleBinding,
+  refOf,
+  type Secret,
+} from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -19,12 +26,15 @@ export interface BindingCaches {
   readonly roles: Cache<ClusterRole>;
   readonly bound: Cache<RoleBinding>;
   readonly boundWide: Cache<ClusterRoleBinding>;
+  readonly secrets: Cache<Secret>;
 }
 
 export interface Access {
   /** Rights in the tenant namespace. `leave`: another component grants them. */
   readonly controlPlane: boolean | 'leave';
   readonly clusterwide: boolean;
+  /** The consumer has just been given a token for its control plane: the cache may not show its Secret yet. */
+  readonly hasToken?: boolean;
 }
 
 const rolesNamed = (roles: Cache<ClusterRole>, name: string): ClusterRole[] =>
@@ -45,12 +55,18 @@ export async function ensureBindings(
   signal: AbortSignal,
 ): Promise<boolean> {
   const consumer = tenant.spec.clusterID;
+  const { namespace = '' } = tenant.metadata;
+  const known = accountSubjects(caches.secrets.list(), namespace, 'control-plane');
+  const controlPlane = known.length === 0 && access.hasToken ? [accountSubject(namespace, undefined)] : known;
+  const slices = accountSubjects(caches.secrets.list(), namespace, 'slices');
   const own =
     access.controlPlane === true
-      ? rolesNamed(caches.roles, remoteRoleName.controlPlane).map((role) => buildTenantBinding(tenant, role))
+      ? rolesNamed(caches.roles, remoteRoleName.controlPlane).map((role) =>
+          buildTenantBinding(tenant, role, controlPlane),
+        )
       : [];
   const wide = access.clusterwide
-    ? rolesNamed(caches.roles, remoteRoleName.clusterwide).map((role) => buildClusterwideBinding(tenant, role))
+    ? rolesNamed(caches.roles, remoteRoleName.clusterwide).map((role) => buildClusterwideBinding(tenant, role, slices))
     : [];
   const isPeers = (binding: KubeObject): boolean =>
     binding.metadata.labels?.[label.remoteClusterId] === consumer && isTenantBinding(binding);

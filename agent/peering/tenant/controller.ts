@@ -1,6 +1,7 @@
 /** Provider: a Tenant that proves its key gets a certificate and its rights, keeps both while it may, and loses them with the Tenant. */
 import { controlPlaneSubject } from '#agent/model/peer-user.ts';
 import {
+  keysSecret,
   peerClusterRoleBindings,
   peerOf,
   peerRoleBindings,
@@ -20,19 +21,22 @@ import { ownerOf } from '#kube/writes/owner-references.ts';
 import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, finalizer, label } from '#shared/domain/liqo-keys.ts';
+import { annotation, finalizer, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
+import { choiceOf } from '../credentials/choice.ts';
+import type { CredentialIssue } from '../credentials/issue-token.ts';
+import { credentialSecretName } from '../credentials/issued-token.ts';
 import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
 import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
-import { ensureCertificate, type Issue } from './issue-certificate.ts';
+import { ensureCredential, requestOf } from './issue-credential.ts';
 import { certificateSecretName, type Holder } from './issued-certificate.ts';
 import { validateKey } from './known-key.ts';
-import { withCredentials, withoutCredentials } from './status.ts';
+import { withChoice, withCredentials, withoutCredentials } from './status.ts';
 
 export function createTenantController({ cluster, config, clock, log }: PeeringDeps): Controller {
   const { api, caches, events } = cluster;
@@ -44,8 +48,17 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   const maps = caches.cache(namespaceMaps);
   const renewals = caches.cache(renews);
   const roles = remoteClusterRoles(caches);
-  const bindingCaches = { roles, bound: peerRoleBindings(caches), boundWide: peerClusterRoleBindings(caches) };
-  const issueDeps = { api, clock, secretCache, requestCache, lifetimeSeconds: certificateSeconds(config) };
+  const bindingCaches = {
+    roles,
+    bound: peerRoleBindings(caches),
+    boundWide: peerClusterRoleBindings(caches),
+    secrets: secretCache,
+  };
+  const keys = keysSecret(caches, config.systemNamespace);
+  const issueDeps = {
+    ...{ api, clock, secretCache, requestCache, config, keys },
+    lifetimeSeconds: certificateSeconds(config),
+  };
   const reportWait = createReportWait(events, clock);
   const ofPeer = (object: KubeObject): string[] => cache.byIndex('cluster', peerOf(object) ?? '').map(keyOf);
   /** Verifying again what was verified costs a signature check per pass; the last good handshake of each Tenant is enough. */
@@ -76,8 +89,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
         await deleteObject(api, certificateSigningRequests, request, signal);
     }
     const { namespace = '' } = tenant.metadata;
-    const stored = secretCache.get({ namespace, name: 'liqo-remote-certificate' });
-    if (stored !== undefined) await deleteObject(api, secrets, stored, signal);
+    for (const secret of secretCache.list())
+      if (secret.metadata.namespace === namespace && isIssued(secret)) await deleteObject(api, secrets, secret, signal);
     await dropFinalizer(api, tenants, tenant, finalizer.tenant, signal);
     return settled;
   }
@@ -168,12 +181,14 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     const proof = handshake(tenant, nonce);
     if (!proof.ok) return revoke(tenant, proof.reason, proof.message, signal);
     const holder: Holder = { consumer, namespace: tenantNamespace, owner: ownerOf(tenants, tenant) };
-    const stored = secretCache.get({ namespace: tenantNamespace, name: certificateSecretName(holder) });
-    const known = validateKey(tenant, stored?.data?.csr);
+    const known = validateKey(tenant, requestOf(secretCache, holder));
     if (!known.ok) return withhold(tenant, known.reason, known.message, signal);
     if (known.by !== undefined)
       events.emit(tenant, 'Normal', 'PeerKeyAccepted', `the new key of ${consumer} is accepted by ${known.by}`);
-    const issue = await ensureCertificate(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
+    // The holder of the former key may be another cluster: what it was given ends with this.
+    const former = secretCache.get({ namespace: tenantNamespace, name: credentialSecretName(holder) });
+    if (known.by === 'consent' && former !== undefined) await deleteObject(api, secrets, former, signal);
+    const issue = await ensureCredential(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
     if (issue.state === 'refused') {
       const verdict = await revoke(tenant, issue.reason, issue.message, signal);
       reportWait(tenant, verdict);
@@ -181,24 +196,34 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
       return again(30_000);
     }
     if (issue.state === 'waiting') return waiting(issue.on, 10_000);
-    await ensureBindings(api, bindingCaches, tenant, { controlPlane: true, clusterwide: true }, signal);
+    const hasToken = issue.credential.sealedToken !== undefined;
+    await ensureBindings(api, bindingCaches, tenant, { controlPlane: true, clusterwide: true, hasToken }, signal);
     return publish(tenant, issue, signal);
   }
 
-  async function publish(tenant: Tenant, issue: Issue & { state: 'issued' }, signal: AbortSignal): Promise<Outcome> {
+  async function publish(
+    tenant: Tenant,
+    issue: CredentialIssue & { state: 'issued' },
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     const { proxyURL } = tenant.spec;
     const authParams = {
       ca: toBase64(config.apiServerCa),
-      signedCRT: issue.certificate,
+      ...issue.credential,
       apiServer: config.apiServerUrl,
       ...(proxyURL ? { proxyURL } : {}),
     };
-    const had = tenant.status?.authParams?.signedCRT;
+    const had = tenant.status?.authParams;
     const tenantNamespace = tenant.metadata.namespace ?? '';
     const status = withCredentials(tenant.status, { tenantNamespace, authParams });
-    await writeStatus(api, tenants, tenant, status, signal);
-    if (had !== undefined && had !== issue.certificate)
-      events.emit(tenant, 'Normal', 'CertificateRenewed', `certificate of ${tenant.spec.clusterID} renewed`);
+    const conditions = withChoice(status.conditions, choiceOf(config, keys.list()[0]), clock.now());
+    await writeStatus(api, tenants, tenant, { ...status, ...(conditions.length > 0 && { conditions }) }, signal);
+    const { signedCRT, sealedToken } = issue.credential;
+    const { clusterID } = tenant.spec;
+    if (signedCRT !== undefined && had?.signedCRT !== undefined && had.signedCRT !== signedCRT)
+      events.emit(tenant, 'Normal', 'CertificateRenewed', `certificate of ${clusterID} renewed`);
+    if (sealedToken !== undefined && had?.sealedToken !== undefined && had.sealedToken !== sealedToken)
+      events.emit(tenant, 'Normal', 'TokenRenewed', `token of ${clusterID} renewed`);
     if (issue.pending !== undefined) return waiting(issue.pending, 10_000);
     return again(Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000));
   }
@@ -219,6 +244,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
         watch(maps, ofPeer),
         watch(renewals, ofPeer),
         watch(roles, () => cache.list().map(keyOf)),
+        watch(keys, () => cache.list().map(keyOf)),
       ],
       async reconcile(key, signal) {
         const tenant = cache.get(refOfKey(key));
@@ -246,8 +272,10 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
   );
 }
 
+const isIssued = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.[isthmusLabel.credentialOf] !== undefined || metadata.name === certificateSecretName({});
 const isOfHandshake = (secret: KubeObject): boolean =>
-  secret.metadata.labels?.[label.nonce] !== undefined || secret.metadata.name === 'liqo-remote-certificate';
+  secret.metadata.labels?.[label.nonce] !== undefined || isIssued(secret);
 
 const isOlder = (one: Tenant, than: Tenant): boolean => {
   const age = (tenant: Tenant): string => `${tenant.metadata.creationTimestamp} ${tenant.metadata.uid}`;

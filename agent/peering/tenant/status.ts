@@ -1,5 +1,8 @@
 /** The status of a Tenant: what this controller says, beside the conditions that others keep there. Pure. */
+import { type Condition, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import { type TenantStatus, tenantConditionType } from '#shared/schema/liqo/tenant.ts';
+
+import type { CredentialChoice } from '../credentials/choice.ts';
 
 type Granted = Pick<TenantStatus, 'tenantNamespace' | 'authParams'>;
 
@@ -9,6 +12,19 @@ const othersOf = (status: TenantStatus | undefined) =>
 export function withCredentials(before: TenantStatus | undefined, granted: Granted): TenantStatus {
   const conditions = othersOf(before);
   return { ...granted, ...(conditions.length > 0 && { conditions }) };
+}
+
+/** Says which credentials this cluster gives and why, where there was a choice. */
+export function withChoice(
+  conditions: TenantStatus['conditions'],
+  choice: CredentialChoice | undefined,
+  nowMs: number,
+): Condition[] {
+  const known = conditions as readonly Condition[] | undefined;
+  const type = tenantConditionType.credentials;
+  if (choice?.reason === undefined) return [...removeCondition(known, type)];
+  const reason = choice.kind === 'token' ? 'Token' : 'Certificate';
+  return [...setCondition(known, { type, status: 'True', reason, message: choice.reason }, nowMs)];
 }
 
 /** Says why there are none. `now`: RFC 3339. */

@@ -1,4 +1,5 @@
-/** The role bindings by which a provider lets one consumer in. */
+/** The role bindings by which a provider lets one consumer in: by the names in its certificates, and by the accounts that have tokens. */
+import type { AccountSubject } from '#agent/model/peer-accounts.ts';
 import { ownerOf } from '#kube/writes/owner-references.ts';
 import type { ClusterRole, ClusterRoleBinding } from '#shared/domain/core-kinds.ts';
 import { clusterRoleBindings, roleBindings } from '#shared/domain/core-kinds.ts';
@@ -23,7 +24,11 @@ const clusterwideBindingName = (role: ClusterRole, consumer: string): string =>
   `liqo-binding-${role.metadata.name}-${consumer}`;
 
 /** Control-plane rights, in the tenant namespace only. */
-export const buildTenantBinding = (tenant: Tenant, role: ClusterRole): RoleBinding => ({
+export const buildTenantBinding = (
+  tenant: Tenant,
+  role: ClusterRole,
+  accounts: readonly AccountSubject[],
+): RoleBinding => ({
   apiVersion: apiVersionOf(roleBindings),
   kind: roleBindings.kind,
   metadata: {
@@ -32,18 +37,22 @@ export const buildTenantBinding = (tenant: Tenant, role: ClusterRole): RoleBindi
     labels: bindingLabels(tenant.spec.clusterID),
     ownerReferences: [ownerOf(tenants, tenant)],
   },
-  subjects: [{ apiGroup: rbac, kind: 'User', name: tenant.spec.clusterID }],
+  subjects: [{ apiGroup: rbac, kind: 'User', name: tenant.spec.clusterID }, ...accounts],
   roleRef: roleRef(role),
 });
 
 /** What virtual nodes of this consumer may do everywhere. A namespaced Tenant cannot own it: the Tenant's finalizer removes it. */
-export const buildClusterwideBinding = (tenant: Tenant, role: ClusterRole): ClusterRoleBinding => ({
+export const buildClusterwideBinding = (
+  tenant: Tenant,
+  role: ClusterRole,
+  accounts: readonly AccountSubject[],
+): ClusterRoleBinding => ({
   apiVersion: apiVersionOf(clusterRoleBindings),
   kind: clusterRoleBindings.kind,
   metadata: {
     name: clusterwideBindingName(role, tenant.spec.clusterID),
     labels: bindingLabels(tenant.spec.clusterID),
   },
-  subjects: [{ apiGroup: rbac, kind: 'Group', name: tenant.spec.clusterID }],
+  subjects: [{ apiGroup: rbac, kind: 'Group', name: tenant.spec.clusterID }, ...accounts],
   roleRef: roleRef(role),
 });

@@ -55,10 +55,11 @@ function signedOf(secret: ObservedData<'Secret'> | undefined): Signed | undefine
 
 export function readProvider(set: ObservedSet | undefined, tenant: string): ProviderReport {
   const { authParams, tenantNamespace } = dataOf(set, 'Tenant', tenant) ?? {};
-  if (!authParams?.signedCRT || !authParams.apiServer || !tenantNamespace) return {};
-  const { ca, signedCRT, apiServer, proxyURL } = authParams;
-  const kept = Object.entries({ ca, signedCRT, apiServer, proxyURL }).flatMap(([field, value]) =>
-    value === undefined || value === '' ? [] : [[field, value] as const],
+  const hasCredentials = Boolean(authParams?.signedCRT || authParams?.sealedToken);
+  if (!hasCredentials || !authParams?.apiServer || !tenantNamespace) return {};
+  const { ca, signedCRT, apiServer, proxyURL, sealedToken, tokenExpiration } = authParams;
+  const kept = Object.entries({ ca, signedCRT, apiServer, proxyURL, sealedToken, tokenExpiration }).flatMap(
+    ([field, value]) => (value === undefined || value === '' ? [] : [[field, value] as const]),
   );
   return { issued: { authParams: Object.fromEntries(kept), tenantNamespace } };
 }

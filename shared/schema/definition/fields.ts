@@ -73,17 +73,35 @@ const AwsConfig = z.object({
   awsClusterName: z.string(),
 });
 
+/** Of a token of an API server, many times over. */
+const SealedToken = z
+  .string()
+  .max(16_384)
+  .regex(/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){4}$/, 'must be a compact JWE');
+
 /** What a consumer needs to log in at the provider, besides its private key. */
 export const AuthParams = z.object({
   ca: Bytes.optional().describe("PEM bundle of the provider's API server."),
   signedCRT: Bytes.optional().describe('PEM certificate that the provider signed.'),
   apiServer: z.string().optional().describe('URL of the API server of the provider.'),
   proxyURL: z.string().optional().describe('Proxy to go through to reach that API server.'),
+  sealedToken: SealedToken.optional().describe(
+    'Ours, where the provider signs no certificates: a token that only the key of the consumer cluster opens (docs/credentials.md). Compact JWE.',
+  ),
+  tokenExpiration: Timestamp.optional().describe('Ours: when the token in `sealedToken` ends.'),
   awsConfig: AwsConfig.optional().describe('Present for EKS: IAM user instead of a certificate.'),
 });
 export type AuthParams = z.infer<typeof AuthParams>;
 
-export const StorageType = z.object({ storageClassName: z.string(), default: z.boolean().optional() });
+export const StorageType = z.object({
+  storageClassName: z.string(),
+  default: z.boolean().optional(),
+  volumeBindingMode: z
+    .enum(['Immediate', 'WaitForFirstConsumer'])
+    .optional()
+    .describe('Of the class at the provider. Liqo does not know it and drops it.'),
+  allowVolumeExpansion: z.boolean().optional().describe('Whether claims may grow. Liqo does not know it and drops it.'),
+});
 export type StorageType = z.infer<typeof StorageType>;
 export const IngressType = z.object({ ingressClassName: z.string(), default: z.boolean().optional() });
 export type IngressType = z.infer<typeof IngressType>;

@@ -47,6 +47,9 @@ export type VkOptionsTemplateSpec = z.infer<typeof VkOptionsTemplateSpec>;
 
 export type VkOptionsTemplate = KubeResource<VkOptionsTemplateSpec>;
 
+/** In the system namespace; need not exist. */
+export const defaultOptionsTemplate = 'virtual-kubelet-default';
+
 export const vkOptionsTemplates = defineKind<VkOptionsTemplate>({
   group: 'offloading.liqo.io',
   version: 'v1beta1',

@@ -51,6 +51,8 @@ const byKind = {
       signedCRT: z.string().optional(),
       apiServer: z.string().optional(),
       proxyURL: z.string().optional(),
+      sealedToken: z.string().max(16_384).optional(),
+      tokenExpiration: z.string().optional(),
     }),
     tenantCondition: z.string(),
   }),

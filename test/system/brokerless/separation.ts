@@ -1,6 +1,6 @@
 /** Certificates of seconds on two clusters that no broker knows: renewed while they see each other, and healed after they did not for longer than that. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { certificateEndMs } from '#agent/peering/foreign-cluster/credentials.ts';
+import { credentialsEndMs } from '#agent/peering/foreign-cluster/credentials.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { offloadNamespace, unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { peer, unpeer } from '#test/e2e/liqoctl/peer.ts';
@@ -21,7 +21,7 @@ export function separation(on: () => Ground): void {
   /** Of both certificates; negative once it has ended. */
   const leftMs = async (): Promise<readonly number[]> =>
     (await credentials(stage())).map((kubeconfig) => {
-      const endMs = certificateEndMs(Buffer.from(kubeconfig ?? '', 'base64').toString());
+      const endMs = credentialsEndMs(Buffer.from(kubeconfig ?? '', 'base64').toString());
       return (endMs ?? 0) - Date.now();
     });
 

@@ -5,7 +5,10 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--force-color-profile=srgb'] });
+  chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--force-color-profile=srgb', '--disable-breakpad', '--disable-crash-reporter'],
+  });
 
 export interface Visit {
   readonly page: Page;
@@ -32,7 +35,7 @@ export async function visit(browser: Browser, { url, dark = false, narrow = fals
     locale: 'en-GB',
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   const { origin } = new URL(url);
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));

@@ -21,6 +21,7 @@ export const adminOf = (tenant = 'default'): Caller => ({
 });
 const facts: ClusterFacts = {
   ...linkingFacts(openFacts),
+  policies: openFacts.policies.map((policy) => ({ ...policy, tenants: ['*'] })),
   nodes: 3,
   allocatable: { cpu: '12', memory: '48Gi', pods: '330' },
 };
@@ -42,11 +43,21 @@ export interface ConsoleBroker {
 const keys = newAgentKeys();
 const pauseMs = 100;
 
-export async function startConsoleBroker(): Promise<ConsoleBroker> {
+/** `idle`: agents enrol and do nothing more. */
+export async function startConsoleBroker({ idle = false } = {}): Promise<ConsoleBroker> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'isthmus-console-'));
   const clusters = new Map<string, SimulatedCluster>();
   const start = (listen: string): Promise<Broker> =>
-    startBroker({ dataDir, listen, log: silentLog, clock: systemClock, version: '0.1.0', consoleFolder });
+    startBroker({
+      dataDir,
+      listen,
+      log: silentLog,
+      clock: systemClock,
+      version: '0.1.0',
+      consoleFolder,
+      allowPrivateWebhooks: true,
+      allowPrivateIssuers: true,
+    });
   let broker = await start('127.0.0.1:0');
   let up = true;
   const { port, url, adminKey = '' } = broker;
@@ -93,7 +104,7 @@ export async function startConsoleBroker(): Promise<ConsoleBroker> {
     return cluster;
   }
 
-  const stepping = stepForEver();
+  const stepping = idle ? Promise.resolve() : stepForEver();
   return {
     broker: () => broker,
     url,

@@ -48,6 +48,7 @@ const installOptions = (more: Partial<InstallOptions> = {}): InstallOptions => (
   network: true,
   podCidr: ['10.200.0.0/16'],
   reservedSubnet: [],
+  ignoreCheck: [],
   timeout: '60s',
   ...more,
 });

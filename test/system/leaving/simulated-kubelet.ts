@@ -13,7 +13,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { leases, namespaces, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import { type Pod, refOf } from '#shared/domain/kube-object.ts';
-import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { linuxOnly, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -46,7 +46,7 @@ export async function startPlayedCluster(): Promise<PlayedCluster> {
   const api = createKubeApi(connection, deps);
   const running = new Map<string, Agent>();
   const stopped = new AbortController();
-  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
+  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { ...linuxOnly } } });
   const playing = play();
 
   async function play(): Promise<void> {

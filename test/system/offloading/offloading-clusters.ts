@@ -4,6 +4,7 @@ import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/c
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { NodeMetrics } from '#agent/offloading/consumer/virtual-node/node-metrics.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
+import { tokenOpener } from '#agent/peering/keys/token-opener.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import type { KubeApi } from '#kube/model/types.ts';
@@ -21,7 +22,14 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { peer } from '../peering/broker-part.ts';
-import { type More, type Pair, startOwnPair, startPair } from '../peering/clusters.ts';
+import {
+  type More,
+  type Pair,
+  type PairSettings,
+  startOwnPair,
+  startPair,
+  startUnsignedPair,
+} from '../peering/clusters.ts';
 
 const quick = { everyMs: 25, withinMs: 40_000 };
 export const soon = <T>(what: string, look: () => Promise<T | undefined | null | false>): Promise<T> =>
@@ -40,6 +48,10 @@ export function registryOf(clusterId: string): Registry {
 /** Cluster `rome` is a consumer of `milan`, through a virtual node called `milan`. */
 export const startOffloadingPair = (): Promise<Pair> => openOffloadingPair(startPair);
 
+/** With API servers of which none signs a certificate. */
+export const startUnsignedOffloadingPair = (settings: PairSettings): Promise<Pair<TestApiServer>> =>
+  openOffloadingPair((more) => startUnsignedPair(more, settings));
+
 /** With API servers that the test may kill. */
 export const startOwnOffloadingPair = (): Promise<Pair<TestApiServer>> => openOffloadingPair(startOwnPair);
 
@@ -53,8 +65,8 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
         ids: systemIds,
         podIp: '127.0.0.1',
         kubeletPortBase: portBase[clusterId] ?? 15_250,
-        connectPeer: createConnectProvider({ clock, log }),
         nodeMetrics: new NodeMetrics(registryOf(clusterId), clock),
+        connectPeer: createConnectProvider({ clock, log, openToken: tokenOpener(deps.cluster.api, systemNamespace) }),
         systemNamespace,
       }),
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),

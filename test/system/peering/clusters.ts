@@ -39,6 +39,17 @@ export interface Pair<S extends ApiServer = ApiServer> {
 
 const certificateLifetimeSeconds = 3_600;
 
+/** What differs from one pair to another. */
+export interface PairSettings {
+  /** Of the agents; default: certificates. */
+  readonly credentials?: NonNullable<PeeringConfig['credentials']>;
+  /** Default: silent, or the console with TEST_LOG. */
+  readonly log?: Log;
+}
+
+/** Of a kube-controller-manager that has no key to sign with: as on EKS, requests are approved and get no answer. */
+const noSigner: readonly string[] = ['--cluster-signing-cert-file=', '--cluster-signing-key-file='];
+
 const consoleLog: Log = {
   with: () => consoleLog,
   debug() {},
@@ -64,8 +75,8 @@ async function startCluster<S extends ApiServer>(
   arch: string,
   more: More,
   connectPeer: ConnectPeer | undefined,
+  { credentials, log = process.env.TEST_LOG ? consoleLog : silentLog }: PairSettings,
 ): Promise<TestCluster<S>> {
-  const log = process.env.TEST_LOG ? consoleLog : silentLog;
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
   await Promise.all(remoteRoles().map((role) => api.create(clusterRoles, role)));
@@ -82,7 +93,8 @@ async function startCluster<S extends ApiServer>(
       const abort = new AbortController();
       const connection = await connectAsAgent(server);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
-      const config = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
+      const own = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
+      const config = { ...own, ...(credentials && { credentials }) };
       const deps = { cluster, clusterId: id, config, clock, log, ids: systemIds, ...(connectPeer && { connectPeer }) };
       const controllers = [...createPeeringControllers(deps), ...createGrantedSliceControllers(deps)];
       const others = await more({ cluster, clusterId: id, config, clock, log });
@@ -103,6 +115,22 @@ async function startCluster<S extends ApiServer>(
 export const startPair = (more: More = nothingMore, connectPeer?: ConnectPeer): Promise<Pair> =>
   openPair(leaseApiServer, more, connectPeer);
 
+/** With API servers of which none signs a certificate. */
+export const startUnsignedPair = (
+  more: More = nothingMore,
+  settings: PairSettings = {},
+): Promise<Pair<TestApiServer>> =>
+  openPair(
+    async () => {
+      const server = await startOwnKindsServer();
+      await server.restartControllerManager(noSigner);
+      return server;
+    },
+    more,
+    undefined,
+    settings,
+  );
+
 /** With API servers that the test may kill and reconfigure. */
 export const startOwnPair = (more: More = nothingMore): Promise<Pair<TestApiServer>> =>
   openPair(startOwnKindsServer, more, undefined);
@@ -111,9 +139,11 @@ async function openPair<S extends ApiServer>(
   start: () => Promise<S>,
   more: More,
   connectPeer: ConnectPeer | undefined,
+  settings: PairSettings = {},
 ): Promise<Pair<S>> {
   const clock = new ShiftedClock();
-  const open = async (id: string, arch: string) => startCluster(await start(), id, clock, arch, more, connectPeer);
+  const open = async (id: string, arch: string) =>
+    startCluster(await start(), id, clock, arch, more, connectPeer, settings);
   const [consumer, provider] = await Promise.all([open('rome', 'amd64'), open('milan', 'arm64')]);
   await Promise.all([consumer.startAgent(), provider.startAgent()]);
   return {

@@ -26,10 +26,12 @@ export const createConnectProvider =
     readonly log: Log;
     readonly proxyToken?: ProxyTokens;
     readonly metrics?: ClientMetrics;
+    readonly openToken?: KubeconfigOptions['openToken'];
   }): ConnectProvider =>
   async (kubeconfig, signal) => {
-    const { proxyToken } = deps;
-    const connection = await connectKubeconfig(kubeconfig, { isFromCluster: true, ...(proxyToken && { proxyToken }) });
+    const { proxyToken, openToken } = deps;
+    const options = { isFromCluster: true, ...(proxyToken && { proxyToken }), ...(openToken && { openToken }) };
+    const connection = await connectKubeconfig(kubeconfig, options);
     signal.addEventListener('abort', () => connection.close(), { once: true });
     const { api, caches } = openCluster(connection, deps, signal);
     return { api, caches, connection };

@@ -1,12 +1,14 @@
 /** Provider side: gives each consumer the namespaces that its replicated NamespaceMap asks for, and takes them away again. */
 import { isDeepStrictEqual } from 'node:util';
+import { accountSubjects } from '#agent/model/peer-accounts.ts';
+import { peerSecrets } from '#agent/model/peering-selections.ts';
 import { agentBinding } from '#agent/peering/rights/objects.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { agentRole } from '#shared/domain/agent-roles.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
-import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, fieldManager, finalizer, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
+import { annotation, fieldManager, finalizer, isthmusLabel, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -24,6 +26,7 @@ interface Caches {
   readonly namespaces: Cache<Namespace>;
   readonly bindings: Cache<RoleBinding>;
   readonly rulebook: Rulebook;
+  readonly secrets: Cache<Secret>;
 }
 
 const retryMs = 30_000;
@@ -47,6 +50,7 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
     namespaces: cluster.caches.cache(namespaces),
     bindings: cluster.caches.cache(roleBindings, { labelSelector: label.remoteClusterId }),
     rulebook: createRulebook(cluster.caches),
+    secrets: peerSecrets(cluster.caches),
   };
 
   /** The map that has this namespace, and every map that wants its name: an unrelated one may have been in the way. */
@@ -60,6 +64,15 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
     }
   }
 
+  /** A slice has got its account, or lost it. */
+  const keysOfCredential = ({ metadata }: Secret): string[] =>
+    metadata.labels?.[isthmusLabel.credentialOf] === undefined
+      ? []
+      : caches.maps
+          .list()
+          .filter((map) => map.metadata.namespace === metadata.namespace && isReplicaOfConsumer(map))
+          .map(keyOf);
+
   return createController(
     {
       name: 'namespace-map',
@@ -67,6 +80,7 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
         watch(caches.maps, (map) => (isReplicaOfConsumer(map) ? [keyOf(map)] : [])),
         watch(caches.namespaces, keysOfNamespace),
         watch(caches.bindings, keysOfBinding),
+        watch(caches.secrets, keysOfCredential),
         watch(caches.rulebook.policies, () => caches.maps.list().filter(isReplicaOfConsumer).map(keyOf)),
       ],
       reconcile: (key, signal) => reconcile(cluster, caches, key, signal),
@@ -123,6 +137,7 @@ function observe(caches: Caches, map: NamespaceMap): Observed {
     origin,
     rules: caches.rulebook.rulesOf(origin),
     tenantNamespace,
+    accounts: accountSubjects(caches.secrets.list(), tenantNamespace, 'slices'),
     deleting: map.metadata.deletionTimestamp !== undefined,
     desired,
     namespaces: new Map(relevant.map((ns) => [ns.metadata.name, ns])),

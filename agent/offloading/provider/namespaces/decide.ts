@@ -1,4 +1,5 @@
 /** What one replicated NamespaceMap makes of the namespaces of this provider: create, delete, bind, and what to report. Pure. */
+import type { AccountSubject } from '#agent/model/peer-accounts.ts';
 import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import { remoteNamespaceProblem } from '#shared/domain/system-namespaces.ts';
@@ -12,6 +13,8 @@ export interface Observed {
   readonly mapKey: string;
   readonly origin: string;
   readonly tenantNamespace: string;
+  /** Of its slices, of which it holds tokens. */
+  readonly accounts?: readonly AccountSubject[];
   readonly deleting: boolean;
   readonly desired: Readonly<Record<string, string>>;
   /** Namespaces that carry this map's key, and those that have a desired name. */

@@ -1,5 +1,6 @@
 /** Shapes what a consumer gets at this provider for one namespace: the Namespace and the RoleBinding to it. */
 import { isDeepStrictEqual } from 'node:util';
+import type { AccountSubject } from '#agent/model/peer-accounts.ts';
 import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
 import type { GuestRules } from '../guests/decide.ts';
@@ -8,6 +9,8 @@ export interface Consumer {
   readonly mapKey: string;
   readonly origin: string;
   readonly tenantNamespace: string;
+  /** Accounts of its slices, of which it holds tokens. */
+  readonly accounts?: readonly AccountSubject[] | undefined;
 }
 
 export const podSecurityLabel = 'pod-security.kubernetes.io/enforce';
@@ -34,7 +37,10 @@ export const remoteNamespace = (
   },
 });
 
-export const remoteBinding = (remote: string, { mapKey, origin, tenantNamespace }: Consumer): RoleBinding => ({
+export const remoteBinding = (
+  remote: string,
+  { mapKey, origin, tenantNamespace, accounts = [] }: Consumer,
+): RoleBinding => ({
   apiVersion: `${group}/v1`,
   kind: 'RoleBinding',
   metadata: {
@@ -44,7 +50,7 @@ export const remoteBinding = (remote: string, { mapKey, origin, tenantNamespace 
     annotations: { [annotation.managedByNamespaceMap]: mapKey },
   },
   roleRef: { apiGroup: group, kind: 'ClusterRole', name: remoteRole },
-  subjects: [{ apiGroup: group, kind: 'Group', name: origin }],
+  subjects: [{ apiGroup: group, kind: 'Group', name: origin }, ...accounts],
 });
 
 /** True when the binding has its original subjects and role. */

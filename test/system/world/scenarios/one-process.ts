@@ -76,7 +76,11 @@ export function oneProcess(on: () => Stage): void {
       const api = on().api(provider);
       const wanted = async () => (await api.get(daemonSets, fabric))?.status?.desiredNumberScheduled;
       expect(await wanted()).toBe(0);
-      await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: second } });
+      await api.create(nodes, {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: second, labels: { 'kubernetes.io/os': 'linux' } },
+      });
       await eventually('the DaemonSet wants one there', async () => (await wanted()) === 1, patience);
     });
 

@@ -1,0 +1,120 @@
+/**
+ * Finds out once whether this cluster signs client certificates: managed clusters such as EKS approve a request and never answer it. The request is for a
+ * key that is not kept and a name that has no rights. The finding stands on the Secret with the key pair of the cluster; without it the agent asks again.
+ */
+import { keysSecret } from '#agent/model/peering-selections.ts';
+import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
+import { createReportWait } from '#agent/runtime/wait-events.ts';
+import type { Controller } from '#kube/model/types.ts';
+import { createController, watch } from '#kube/run/controller.ts';
+import { type CertificateSigningRequest, certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { apiVersionOf, refOf, type Secret } from '#shared/domain/kube-object.ts';
+import { authenticationKeysSecret, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
+import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
+import type { PeeringDeps } from '../model/deps.ts';
+import { awaitedChoice, type CredentialChoice, choiceOf, type ProbeRequest, verdictOf } from './choice.ts';
+
+const lookMs = 500;
+const probeName = 'isthmus-signer-probe';
+const subject = { commonName: probeName, organization: 'isthmus.dev' };
+
+const buildProbe = (suffix: string): CertificateSigningRequest => ({
+  apiVersion: apiVersionOf(certificateSigningRequests),
+  kind: certificateSigningRequests.kind,
+  metadata: { name: `${probeName}-${suffix}`, labels: { [label.managed]: 'true' } },
+  spec: {
+    request: toBase64(buildCertificateRequest(subject, generateClusterKeys().privateKey)),
+    signerName: 'kubernetes.io/kube-apiserver-client',
+    usages: ['digital signature', 'key encipherment', 'client auth'],
+    expirationSeconds: 600,
+  },
+});
+
+const refusalOf = ({ status }: CertificateSigningRequest): string | undefined => {
+  const refusal = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
+  return (
+    refusal && `a request was ${refusal.type.toLowerCase()}: ${refusal.message ?? refusal.reason ?? 'no reason given'}`
+  );
+};
+
+export function createSignerProbeController({ cluster, config, clock, ids, log }: PeeringDeps): Controller {
+  const { api, caches, events } = cluster;
+  const keys = keysSecret(caches, config.systemNamespace);
+  const reportWait = createReportWait(events, clock);
+  /** Of this process: one that an agent before it left behind says nothing about now. */
+  let asked: { readonly name: string; readonly atMs: number } | undefined;
+
+  async function ask(signal: AbortSignal): Promise<ProbeRequest> {
+    const made = await api.create(
+      certificateSigningRequests,
+      buildProbe(Buffer.from(ids.bytes(6)).toString('hex')),
+      {},
+      signal,
+    );
+    asked = { name: made.metadata.name, atMs: clock.now() };
+    const now = new Date(asked.atMs).toISOString();
+    const approved = {
+      type: 'Approved',
+      status: 'True',
+      reason: 'SignerProbe',
+      message: 'the agent finds out whether this cluster signs certificates',
+      lastUpdateTime: now,
+      lastTransitionTime: now,
+    };
+    const status = { ...made.status, conditions: [approved] };
+    await api.update(certificateSigningRequests, { ...made, status }, { subresource: 'approval' }, signal);
+    return { isSigned: false };
+  }
+
+  async function look(signal: AbortSignal): Promise<ProbeRequest> {
+    if (asked === undefined) return ask(signal);
+    const request = await api.get(certificateSigningRequests, { name: asked.name }, signal);
+    if (request === undefined) return { isSigned: false };
+    return { isSigned: (request.status?.certificate ?? '') !== '', refusal: refusalOf(request) };
+  }
+
+  /** What an API server that refuses says counts; what a broken connection says does not. */
+  async function probe(signal: AbortSignal): Promise<ProbeRequest> {
+    try {
+      return await look(signal);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== 'kube_forbidden' && code !== 'kube_not_found' && code !== 'kube_invalid') throw error;
+      return { isSigned: false, refusal: messageOf(error) };
+    }
+  }
+
+  async function note(secret: Secret, { kind, reason = '' }: CredentialChoice, signal: AbortSignal): Promise<void> {
+    if (asked !== undefined)
+      await api.delete(certificateSigningRequests, { name: asked.name }, {}, signal).catch((error: unknown) => {
+        if (codeOf(error) !== 'kube_not_found') throw error;
+      });
+    const annotations = { [isthmusAnnotation.credentials]: kind, [isthmusAnnotation.credentialsReason]: reason };
+    await api.mergePatch(secrets, refOf(secret), { metadata: { annotations } }, {}, signal);
+    events.emit(secret, 'Normal', 'CredentialsChosen', `consumers get a ${kind}: ${reason}`);
+    log.info('credentials of consumers chosen', { kind, reason });
+    asked = undefined;
+  }
+
+  return createController(
+    {
+      name: 'signer-probe',
+      workers: 1,
+      watches: [watch(keys, () => [authenticationKeysSecret])],
+      async reconcile(_key, signal): Promise<Outcome> {
+        const secret = keys.list()[0];
+        if (secret === undefined || choiceOf(config, secret) !== undefined) return settled;
+        const request = await probe(signal);
+        const found = verdictOf(request, asked?.atMs ?? clock.now(), clock.now());
+        if (found === undefined) return reportWait(secret, waiting(awaitedChoice, lookMs));
+        await note(secret, found, signal);
+        return settled;
+      },
+    },
+    { clock, log },
+  );
+}

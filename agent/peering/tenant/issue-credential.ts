@@ -1,0 +1,65 @@
+/** Gives a consumer identity the credentials that this cluster can give. */
+import type { Subject } from '#agent/pki/certificate-request.ts';
+import type { Cache } from '#kube/model/types.ts';
+import type { Secret } from '#shared/domain/kube-object.ts';
+import { awaitedChoice, choiceOf } from '../credentials/choice.ts';
+import { type Credential, type CredentialIssue, ensureToken, heldToken } from '../credentials/issue-token.ts';
+import { credentialSecretName, readToken } from '../credentials/issued-token.ts';
+import type { PeeringConfig } from '../model/deps.ts';
+import { ensureCertificate, type IssueDeps } from './issue-certificate.ts';
+import { certificateSecretName, type Holder, readIssued } from './issued-certificate.ts';
+
+export interface CredentialDeps extends IssueDeps {
+  readonly config: PeeringConfig;
+  /** Of the one Secret with the key pair of this cluster. */
+  readonly keys: Cache<Secret>;
+}
+
+/** `csrPem` must have been checked against `subject`. */
+export async function ensureCredential(
+  deps: CredentialDeps,
+  holder: Holder,
+  subject: Subject,
+  csrPem: string,
+  signal: AbortSignal,
+): Promise<CredentialIssue> {
+  const choice = choiceOf(deps.config, deps.keys.list()[0]);
+  if (choice === undefined) return { state: 'waiting', on: awaitedChoice };
+  if (choice.kind === 'token') return ensureToken(deps, holder, csrPem, signal);
+  const issue = await ensureCertificate(deps, holder, subject, csrPem, signal);
+  if (issue.state !== 'issued') return issue;
+  const { certificate, fresh: _, ...rest } = issue;
+  return { ...rest, credential: { signedCRT: certificate } };
+}
+
+type Place = Pick<Holder, 'namespace' | 'slice'>;
+
+const secretsOf = (cache: Cache<Secret>, { namespace, slice }: Place) => {
+  const of = slice === undefined ? {} : { slice };
+  return {
+    certificate: cache.get({ namespace, name: certificateSecretName(of) }),
+    token: cache.get({ namespace, name: credentialSecretName(of) }),
+  };
+};
+
+/** base64 of the request for which an identity was given credentials last; undefined: it has none. */
+export function requestOf(cache: Cache<Secret>, place: Place): string | undefined {
+  const { certificate, token } = secretsOf(cache, place);
+  const [signed, sealed] = [readIssued(certificate), readToken(token)];
+  const isTokenLast = sealed !== undefined && sealed.issuedAtMs >= (signed?.issuedAtMs ?? 0);
+  return isTokenLast ? sealed.csr : certificate?.data?.csr;
+}
+
+/** What an identity was given for this request and can still use. */
+export function heldCredential(
+  cache: Cache<Secret>,
+  place: Place,
+  csr: string | undefined,
+  isValid: (certificate: string) => boolean,
+  nowMs: number,
+): Credential | undefined {
+  const { certificate, token } = secretsOf(cache, place);
+  const issued = readIssued(certificate);
+  const signed = issued !== undefined && issued.csr === csr && isValid(issued.certificate);
+  return signed ? { signedCRT: issued.certificate } : heldToken(token, csr, nowMs);
+}

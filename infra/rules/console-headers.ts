@@ -1,0 +1,12 @@
+/** Headers of every file of the console: what functions/local/console-files.ts sends, a test compares both. */
+export const consolePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Those that CloudFront has no word of its own for. */
+export const consoleHeaders: Readonly<Record<string, string>> = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+};
+
+export const strictTransportSeconds = 31_536_000;
