@@ -17,7 +17,12 @@ test('every function is in the document, with its answers and its problem', () =
   for (const { route } of httpFunctions) {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()];
     expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(
-      [...Object.keys(route.answers), ...(route.conditional ? ['412'] : []), 'default'].sort(),
+      [
+        ...Object.keys(route.answers),
+        ...(route.conditional ? ['412'] : []),
+        ...(route.auth === 'key' || route.auth === 'agent' ? ['429'] : []),
+        'default',
+      ].sort(),
     );
   }
 });
@@ -31,6 +36,22 @@ test('every route that heeds If-Match says so, and is one whose answers have an 
   const heeding = httpFunctions.flatMap(({ route }) => (route.conditional ? [`${route.method} ${route.path}`] : []));
   expect(said.sort()).toEqual(heeding.sort());
   expect(said).toContain('PATCH /v1/event-targets/{target}');
+});
+
+test('headers that clients steer by are said where they come: ETag, RateLimit, Retry-After, the tenant of a token', () => {
+  const operation = document.paths['/v1/peerings/{peering}']?.patch as unknown as {
+    readonly parameters: readonly { readonly name: string }[];
+    readonly responses: Record<string, { readonly headers?: Record<string, { readonly $ref: string }> }>;
+  };
+  const rates = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+  expect(operation.parameters.map(({ name }) => name)).toContain('isthmus-tenant');
+  expect(Object.keys(operation.responses['200']?.headers ?? {}).sort()).toEqual(['ETag', ...rates]);
+  expect(Object.keys(operation.responses['429']?.headers ?? {}).sort()).toEqual([...rates, 'Retry-After']);
+  const { components } = document as unknown as { components: { headers: Record<string, unknown> } };
+  const named = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/headers\/([^"]+)"/g)].map(
+    ([, name]) => name,
+  );
+  expect(new Set(named)).toEqual(new Set(Object.keys(components.headers)));
 });
 
 test('every reference in the document leads somewhere', () => {

@@ -64,6 +64,33 @@ const locationHeader = {
   schema: { type: 'string' },
 } as const;
 
+/** Response headers that more than one operation has, by name. */
+const headers = {
+  ETag: {
+    description: 'The version of the object, in quotes: for If-Match, and for If-None-Match where a GET heeds it.',
+    schema: { type: 'string', pattern: '^"[0-9]+"$' },
+  },
+  'RateLimit-Limit': { description: 'Requests a minute of the tenant, or of its agents.', schema: { type: 'integer' } },
+  'RateLimit-Remaining': { description: 'How many are left now.', schema: { type: 'integer' } },
+  'RateLimit-Reset': { description: 'Seconds until all are there again.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds after which the request is admitted.', schema: { type: 'integer' } },
+} as const;
+
+const headerRefs = (...names: readonly (keyof typeof headers)[]): Record<string, never> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` } as never]));
+const rateHeaders = headerRefs('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset');
+
+/** As the edge decides which answers have one: by the version in the body. */
+const hasETag = (body: z.ZodType | undefined): boolean => body instanceof z.ZodObject && 'version' in body.shape;
+
+const tenantHeader = {
+  name: 'isthmus-tenant',
+  in: 'header',
+  required: false,
+  description: 'The tenant, beside a token of an identity provider. An API key names its own.',
+  schema: { type: 'string' },
+} as const;
+
 const security: Record<AnyRoute['auth'], Record<string, string[]>[]> = {
   none: [],
   key: [{ apiKey: [] }, { identityProvider: [] }],
@@ -79,13 +106,31 @@ function roleOf({ auth, permission }: AnyRoute): { 'x-required-role'?: string } 
   return { 'x-required-role': permission === undefined ? 'viewer' : requiredRole(permission) };
 }
 
+/** Counts against a limit of the tenant. */
+const isMetered = ({ auth }: AnyRoute): boolean => auth === 'key' || auth === 'agent';
+
+const headersOf = (all: Record<string, unknown>): { headers?: never } =>
+  Object.keys(all).length === 0 ? {} : { headers: all as never };
+
+function parametersOf({ method, auth }: AnyRoute): Pick<ZodOpenApiOperationObject, 'parameters'> {
+  const parameters = [
+    ...(auth === 'key' ? [tenantHeader] : []),
+    ...(method === 'POST' && (auth === 'key' || auth === 'operator') ? [idempotencyKey] : []),
+  ];
+  return parameters.length === 0 ? {} : { parameters };
+}
+
 function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
   const answers = Object.entries(route.answers).map(
     ([status, { description, body, type = 'application/json', location }]) => [
       status,
       {
         description,
-        ...(location && { headers: { Location: locationHeader } }),
+        ...headersOf({
+          ...(location && { Location: locationHeader }),
+          ...(hasETag(body) && headerRefs('ETag')),
+          ...(isMetered(route) && rateHeaders),
+        }),
         ...(body && { content: { [type]: { schema: body } } }),
       },
     ],
@@ -104,8 +149,7 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
         ...(route.query && { query: route.query as Params }),
       },
     }),
-    ...(route.method === 'POST' &&
-      (route.auth === 'key' || route.auth === 'operator') && { parameters: [idempotencyKey] }),
+    ...parametersOf(route),
     ...(route.conditional && ifMatch),
     ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: {
@@ -113,6 +157,13 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
       ...(route.conditional && {
         412: {
           description: 'It has another version than If-Match says: read it again.',
+          content: { 'application/problem+json': { schema: resources.Problem } },
+        },
+      }),
+      ...(isMetered(route) && {
+        429: {
+          description: 'Beyond the requests a minute of the tenant, or another limit (RFC 9457).',
+          headers: { ...rateHeaders, ...headerRefs('Retry-After') },
           content: { 'application/problem+json': { schema: resources.Problem } },
         },
       }),
@@ -187,6 +238,7 @@ export function openApiDocument(): object {
     webhooks: webhooks(),
     components: {
       schemas: components,
+      headers: headers as never,
       parameters: Object.fromEntries(
         signatureHeaders.map((name) => [name, { name, in: 'header', required: true, schema: { type: 'string' } }]),
       ),
