@@ -70,6 +70,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
   },
+  'cli-start': {
+    what: 'seconds from the start to the end of `isthmus version --client` from the packed command line',
+    run: async (options) => (await import('./cli-start/cli-start.ts')).run(options),
+  },
   'ip-memory': {
     what: 'MiB of heap of 10,000 exposed addresses in each cache and as grants',
     run: async () => (await import('./ip-memory/ip-memory.ts')).run(),

@@ -1,5 +1,8 @@
 /** The agent without a broker: what liqoctl finds of it, and how it goes again. */
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as yaml from 'yaml';
 import {
   clusterRoles,
   configMaps,
@@ -12,7 +15,7 @@ import {
   roles,
   secrets,
 } from '#shared/domain/core-kinds.ts';
-import type { Pod } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { type Configuration, configurations } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -103,6 +106,54 @@ describe('install', () => {
   test('under another name is refused, with the name that it has', async () => {
     const { code, err } = await cli(`install --cluster-id paris --api-server-url ${server.url}`);
     expect([code, err]).toEqual([5, expect.stringContaining('rome')]);
+  });
+});
+
+describe('manifests and values', () => {
+  const values = async (text: string): Promise<string> => {
+    const file = path.join(server.dir, 'values.yaml');
+    await writeFile(file, text);
+    return file;
+  };
+
+  test('what would be applied is printed, is what an installation applies, and changes nothing', async () => {
+    const { code, out, err } = await install(' -o yaml');
+    expect(code, err).toBe(0);
+    const printed = yaml.parseAllDocuments(out).map((document) => document.toJS() as Deployment);
+    const found = printed.find(({ kind }) => kind === 'Deployment');
+    expect(found?.metadata.name).toBe('isthmus-agent');
+    const applied = await kube.get(deployments, agent);
+    expect(applied?.spec?.template.spec).toMatchObject(found?.spec?.template.spec ?? {});
+    const other = await cli(
+      `install --cluster-id rome --api-server-url ${server.url} --image other:1 --pod-cidr 10.200.0.0/16 -o json`,
+    );
+    expect(JSON.parse(other.out)).toMatchObject({ kind: 'List' });
+    expect(other.out).toContain('other:1');
+    expect((await kube.get(deployments, agent))?.metadata.generation).toBe(applied?.metadata.generation);
+  }, 60_000);
+
+  test('values of a file, single values over them, and options over both', async () => {
+    const file = await values(
+      `clusterId: rome\napiServerUrl: ${server.url}\nimage: from-file:1\nreplicas: 2\nnetwork:\n  podCidrs: [10.200.0.0/16]\n`,
+    );
+    const { out, err } = await cli(
+      `install --values ${file} --set image=from-set:1 --set sharePercent=50 --replicas 1 -o json`,
+    );
+    const { items } = JSON.parse(out || `{"items":[],"err":${JSON.stringify(err)}}`) as { items: KubeObject[] };
+    const found = items.find(({ kind }) => kind === 'Deployment') as Deployment;
+    expect(found.spec?.replicas, err).toBe(1);
+    expect(found.spec?.template.spec?.containers[0]?.image).toBe('from-set:1');
+    expect(items.find(({ kind }) => kind === 'PeeringPolicy')).toMatchObject({
+      spec: { asProvider: { sharePercent: 50 } },
+    });
+  }, 60_000);
+
+  test('a value that does not exist is refused by its name, and so is a cluster without one', async () => {
+    const file = await values('clusterId: rome\nnetwork:\n  podCidr: 10.0.0.0/8\n');
+    const wrong = await cli(`install --values ${file}`);
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('network.podCidr: there is no such value')]);
+    const nameless = await cli('install --set image=x:1');
+    expect([nameless.code, nameless.err]).toEqual([2, expect.stringContaining('--cluster-id NAME')]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
+import { showRequests } from './cluster/verbose.ts';
 import { brokerCommand } from './commands/broker.ts';
 import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
@@ -33,6 +34,7 @@ import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
+import { volumeCommand } from './commands/volume.ts';
 import { webhookCommand } from './commands/webhook.ts';
 import { explain } from './output/failure.ts';
 import type { CliIo } from './output/io.ts';
@@ -54,12 +56,16 @@ const meaning: Readonly<Record<number, string>> = {
   9: 'this machine lacks something',
 };
 
+/** Taken out of the arguments before the command sees them, wherever it stands. */
+const verboseFlag = '--verbose';
+
 export function createProgram(io: CliIo): Command {
   const program = new Command('isthmus')
     .description(
       'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
     )
     .version(version, '-V, --version', 'print the version of this program')
+    .option(verboseFlag, 'with any command: show each request on stderr: method, address, status, time; no secrets')
     .helpCommand('help [command]', 'help about a command')
     .showHelpAfterError('(add --help for what is accepted)')
     .addCommand(brokerCommand(io))
@@ -81,6 +87,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(offloadCommand(io))
     .addCommand(unoffloadCommand(io))
     .addCommand(sliceCommand(io))
+    .addCommand(volumeCommand(io))
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))
@@ -134,8 +141,11 @@ function settle(command: Command, io: CliIo): void {
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const over = new AbortController();
   try {
-    const signal = abortsWith(io.signal, over.signal);
-    await createProgram({ ...io, signal }).parseAsync([...args], { from: 'user' });
+    const running = { ...io, signal: abortsWith(io.signal, over.signal) };
+    const end = args.includes('--') ? args.indexOf('--') : args.length;
+    const own = args.filter((arg, at) => arg !== verboseFlag || at > end);
+    if (own.length < args.length) showRequests(running);
+    await createProgram(running).parseAsync(own, { from: 'user' });
     return 0;
   } catch (error) {
     // Commander has said it already.

@@ -232,3 +232,47 @@ describe('contracts with what is deployed already', () => {
     }
   });
 });
+
+describe('concurrent executions', () => {
+  const ofAccount = 1_000;
+  const reserved = (): ReadonlyMap<string, number> =>
+    new Map(
+      ofType('AWS::Lambda::Function', production).flatMap(({ Properties }) =>
+        Properties.ReservedConcurrentExecutions === undefined
+          ? []
+          : [
+              [
+                String(Properties.FunctionName).replace('isthmus-production-', ''),
+                Number(Properties.ReservedConcurrentExecutions),
+              ],
+            ],
+      ),
+    );
+  const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
+  test('are set aside for every function that agents call', () => {
+    const agents = cloudFunctions.filter(({ file }) => file.startsWith('functions/channel/')).map(({ name }) => name);
+    expect(agents.length).toBeGreaterThan(5);
+    expect(agents.filter((name) => !reserved().has(name))).toEqual([]);
+  });
+
+  test('of long polls are bounded, and leave more than half of the account to everything else', () => {
+    const { paths } = JSON.parse(readFileSync(path.join(root, 'docs/reference/openapi.json'), 'utf8')) as {
+      readonly paths: Readonly<
+        Record<string, Readonly<Record<string, { readonly parameters?: readonly { readonly name: string }[] }>>>
+      >;
+    };
+    const waits = (method: string, at: string): boolean =>
+      paths[at]?.[method.toLowerCase()]?.parameters?.some(({ name }) => name === 'wait') === true;
+    const waiting = cloudFunctions.flatMap(({ name, trigger }) =>
+      trigger.kind === 'http' && waits(trigger.method, trigger.path) ? [name] : [],
+    );
+    expect(waiting.length).toBeGreaterThan(5);
+    expect(waiting.filter((name) => !reserved().has(name))).toEqual([]);
+    expect(sum(waiting.map((name) => reserved().get(name) ?? ofAccount))).toBeLessThan(ofAccount / 2);
+  });
+
+  test('leave the hundred that AWS keeps unreserved, and two hundred more', () => {
+    expect(ofAccount - sum([...reserved().values()])).toBeGreaterThanOrEqual(300);
+  });
+});

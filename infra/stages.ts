@@ -63,6 +63,30 @@ const development: StageSettings = {
   ownsApiGatewayLogRole: true,
 };
 
+/**
+ * Of the account's 1,000 concurrent executions. What is set aside for a function is also the most that it gets: a long poll holds one for up to 25 s,
+ * and all long polls together leave more than half to the agents and to all other requests.
+ */
+const setAside = {
+  // Agents: at 100,000 clusters a few of each are needed, and all of $connect when every connection was lost at once.
+  'channel-agent-desired': 60,
+  'channel-agent-enroll': 20,
+  'channel-agent-observed': 60,
+  'channel-connect': 30,
+  'channel-disconnect': 30,
+  'channel-message': 40,
+  // `?wait=`: a tenant within its limit holds 50 at a time.
+  'api-event-targets-deliveries-get': 25,
+  'api-events-list': 100,
+  'api-invitations-redeem': 25,
+  'api-peerings-create': 75,
+  'api-peerings-delete': 50,
+  'api-peerings-get': 150,
+  'api-webhooks-deliveries-get': 25,
+  // No two look at the same things.
+  'schedule-sweep': 1,
+} as const;
+
 const production: StageSettings = {
   name: 'production',
   keepData: true,
@@ -72,7 +96,7 @@ const production: StageSettings = {
   logLevel: 'info',
   throttle: { perSecond: 2_000, burst: 4_000 },
   corsOrigins: [],
-  reservedConcurrency: {},
+  reservedConcurrency: setAside,
   dashboard: true,
   ownsApiGatewayLogRole: true,
 };

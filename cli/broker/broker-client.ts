@@ -3,6 +3,7 @@
 import { Agent, request } from 'node:https';
 import type { ZodType } from 'zod';
 import type { CliIo } from '#cli/output/io.ts';
+import { reported } from '#kube/http/exchange-reports.ts';
 import { answers } from '#shared/api-client/answers.ts';
 import {
   type ApiRequest,
@@ -69,7 +70,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
     ).toString();
     const text = call.body === undefined ? undefined : JSON.stringify(call.body);
     const target = new URL(`${url}${call.path}${query === '' ? '' : `?${query}`}`);
-    return exchange(target, {
+    const sent = {
       agent,
       method: call.method,
       headers: {
@@ -81,7 +82,13 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
       },
       signal: abortsWith(io.signal, AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs)),
       ...(text !== undefined && { body: text }),
-    });
+    };
+    const what = { method: call.method, origin: target.origin, path: target.pathname };
+    return reported(
+      what,
+      () => io.clock.now(),
+      () => exchange(target, sent),
+    );
   }
 
   async function patiently(call: ApiRequest, options: CallOptions = {}): Promise<Received> {

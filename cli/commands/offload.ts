@@ -3,8 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
+import { keptNotice, remoteVolumes } from '#cli/offload/remote-volumes.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
+import { printObject } from '#cli/output/print.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
@@ -18,7 +20,7 @@ import {
   PodOffloadingStrategy,
 } from '#shared/schema/liqo/namespace-offloading.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
-import { collect, timeoutMsOf, timeoutOption } from './options.ts';
+import { collect, manifestOption, timeoutMsOf, timeoutOption } from './options.ts';
 
 interface OffloadOptions {
   readonly kubeconfig: string;
@@ -30,6 +32,7 @@ interface OffloadOptions {
   readonly remoteNamespaceName?: string;
   readonly selector: readonly string[];
   readonly timeout: string;
+  readonly output?: 'json' | 'yaml';
 }
 
 export const offloadCommand = (io: CliIo): Command =>
@@ -71,6 +74,7 @@ export const offloadCommand = (io: CliIo): Command =>
         [],
       )
       .addOption(timeoutOption('1m'))
+      .addOption(manifestOption())
       .addHelpText(
         'after',
         `
@@ -138,13 +142,15 @@ async function offload(io: CliIo, name: string, options: OffloadOptions): Promis
   const kube = await openCluster(options, io);
   await refuseUnusable(kube, name);
   const ref = { namespace: name, name: namespaceOffloadingName };
+  const wanted: NamespaceOffloading = {
+    apiVersion: 'offloading.liqo.io/v1beta1',
+    kind: 'NamespaceOffloading',
+    metadata: ref,
+    spec,
+  };
+  if (options.output !== undefined) return printObject(io, options.output, wanted);
   try {
-    await kube.create<NamespaceOffloading>(namespaceOffloadings, {
-      apiVersion: 'offloading.liqo.io/v1beta1',
-      kind: 'NamespaceOffloading',
-      metadata: ref,
-      spec,
-    });
+    await kube.create<NamespaceOffloading>(namespaceOffloadings, wanted);
   } catch (error) {
     if (codeOf(error) === 'kube_not_found') throw notJoined(kube, error);
     if (codeOf(error) !== 'kube_already_exists') throw error;
@@ -278,6 +284,7 @@ async function unoffload(
 ): Promise<void> {
   const kube = await openCluster(options, io);
   const ref = { namespace: name, name: namespaceOffloadingName };
+  io.stderr.write(keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))));
   if (!(await kube.delete(namespaceOffloadings, ref))) {
     io.stdout.write(`namespace ${name} is not offloaded; nothing to do\n`);
     return;

@@ -24,6 +24,13 @@ export const timeoutOption = (preset: string): Option =>
 export const dryRunOption = (): Option =>
   new Option('--dry-run', 'print what is in the cluster and what would happen to it, and change nothing');
 
+/** Of commands that make an object. */
+export const manifestOption = (): Option =>
+  new Option('-o, --output <format>', 'print the object that would be made, and change nothing').choices([
+    'yaml',
+    'json',
+  ]);
+
 /** Of a value that `timeoutOption` let through. */
 export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;
 

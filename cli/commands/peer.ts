@@ -2,14 +2,24 @@
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import type { CliIo } from '#cli/output/io.ts';
+import { printObject } from '#cli/output/print.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
 import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
+import type { Peering as PeeringObject } from '#shared/schema/isthmus/peering.ts';
 import { announceCluster, contextOption } from './kubeconfig-option.ts';
 import { askedNetwork, type NetworkOptions, networkOptions } from './network-options.ts';
-import { clusterName, extraResource, labelList, quantity, timeoutMsOf, timeoutOption } from './options.ts';
+import {
+  clusterName,
+  extraResource,
+  labelList,
+  manifestOption,
+  quantity,
+  timeoutMsOf,
+  timeoutOption,
+} from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
   readonly cpu?: string;
@@ -20,15 +30,19 @@ interface PeerOptions extends NetworkOptions {
   readonly labels: Record<string, string>;
   readonly wait?: boolean;
   readonly timeout: string;
+  readonly output?: 'json' | 'yaml';
 }
 
 export const peerCommand = (io: CliIo): Command =>
   networkOptions(peerTerms())
     .option('--wait', 'wait until the node is Ready, showing what happens')
     .addOption(timeoutOption('3m'))
+    .addOption(manifestOption())
     .addHelpText(
       'after',
       `
+With -o the same wish is printed as a Peering, to be applied in CONSUMER; the broker is not asked.
+
 What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed, and of
 network and labels what is named. A pair that is peered both ways has one link: the first peering decides where it is dialled.
 
@@ -61,6 +75,7 @@ const requested = ({ cpu, memory, pods, resource }: PeerOptions): Record<string,
 
 async function peer(io: CliIo, consumer: string, provider: string, options: PeerOptions): Promise<void> {
   const network = askedNetwork(options);
+  if (options.output !== undefined) return printObject(io, options.output, peeringObject(provider, options));
   const broker = await openBroker(io);
   try {
     const peering = await broker.api.createPeering(
@@ -87,6 +102,32 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
   } finally {
     broker.close();
   }
+}
+
+/** What a user or Git applies in the consumer instead of this command. */
+function peeringObject(provider: string, options: PeerOptions): PeeringObject {
+  const unsaid = [...(options.wait ? ['--wait'] : []), ...(Object.keys(options.labels).length > 0 ? ['--labels'] : [])];
+  if (unsaid.length > 0) {
+    throw new AppError(
+      'fields_conflict',
+      `${unsaid.join(' and ')} cannot be said in a Peering, which --output prints`,
+      {
+        detail: { field: 'output', value: options.output, remedy: 'leave out one of them' },
+      },
+    );
+  }
+  const network = askedNetwork(options);
+  return {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'Peering',
+    metadata: { name: provider },
+    spec: {
+      provider,
+      class: options.class ?? 'default',
+      resources: requested(options),
+      ...(network && { network }),
+    },
+  };
 }
 
 export async function follow(
@@ -177,6 +218,9 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
       io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;
     }
+    io.stderr.write(
+      `data of claims of ${consumer} at ${provider} is kept there: \`isthmus volume list\` in ${provider}\n`,
+    );
     const ending = await broker.api.deletePeering({
       path: { peering: found.id },
       ...(force && { query: { force: true } }),

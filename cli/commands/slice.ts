@@ -4,7 +4,7 @@ import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { consumerOf, isGuestSlice } from '#cli/offload/guests.ts';
 import type { CliIo } from '#cli/output/io.ts';
-import { type Format, printListing } from '#cli/output/print.ts';
+import { type Format, printListing, printObject } from '#cli/output/print.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
@@ -16,6 +16,7 @@ import { changingKubeconfigOption, contextOption, kubeconfigOption } from './kub
 import {
   askedResources,
   clusterName,
+  manifestOption,
   outputOption,
   type ResourceOptions,
   resourceOptions,
@@ -30,6 +31,7 @@ interface CreateOptions extends ResourceOptions {
   readonly class?: string;
   readonly virtualNode: boolean;
   readonly timeout: string;
+  readonly output?: 'json' | 'yaml';
 }
 
 export const sliceCommand = (io: CliIo): Command =>
@@ -52,6 +54,7 @@ export const sliceCommand = (io: CliIo): Command =>
         .option('--class <name>', 'resource class; the provider decides what it means')
         .option('--no-virtual-node', 'only reserve: no node is made')
         .addOption(timeoutOption('1m'))
+        .addOption(manifestOption())
         .addHelpText(
           'after',
           '\nExamples:\n  isthmus slice create milan-gpu --provider milan --resource nvidia.com/gpu=1 --kubeconfig rome.kubeconfig',
@@ -87,7 +90,7 @@ async function create(io: CliIo, name: string, options: CreateOptions): Promise<
   const { provider } = options;
   const namespace = await tenantNamespaceOf(kube, provider);
   const ref = { namespace, name };
-  await kube.create<ResourceSlice>(resourceSlices, {
+  const wanted: ResourceSlice = {
     apiVersion: 'authentication.liqo.io/v1beta1',
     kind: 'ResourceSlice',
     metadata: {
@@ -96,7 +99,9 @@ async function create(io: CliIo, name: string, options: CreateOptions): Promise<
       ...(options.virtualNode && { annotations: { [annotation.createVirtualNode]: 'true' } }),
     },
     spec: { class: options.class ?? 'default', providerClusterID: provider, resources: askedResources(options) },
-  });
+  };
+  if (options.output !== undefined) return printObject(io, options.output, wanted);
+  await kube.create(resourceSlices, wanted);
   const verdict = await during(createProgress(io), `asking ${provider} for slice ${name}`, () =>
     poll(
       io,

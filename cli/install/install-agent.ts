@@ -5,14 +5,15 @@ import { during, type Progress } from '#cli/output/progress.ts';
 import { agentImage } from '#cli/output/version.ts';
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
 import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
-import { metricsManifests } from './metrics-manifests.ts';
+import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
 import { settleShare } from './share.ts';
@@ -79,18 +80,23 @@ async function removeMetrics(kube: KubeClient): Promise<void> {
   await removeMonitors(kube);
   for (const object of metricsManifests('authenticated', true)) await kube.delete(typeOf(object), refOf(object));
 }
+
 /** What was said or is installed goes before what the distribution needs. */
 const forPlatform = (network: NetworkInstallOptions, platform: PlatformSettings | undefined): NetworkInstallOptions =>
   network.fullMasquerade === undefined && platform?.fullMasquerade ? { ...network, fullMasquerade: true } : network;
 
-/** Resolves when the agent runs. */
-export async function installAgent(
-  io: CliIo,
-  progress: Progress,
-  kube: KubeClient,
+interface Planned {
+  readonly manifests: KubeObject[];
+  readonly nodeProcess: NodeProcess;
+  /** Undefined: served by no process. */
+  readonly metrics: MetricsAccess | undefined;
+}
+
+/** What would be applied, in the order of applying. */
+export function manifestsFor(
   options: InstallFlags,
-  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp, deadline }: Installation,
-): Promise<void> {
+  { clusterId, apiServerUrl, state, network, platform, profile, joinToken, joinStamp }: Installation,
+): Planned {
   const nodeProcess = settleNodeProcess(options.nodeProcess, {
     nodes: state.nodes,
     replicas: options.replicas,
@@ -115,6 +121,19 @@ export async function installAgent(
     ...(joinToken !== undefined && { joinToken }),
     ...(joinStamp !== undefined && { joinStamp }),
   });
+  return { manifests, nodeProcess, metrics };
+}
+
+/** Resolves when the agent runs. */
+export async function installAgent(
+  io: CliIo,
+  progress: Progress,
+  kube: KubeClient,
+  options: InstallFlags,
+  installation: Installation,
+): Promise<void> {
+  const { state, network, deadline } = installation;
+  const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
   await during(progress, 'applying', async (step) => {
     if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);

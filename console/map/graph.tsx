@@ -114,7 +114,8 @@ export function GraphView({ graph, filter, chosen }: { graph: Graph; filter: str
           Everything
         </button>
         <span class="quiet" role="status">
-          {graph.nodes.length} clusters, {graph.edges.length} peerings{settled ? '' : ', being laid out'}
+          {counted(graph.nodes.length, 'cluster')}, {counted(graph.edges.length, 'peering')}
+          {settled ? '' : ', being laid out'}
           {words.length > 0 && `, ${found.size} found`}
         </span>
       </div>
@@ -135,6 +136,8 @@ export function GraphView({ graph, filter, chosen }: { graph: Graph; filter: str
     </div>
   );
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 function fitInto(element: Svg, behaviour: ZoomBehavior<Svg, unknown>, box: Box): void {
   const { width, height } = element.getBoundingClientRect();

@@ -20,6 +20,8 @@ export const leastRole = {
   'keys:write': 'admin',
   'members:read': 'operator',
   'members:write': 'admin',
+  'issuers:read': 'operator',
+  'issuers:write': 'admin',
 } as const satisfies Record<string, Role>;
 export type Right = keyof typeof leastRole;
 

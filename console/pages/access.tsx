@@ -1,4 +1,4 @@
-/** What logs in to the tenant: API keys and members. */
+/** What logs in to the tenant: API keys, members, identity providers. */
 import type { Member } from '#shared/api-client/broker-api.ts';
 import { all, api } from '../data/api.ts';
 import type { Role } from '../model/rights.ts';
@@ -7,6 +7,7 @@ import { Command, Empty, Failure, Section, State, Time } from '../parts/bits.tsx
 import type { Field } from '../parts/form.tsx';
 import { can, useLoad } from '../parts/load.ts';
 import { type ShownColumn, Table } from '../parts/table.tsx';
+import { Issuers } from './issuers.tsx';
 import { wordsIn } from './terms-fields.ts';
 
 type ApiKey = Awaited<ReturnType<typeof api.listKeys>>['items'][number];
@@ -29,6 +30,7 @@ export const AccessPage = () => (
     <h1>Access</h1>
     {can('keys:read') && <Keys />}
     <Members />
+    {can('issuers:read') && <Issuers />}
   </>
 );
 
@@ -256,7 +258,7 @@ function Members() {
           rowKey={({ id }) => id}
           filterFrom={8}
           empty={
-            <Empty title="No member: only keys log in.">
+            <Empty title="No member yet.">
               <p>Members log in by an identity provider that the tenant has registered.</p>
               <Command line="isthmus member add --email anna@example.com --role operator" />
             </Empty>

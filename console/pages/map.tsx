@@ -142,9 +142,9 @@ function PeeringPanel({ id }: { id: string }) {
       <h2>
         <a href={hrefOf('peering', id)}>{pairOf(peering)}</a> <State tone={toneOf(peering)}>{peering.phase}</State>
       </h2>
-      <p>{peering.waitingFor}</p>
       <Facts
         rows={[
+          ['Waiting for', peering.waitingFor],
           ['Link', linkText(peering)],
           ['Asked for', quantities(peering.resources, 'as much as the provider gives')],
           ['Granted', quantities(peering.granted, 'nothing yet')],

@@ -7,6 +7,7 @@ import type { ErrorCode } from '#shared/errors/codes.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type ClusterConnection, pathAt } from './connection.ts';
 import { connectionPoolOf, dropIdleConnections, type Sending } from './connection-pool.ts';
+import { reported } from './exchange-reports.ts';
 import { happenedOn, outageTrackerOf, whenLeftBehind } from './outage-tracker.ts';
 import type { AnswerHeaders } from './response-parser.ts';
 import { connectionOptions, hostOf } from './tls.ts';
@@ -60,7 +61,21 @@ export interface Reply {
 }
 
 /** Resolves with any status; rejects with `kube_unreachable`, or with the signal's reason. */
-export async function exchange(
+export function exchange(
+  connection: ClusterConnection,
+  call: Exchange,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  const what = { method: call.method, origin: connection.server.origin, path: pathAt(connection, call.path) };
+  return reported(
+    what,
+    () => clock.now(),
+    () => exchanged(connection, call, clock, signal),
+  );
+}
+
+async function exchanged(
   connection: ClusterConnection,
   call: Exchange,
   clock: Clock,

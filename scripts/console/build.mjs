@@ -10,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
 } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,29 +35,43 @@ function folderName() {
   return path.join(root, '.build', `console-${hash.digest('hex').slice(0, 24)}`);
 }
 
+const isBuilt = (folder) => existsSync(path.join(folder, 'index.html'));
+
 async function build(folder) {
   const { build: buildWithVite } = await import('vite');
   mkdirSync(path.join(root, '.build'), { recursive: true });
   const half = mkdtempSync(path.join(root, '.build', 'half-console-'));
-  await buildWithVite({
-    configFile: false,
-    root: path.join(root, 'console'),
-    base: './',
-    logLevel: 'warn',
-    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-    build: { outDir: half, emptyOutDir: true, target: 'es2022', assetsInlineLimit: 0, modulePreload: false },
-  });
-  chmodSync(half, 0o755);
-  // Whole or not at all: another process may build the same at this moment, and then its folder is as good.
   try {
-    renameSync(half, folder);
+    await buildWithVite({
+      configFile: false,
+      root: path.join(root, 'console'),
+      base: './',
+      logLevel: 'warn',
+      oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+      build: { outDir: half, emptyOutDir: true, target: 'es2022', assetsInlineLimit: 0, modulePreload: false },
+    });
+    chmodSync(half, 0o755);
+    // Whole or not at all: another process may build the same at this moment, and then its folder is as good.
+    if (!isBuilt(folder)) renameSync(half, folder);
   } catch (error) {
+    if (!isBuilt(folder)) throw error;
+  } finally {
     rmSync(half, { recursive: true, force: true });
-    if (!existsSync(path.join(folder, 'index.html'))) throw error;
+  }
+  forget(folder);
+}
+
+/** Builds of an hour ago and more; a broker has read its files into memory. */
+function forget(kept) {
+  for (const name of readdirSync(path.join(root, '.build'))) {
+    const old = path.join(root, '.build', name);
+    if (!/^console-[0-9a-f]{24}$/.test(name) || old === kept) continue;
+    const { mtimeMs } = statSync(old, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    if (Date.now() - mtimeMs > 3_600_000) rmSync(old, { recursive: true, force: true });
   }
 }
 
 const folder = folderName();
-if (!existsSync(path.join(folder, 'index.html'))) await build(folder);
+if (!isBuilt(folder)) await build(folder);
 if (out !== undefined) cpSync(folder, path.resolve(out), { recursive: true });
 console.log(out === undefined ? folder : path.resolve(out));

@@ -1,5 +1,7 @@
 /** What an image is made of: the SBOM of each architecture (CycloneDX 1.6) and the provenance (SLSA 1). Both without times: the same sources, the same bytes. */
 import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import type { DebianPackageFiles } from '#scripts/setup/debian-tree.ts';
 import type { BundledPackage } from './bundle.ts';
 import type { Architecture } from './oci.ts';
@@ -124,4 +126,18 @@ export function provenanceOf({ source, compression, sboms, locks }: ProvenanceOf
     },
     runDetails: { builder: { id: 'https://isthmus.dev/build/npm-run-image' } },
   };
+}
+
+interface Documents {
+  readonly sboms: Readonly<Partial<Record<Architecture, Sbom>>>;
+  readonly provenance: Readonly<Record<string, unknown>>;
+}
+
+/** Writes the SBOM of each architecture and the provenance into a folder. */
+export function writeDocuments(folder: string, { sboms, provenance }: Documents): void {
+  mkdirSync(folder, { recursive: true });
+  const write = (name: string, value: unknown): void =>
+    writeFileSync(path.join(folder, name), `${JSON.stringify(value, null, 2)}\n`);
+  for (const [architecture, sbom] of Object.entries(sboms)) write(`agent-${architecture}.cdx.json`, sbom);
+  write('agent.provenance.json', provenance);
 }

@@ -2,18 +2,18 @@
  * `npm run image -- [--save FILE] [--push REF [--plain-http] [--key FILE]] [--sbom FOLDER] [--platform linux/ARCH] [--compression zstd|gzip]`: the
  * agent's OCI image, without a container engine.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type AgentImage, buildAgentImage } from './agent-image.ts';
+import { buildAgentImage } from './agent-image.ts';
 import type { CompressionName } from './compression.ts';
+import { writeDocuments } from './inventory.ts';
 import type { Architecture } from './oci.ts';
 import { publish } from './publish.ts';
 import { parseReference } from './reference.ts';
 import { dockerConfigFile } from './registry-credentials.ts';
-import { readSigningKey } from './signature.ts';
+import { loadSigningKey } from './signature.ts';
 
 const log = (line: string): void => console.error(line);
 
@@ -23,19 +23,6 @@ function chosen<T extends string>(option: string, value: string, accepted: reado
   throw new AppError('invalid_input', `--${option} is ${JSON.stringify(value)}; accepted: ${accepted.join(', ')}`, {
     detail: { field: option, value },
   });
-}
-
-function keyOf(file: string): ReturnType<typeof readSigningKey> {
-  if (!existsSync(file)) throw new AppError('invalid_input', `--key ${file} does not exist`);
-  return readSigningKey(readFileSync(file, 'utf8'), file, process.env.COSIGN_PASSWORD);
-}
-
-function writeDocuments(folder: string, { sboms, provenance }: AgentImage): void {
-  mkdirSync(folder, { recursive: true });
-  const write = (name: string, value: unknown): void =>
-    writeFileSync(path.join(folder, name), `${JSON.stringify(value, null, 2)}\n`);
-  for (const [architecture, sbom] of Object.entries(sboms)) write(`agent-${architecture}.cdx.json`, sbom);
-  write('agent.provenance.json', provenance);
 }
 
 async function main(root: string): Promise<void> {
@@ -54,7 +41,7 @@ async function main(root: string): Promise<void> {
   const target = values.push === undefined ? undefined : parseReference(values.push);
   if (target === undefined && (values['plain-http'] || values.key !== undefined))
     throw new AppError('invalid_input', '--plain-http and --key go with --push REF, which is missing');
-  const key = values.key === undefined ? undefined : keyOf(values.key);
+  const key = values.key === undefined ? undefined : loadSigningKey(values.key, process.env.COSIGN_PASSWORD);
   const platforms = values.platform.map((value) => chosen('platform', value, ['linux/amd64', 'linux/arm64']));
   const [first, ...others] = [...new Set(platforms)].map((platform) => platform.slice('linux/'.length) as Architecture);
   const compression: CompressionName = chosen('compression', values.compression, ['zstd', 'gzip']);

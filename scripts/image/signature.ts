@@ -1,5 +1,6 @@
 /** Signatures and attestations in cosign's layout, by a key of the user: `cosign verify` and `cosign verify-attestation` take them. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Descriptor, describe, digestOf, jsonOf, mediaTypes } from './oci.ts';
 import { artefactManifest } from './push.ts';
@@ -30,6 +31,12 @@ export function readSigningKey(pem: string, file: string, passphrase?: string): 
   if (key.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
     throw refused(`is of the kind ${key.asymmetricKeyDetails?.namedCurve ?? key.asymmetricKeyType}`);
   return key;
+}
+
+export function loadSigningKey(file: string, passphrase?: string): KeyObject {
+  if (!existsSync(file))
+    throw new AppError('invalid_input', `--key ${file} does not exist`, { detail: { field: 'key', value: file } });
+  return readSigningKey(readFileSync(file, 'utf8'), file, passphrase);
 }
 
 export interface Statement {

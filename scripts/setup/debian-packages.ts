@@ -21,8 +21,11 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'iptables', proof: 'iptables' },
   { name: 'wireguard-tools', proof: 'wg' },
   { name: 'iputils-ping', proof: 'ping' },
-  // checks the completion script
+  // volumes of the test bed
+  { name: 'xfsprogs', proof: 'mkfs.xfs' },
+  // check the completion scripts
   { name: 'zsh', proof: 'zsh' },
+  { name: 'fish', proof: 'fish' },
 ];
 
 /** For tests of metrics; the demo needs none. */

@@ -72,6 +72,7 @@ const agent: readonly Layer[] = [
     'model',
     'guests',
     'departures',
+    'storage',
     'quota',
     'endpoints',
     'namespaces',

@@ -273,7 +273,7 @@ test('a key is made, shown once, rotated and revoked; a member is added and remo
   await page.getByRole('button', { name: 'Remove anna@example.com' }).click();
   await page.getByLabel('Type anna@example.com to go on').fill('anna@example.com');
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
-  await sees(page, 'No member: only keys log in.');
+  await sees(page, 'No member yet.');
 
   await open(page, 'Audit');
   await fill(page, 'Action', 'api-key.revoke');

@@ -4,8 +4,8 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openBrowser, visit } from './browser.ts';
-import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
+import { logIn, openBrowser, visit } from './browser.ts';
+import { type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
 
 let console: ConsoleBroker;
 let browser: Browser;
@@ -44,10 +44,29 @@ beforeAll(async () => {
     pkce: { required: () => true },
   });
   handle = provider.callback();
-  const { tenants } = console.broker().control;
-  await tenants.issuers.register(adminOf(), { url: issuer, audience: client });
-  await tenants.members.add(adminOf(), { issuer, subject: 'anna', role: 'operator' });
+  await setUp();
 });
+
+/** By clicks, as the admin of the tenant. */
+async function setUp(): Promise<void> {
+  const seen = await visit(browser, { url: console.url });
+  const { page } = seen;
+  await logIn(seen, console.key);
+  await page.goto(`${console.url}/#/access`);
+  await page.getByRole('button', { name: 'Register a provider' }).click();
+  await page.getByLabel('URL of the issuer').fill(issuer);
+  await page.getByLabel('Audience').fill(client);
+  await page.getByRole('button', { name: 'Register', exact: true }).click();
+  await page.getByRole('cell', { name: client }).waitFor();
+  await page.getByRole('button', { name: 'Add a member' }).click();
+  await page.getByLabel('Issuer', { exact: true }).fill(issuer);
+  await page.getByLabel('Subject', { exact: true }).fill('anna');
+  await page.getByLabel('Role', { exact: true }).selectOption('operator');
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('cell', { name: `anna of ${issuer}` }).waitFor();
+  await seen.close();
+}
+
 afterAll(async () => {
   await browser?.close();
   server?.closeAllConnections();

@@ -1,0 +1,95 @@
+/** Identity providers of the tenant, whose tokens log in. */
+import type { Issuer } from '#shared/api-client/broker-api.ts';
+import { all, api } from '../data/api.ts';
+import type { Role } from '../model/rights.ts';
+import { labelsIn, labelTexts } from '../model/text.ts';
+import { ConfirmButton, FormButton } from '../parts/actions.tsx';
+import { Empty, Failure, Section, Time } from '../parts/bits.tsx';
+import { can, useLoad } from '../parts/load.ts';
+import { type ShownColumn, Table } from '../parts/table.tsx';
+
+export function Issuers() {
+  const { data, failure, reload } = useLoad(() => all((query) => api.listIssuers({ query })), [], 'issuer');
+  const columns: readonly ShownColumn<Issuer>[] = [
+    { key: 'url', title: 'Issuer', value: ({ url }) => url },
+    { key: 'audience', title: 'Audience', value: ({ audience }) => audience },
+    {
+      key: 'roles',
+      title: 'Roles by claim',
+      value: ({ claims, roles }) => `${claims.role ?? ''} ${labelTexts(roles).join(', ')}`,
+    },
+    {
+      key: 'since',
+      title: 'Since',
+      value: ({ createdAt }) => Date.parse(createdAt),
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+    {
+      key: 'act',
+      title: 'Actions',
+      value: () => '',
+      cell: ({ id, url }) =>
+        can('issuers:write') && (
+          <ConfirmButton
+            label="Remove"
+            title="Remove an identity provider"
+            name={url}
+            onConfirm={async () => {
+              await api.removeIssuer({ path: { issuer: id } });
+              await reload();
+            }}
+          >
+            <p>Its tokens are refused at once; sessions of this page that began with one end.</p>
+          </ConfirmButton>
+        ),
+    },
+  ];
+  return (
+    <Section title="Identity providers" actions={can('issuers:write') && <Register reload={reload} />}>
+      <Failure message={failure} />
+      {data && (
+        <Table
+          name="Identity providers"
+          rows={data}
+          columns={columns}
+          rowKey={({ id }) => id}
+          filterFrom={8}
+          empty={
+            <Empty title="No identity provider: only keys log in.">
+              <p>
+                Make a public client there (no secret, authorization code with PKCE) with the redirect URI{' '}
+                {location.origin}/, register it here, and add its accounts as members.
+              </p>
+            </Empty>
+          }
+        />
+      )}
+    </Section>
+  );
+}
+
+const Register = ({ reload }: { reload: () => Promise<void> }) => (
+  <FormButton
+    label="Register a provider"
+    submit="Register"
+    fields={[
+      { name: 'url', label: 'URL of the issuer', required: true, placeholder: 'https://id.example.com' },
+      { name: 'audience', label: 'Audience', required: true, hint: 'For logins of this page: the client ID.' },
+      { name: 'claim', label: 'Claim that has the role', hint: 'Empty: only members are let in.' },
+      { name: 'roles', label: 'Words in it and their roles', placeholder: 'ops=operator, everyone=viewer' },
+    ]}
+    onSubmit={async ({ url = '', audience = '', claim, roles }) => {
+      await api.registerIssuer({
+        body: {
+          url: url.trim(),
+          audience: audience.trim(),
+          ...(claim ? { claims: { role: claim.trim() } } : {}),
+          // A word that is no role the broker refuses, naming those that are.
+          ...(roles ? { roles: labelsIn(roles) as Record<string, Role> } : {}),
+        },
+      });
+      await reload();
+      return null;
+    }}
+  />
+);

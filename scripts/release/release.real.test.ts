@@ -1,0 +1,119 @@
+/** The artefacts of a release, made from a clone, and the command line of it used in an empty folder, where no checkout is. */
+import { generateKeyPairSync, verify } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as yaml from 'yaml';
+import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { type Ended, must, run } from '#test/harness/program.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { packCli } from './cli-package.ts';
+import { sha256 } from './documents.ts';
+import { release } from './release.ts';
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-release-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const silent = (): void => undefined;
+
+describe('the command line from its tarball, offline, in an empty folder', () => {
+  let tarball: string;
+  const empty = path.join(scratch, 'empty');
+  beforeAll(async () => {
+    mkdirSync(empty);
+    ({ tarball } = await packCli(repositoryRoot, path.join(scratch, 'packed')));
+  });
+  /** With nothing of npm's own cache, and no configuration of ours. */
+  const npx = (...args: readonly string[]): Promise<Ended> =>
+    run('npx', ['--offline', '--yes', '--package', tarball, '--', 'isthmus', ...args], {
+      cwd: empty,
+      env: { HOME: empty, npm_config_cache: path.join(scratch, 'npm-cache'), ISTHMUS_CONFIG: path.join(empty, 'none') },
+      timeoutMs: 300_000,
+    });
+
+  test('tells its version', async () => {
+    const { version } = JSON.parse(readFileSync(path.join(repositoryRoot, 'package.json'), 'utf8'));
+    expect(await npx('version', '--client')).toMatchObject({ code: 0, stdout: `isthmus ${version}\n` });
+  });
+
+  test('explains a mistake as the checkout does', async () => {
+    const ended = await npx('peer', 'rome');
+    expect(ended).toMatchObject({ code: 2 });
+    expect(ended.stderr).toContain("missing required argument 'provider'");
+  });
+
+  test('brings the console of `broker serve` along', async () => {
+    const { stdout } = await must('tar', ['-tzf', tarball]);
+    expect(stdout.split('\n')).toContain('package/lib/console/index.html');
+  });
+
+  test('brings the custom resource definitions and the manifests of the agent along', async () => {
+    const server = await leaseApiServer();
+    try {
+      const target = ['--kubeconfig', server.kubeconfigPath, '--api-server-url', server.url];
+      const ranges = ['--pod-cidr', '10.200.0.0/16', '--service-cidr', '10.96.0.0/16'];
+      // No kubelet runs there, so no agent becomes ready: all of it has been applied by then.
+      const ended = await npx('install', '--cluster-id', 'rome', ...target, ...ranges, '--timeout', '5s');
+      expect(ended.stderr).toMatch(/not ready|waiting|agent/);
+      const kubectl = (...args: readonly string[]) =>
+        must(server.kubebox, ['kubectl', '--kubeconfig', server.kubeconfigPath, ...args]);
+      const { stdout } = await kubectl('get', 'deployments,crds', '-A', '-o', 'name');
+      for (const name of ['virtualnodes.offloading.liqo.io', 'deployment.apps/']) expect(stdout).toContain(name);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('a release', () => {
+  const clone = path.join(scratch, 'clone');
+  beforeAll(async () => {
+    await must('git', ['clone', '--quiet', '--shared', repositoryRoot, clone]);
+    await must('cp', ['-a', path.join(repositoryRoot, 'node_modules'), clone], { timeoutMs: 300_000 });
+  });
+
+  test('of a tree with changes is refused before anything is made', async () => {
+    const out = path.join(scratch, 'refused');
+    writeFileSync(path.join(clone, 'forgotten.txt'), '');
+    await expect(release({ root: clone, cache: cacheDir(), out, log: silent })).rejects.toThrow(
+      'the tree has changes besides its commit',
+    );
+    expect(existsSync(out)).toBe(false);
+    rmSync(path.join(clone, 'forgotten.txt'));
+  });
+
+  test('has checksums that are right, signed, and descriptions that name them', async () => {
+    const out = path.join(scratch, 'out');
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const url = 'https://example.test/v';
+    const made = await release({ root: clone, cache: cacheDir(), out, url, key: privateKey, log: silent });
+    const { version } = made;
+    const bytes = (name: string): Buffer => readFileSync(path.join(out, name));
+    expect(made.files).toEqual(
+      expect.arrayContaining([
+        `isthmus-agent-${version}.tar`,
+        `isthmus-${version}.tgz`,
+        `kubectl-isthmus-${version}.tar.gz`,
+        'agent-amd64.cdx.json',
+        'agent-arm64.cdx.json',
+        'agent.provenance.json',
+      ]),
+    );
+    await must('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out });
+    const signature = Buffer.from(bytes('SHA256SUMS.sig').toString(), 'base64');
+    expect(verify('sha256', bytes('SHA256SUMS'), publicKey, signature)).toBe(true);
+    const listed = bytes('SHA256SUMS').toString();
+    for (const name of made.files.filter((file) => !file.startsWith('SHA256SUMS')))
+      expect(listed).toContain(`${sha256(bytes(name))}  ${name}`);
+    const formula = bytes('isthmus.rb').toString();
+    expect(formula).toContain(`sha256 "${sha256(bytes(`isthmus-${version}.tgz`))}"`);
+    const plugin = yaml.parse(bytes('isthmus.krew.yaml').toString()).spec.platforms[0];
+    expect(plugin.sha256).toBe(sha256(bytes(`kubectl-isthmus-${version}.tar.gz`)));
+    const unpacked = path.join(scratch, 'krew');
+    mkdirSync(unpacked);
+    await must('tar', ['-xzf', path.join(out, `kubectl-isthmus-${version}.tar.gz`), '-C', unpacked]);
+    const program = await must(path.join(unpacked, plugin.bin), ['version', '--client'], { cwd: unpacked });
+    expect(program.stdout).toBe(`isthmus ${version}\n`);
+  });
+});
