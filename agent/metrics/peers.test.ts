@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
-import { amounts, phaseOf } from './peers.ts';
+import { amounts, endsOf, phaseOf } from './peers.ts';
 
 const peer = (statuses: readonly string[], enabled = true): ForeignCluster =>
   ({
@@ -37,4 +38,13 @@ test('amounts are told in cores, bytes and pieces', () => {
     [{ ...labels, resource: 'memory' }, 2_147_483_648],
     [{ ...labels, resource: 'pods' }, 10],
   ]);
+});
+
+test('credentials end with their certificate or their token', () => {
+  const { certificate } = issueServingCertificate(['localhost'], Date.UTC(2026, 0, 1));
+  const signedCRT = Buffer.from(certificate).toString('base64');
+  expect(endsOf({ signedCRT })).toEqual({ certificate: Date.UTC(2027, 0, 1) });
+  expect(endsOf({ tokenExpiration: '2030-01-01T00:00:00Z' })).toEqual({ token: Date.UTC(2030, 0, 1) });
+  expect(endsOf({ signedCRT: 'bm9uZQ==' })).toEqual({});
+  expect(endsOf({})).toEqual({});
 });

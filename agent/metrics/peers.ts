@@ -7,7 +7,7 @@ import { amountsOf } from '#shared/domain/pod-resources.ts';
 import type { Nanos } from '#shared/domain/quantity.ts';
 import { controllerMetrics } from '#shared/metrics/definitions.ts';
 import type { Registry } from '#shared/metrics/registry.ts';
-import type { ResourceList } from '#shared/schema/definition/fields.ts';
+import type { AuthParams, ResourceList } from '#shared/schema/definition/fields.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
@@ -51,11 +51,14 @@ export function countPeers(
       for (const { metadata, status } of granted.list())
         yield* amounts(status?.used, metadata.labels?.[label.remoteClusterId] ?? '', 'Consumer', sliceOf(metadata));
     }),
-    registry.collect(controllerMetrics.certificateEnd, () =>
-      certificates.list().flatMap(({ metadata, spec }) => {
-        const ends = endOf(spec.authParams.signedCRT);
-        const labels = { cluster_id: spec.clusterID, kind: spec.type, name: metadata.name };
-        return ends === undefined ? [] : [[labels, ends / 1_000] as const];
+    ...([controllerMetrics.certificateEnd, controllerMetrics.tokenEnd] as const).map((metric) =>
+      registry.collect(metric, function* () {
+        for (const { metadata, spec } of certificates.list()) {
+          const { certificate, token } = endsOf(spec.authParams);
+          const end = metric === controllerMetrics.tokenEnd ? token : certificate;
+          const labels = { cluster_id: spec.clusterID, kind: spec.type, name: metadata.name };
+          if (end !== undefined) yield [labels, end / 1_000] as const;
+        }
       }),
     ),
     registry.collect(controllerMetrics.brokerConnected, () => {
@@ -91,11 +94,14 @@ export function* amounts(
     yield [{ cluster_id, role, slice, resource }, numberOf(amount)] as const;
 }
 
-function endOf(base64: string | undefined): number | undefined {
+/** When the credentials of an identity end; absent: it has none of that kind, or none that can be read. */
+export function endsOf({ signedCRT, tokenExpiration }: AuthParams): { certificate?: number; token?: number } {
+  const token = Date.parse(tokenExpiration ?? '');
+  const more = Number.isNaN(token) ? {} : { token };
   try {
-    return base64 === undefined ? undefined : lifetimeOf(fromBase64(base64)).notAfterMs;
+    return signedCRT === undefined ? more : { certificate: lifetimeOf(fromBase64(signedCRT)).notAfterMs, ...more };
   } catch {
-    return undefined;
+    return more;
   }
 }
 

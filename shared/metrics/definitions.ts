@@ -191,7 +191,13 @@ export const controllerMetrics = {
     'isthmus_certificate_expiry_timestamp_seconds',
     'gauge',
     ['cluster_id', 'kind', 'name'],
-    'When a certificate ends, in seconds of the Unix epoch: identities by the provider they are for, and the certificate of the webhooks.',
+    'When the certificate of an identity ends, in seconds of the Unix epoch, by the provider that it is for.',
+  ),
+  tokenEnd: define(
+    'isthmus_token_expiry_timestamp_seconds',
+    'gauge',
+    ['cluster_id', 'kind', 'name'],
+    'The same of the token of an identity, where the provider gives tokens in place of certificates.',
   ),
   brokerConnected: define(
     'isthmus_broker_connected',
